@@ -42,7 +42,7 @@ ROOMS = {
                           "traces/import/heap "
                           "traces/json traces/file +"),
     "traces/gen": ([], "traces/import +"),
-    "policies/device": ([], "traces/base.h"),
+    "policies/device": ([], "traces/base.h traces/bytes/input.h"),
     "policies/policy.h": (["policies/policy.h", "policies/list.h",
                            "policies/heap.c", "policies/params.c",
                            "policies/params.h"],

@@ -2,7 +2,8 @@
 """check_signals.py: checks that SIGTERM and SIGINT end a reader within a
 second, in each input format: while a FIFO delivers a log that never ends, while
 the FIFO stays open without more bytes, and before a program opened it for
-writing.
+writing. Checks that a command that reads a FIFO without a writer, or writes one
+without a reader, ends by itself, and that a writer may be slow.
 
 Environment: FRAGSIM (the tool).
 """
@@ -77,6 +78,52 @@ def check(folder, form, how, number):
     return took <= ALLOWED and code == INTERRUPTED
 
 
+# Commands, and the words of their messages; {} is a FIFO that nobody opens.
+SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
+ALONE = [(["info", "{}"], "writes into the pipe"),
+         (["diff", "{}", SMALL], "writes into the pipe"),
+         (["replay", SMALL, "--costs", "{}"], "writes into the pipe"),
+         (["check", SMALL, "--rules", "{}"], "writes into the pipe"),
+         (["sweep", "--grid", "{}", "-o", "{}.h5"], "writes into the pipe"),
+         (["replay", SMALL, "-q", "--csv", "{}"], "cannot write it"),
+         (["report", "{}", "-o", "{}.html"], "found a pipe"),
+         (["plot", "{}", "compare", "-o", "{}.svg"], "found a pipe"),
+         (["merge", "{}.h5", "{}"], "found a pipe")]
+SLOW = 12  # seconds until a writer that opened the FIFO writes; more than 10
+
+
+def check_alone(folder):
+    """The commands run at a time, so that their waits do."""
+    runs, path = [], os.path.join(folder, "alone")
+    for i, (words, expected) in enumerate(ALONE):
+        os.mkfifo(f"{path}{i}")
+        words = [w.format(f"{path}{i}") for w in words]
+        runs.append((subprocess.Popen([FRAGSIM, *words], text=True,
+                                      stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE),
+                     words[0], expected))
+    os.mkfifo(path + ".slow")
+    slow = subprocess.Popen(
+        ["bash", "-c", f'{{ sleep {SLOW}; cat "$2"; }} > "$3" & '
+         f'"$1" replay "$3" & "$1" replay <(sleep {SLOW}; cat "$2"); wait',
+         "-", FRAGSIM, SMALL, path + ".slow"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wrong = []
+    for run, name, expected in runs:
+        try:
+            words = run.communicate(timeout=60)[1]
+        except subprocess.TimeoutExpired:
+            run.kill()
+            words = run.communicate()[1] + "(no end)"
+        print(f"a FIFO alone: {name}: {run.returncode}: {words.strip()}")
+        if run.returncode != 4 or expected not in words:
+            wrong.append(("alone", name))
+    said = slow.communicate(timeout=60)[0]
+    if said.count("1 run, 0 with an OOM") != 2:
+        wrong.append(("slow", said))
+    return wrong
+
+
 def main():
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
@@ -87,6 +134,7 @@ def main():
                     wrong.append((form, how))
         if not check(folder, "csv", "unopened", signal.SIGTERM):
             wrong.append("unopened")
+        wrong += check_alone(folder)
     if wrong:
         sys.exit(f"check_signals: not ended within {ALLOWED} s, or not with "
                  f"exit code {INTERRUPTED}: {wrong}")

@@ -288,8 +288,12 @@ static void edit_link(struct mutator *m, hid_t file, const char *name)
         return;
     case 3:
         H5Ldelete(file, name, H5P_DEFAULT);
-        H5Lcreate_soft(draw(m, 2) ? name : "/", file, name, H5P_DEFAULT,
-                       H5P_DEFAULT);
+        if (draw(m, 2))
+            H5Lcreate_external("/dev/null", name, file, name, H5P_DEFAULT,
+                               H5P_DEFAULT);
+        else
+            H5Lcreate_soft(draw(m, 2) ? name : "/", file, name, H5P_DEFAULT,
+                           H5P_DEFAULT);
         return;
     case 4: /* the object of another name */
         any_object(m, file);

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <hdf5.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -458,6 +460,46 @@ static void what_is_no_result_file_is_refused(void **state)
     assert_non_null(strstr(e.text, "no HDF5"));
 }
 
+/* A pipe that nothing writes stands for a file on which an open() would hang.
+ */
+static void what_leads_out_of_the_file_is_refused(void **state)
+{
+    static const char *const names[] = {"/summary", "/runs", "/runs/0",
+                                        "/runs/0/series",
+                                        "/runs/0/segments/size"};
+    const struct frag_run run = measured();
+    char fifo[80], found[120];
+
+    (void)state;
+    snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    for (size_t i = 0; i < 2 * sizeof(names) / sizeof(*names); i++) {
+        const char *name = names[i / 2];
+        struct frag_loaded loaded;
+        struct frag_error e = {""};
+        hid_t file;
+
+        assert_int_equal(write_file(path, &run, 1, &e), FRAG_OK);
+        file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        assert_true(
+            H5Lmove(file, name, file, "/moved", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        if (i % 2)
+            H5Lcreate_external("fifo", "/x", file, name, H5P_DEFAULT,
+                               H5P_DEFAULT);
+        else
+            H5Lcreate_soft("/moved", file, name, H5P_DEFAULT, H5P_DEFAULT);
+        H5Fclose(file);
+        snprintf(found, sizeof(found), "a %s at \"%s\"",
+                 i % 2 ? "link into another file" : "symbolic link", name);
+        alarm(60); /* ends an open() that hangs */
+        assert_int_equal(frag_results_load(path, &loaded, &e), FRAG_CORRUPT);
+        alarm(0);
+        if (!strstr(e.text, found))
+            fail_msg("%s: \"%s\"", found, e.text);
+    }
+    unlink(fifo);
+}
+
 static char *as_text(bool json, const struct frag_run *run)
 {
     char *text = NULL;
@@ -578,6 +620,7 @@ int main(void)
         cmocka_unit_test(a_folder_that_is_not_there_is_named),
         cmocka_unit_test(a_full_disk_leaves_nothing_and_says_so),
         cmocka_unit_test(what_is_no_result_file_is_refused),
+        cmocka_unit_test(what_leads_out_of_the_file_is_refused),
         cmocka_unit_test(json_has_nulls_and_escapes),
         cmocka_unit_test(csv_quotes_what_needs_it),
     };

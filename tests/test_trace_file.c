@@ -33,7 +33,7 @@ static long open_identifiers(void)
     static const H5I_type_t types[] = {
         H5I_FILE,    H5I_GROUP, H5I_DATATYPE,   H5I_DATASPACE,
         H5I_DATASET, H5I_ATTR,  H5I_GENPROP_LST};
-    struct hdf5_quiet quiet = hdf5_quiet_begin();
+    struct hdf5_quiet quiet = hdf5_quiet_begin(NULL);
     hsize_t sum = 0;
 
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
@@ -513,6 +513,78 @@ static void tables_that_do_not_hold_together_are_refused(void **state)
     frag_trace_close(t);
 }
 
+/* A pipe that nothing writes stands for a file on which an open() would hang.
+ */
+static void what_leads_out_of_the_file_is_refused(void **state)
+{
+    static const struct {
+        const char *edit, *found;
+    } rows[] = {
+        {"link(\"devices\", h5py.ExternalLink(\"edited.h5\", \"/devices\"))",
+         "a link into another file at \"/devices\""},
+        {"link(\"devices\", h5py.ExternalLink(\"fifo\", \"/devices\"))",
+         "a link into another file at \"/devices\""},
+        {"link(events + \"bytes\", h5py.ExternalLink(\"fifo\", \"/x\"))",
+         "a link into another file at \"/devices/0/events/bytes\""},
+        {"link(\"strings\", h5py.ExternalLink(\"fifo\", \"/x\"))",
+         "a link into another file at \"/strings\""},
+        {"f.move(\"devices\", \"moved\")\n"
+         "f[\"devices\"] = h5py.SoftLink(\"/moved\")",
+         "a symbolic link at \"/devices\""},
+        {"virtual(\"edited.h5\")",
+         "a virtual dataset at \"/devices/0/events/bytes\""},
+        {"virtual(\"fifo\")",
+         "a virtual dataset at \"/devices/0/events/bytes\""},
+        {"n = f[events + \"bytes\"].shape\n"
+         "del f[events + \"bytes\"]\n"
+         "f[events].create_dataset(\"bytes\", n, \"u8\", external="
+         "[(\"raw\", 0, h5py.h5f.UNLIMITED)])",
+         "data in another file at \"/devices/0/events/bytes\""},
+    };
+    struct frag_trace *t = sample();
+    char path[256], fifo[256];
+
+    (void)state;
+    need_h5py();
+    assert_int_equal(mkfifo(in_folder("fifo", fifo), 0600), 0);
+    in_folder("edited.h5", path);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_trace *again = NULL;
+        char script[1024];
+        enum frag_err err;
+
+        TRY(frag_trace_write(t, path, 1, &error));
+        snprintf(
+            script, sizeof(script),
+            "import h5py, sys\n"
+            "f = h5py.File(sys.argv[1], \"r+\")\n"
+            "events = \"/devices/0/events/\"\n"
+            "def link(name, to):\n"
+            "    del f[name]\n"
+            "    f[name] = to\n"
+            "def virtual(source):\n"
+            "    n = f[events + \"bytes\"].shape\n"
+            "    del f[events + \"bytes\"]\n"
+            "    rows = h5py.VirtualLayout(n, \"u8\", (None,))\n"
+            "    of = h5py.VirtualSource(source, \"/x\", n, maxshape=(None,))\n"
+            "    all = slice(0, h5py.h5s.UNLIMITED)\n"
+            "    rows[all] = of[all]\n"
+            "    f[events].create_virtual_dataset(\"bytes\", rows)\n"
+            "%s\n",
+            rows[i].edit);
+        assert_true(python(script, path));
+        error.text[0] = '\0';
+        alarm(60); /* ends an open() that hangs */
+        err = trace_file_read(path, NULL, &again, &error);
+        alarm(0);
+        if (err != FRAG_CORRUPT || !strstr(error.text, rows[i].found))
+            fail_msg("%s: %s \"%s\"", rows[i].edit, frag_err_text(err),
+                     error.text);
+    }
+    frag_trace_close(t);
+    unlink(fifo);
+}
+
 /* Damage. */
 
 static uint64_t next(uint64_t *seed)
@@ -678,6 +750,7 @@ int main(void)
         cmocka_unit_test(five_lines_of_h5py_read_a_trace),
         cmocka_unit_test(broken_h5py_traces_are_refused),
         cmocka_unit_test(tables_that_do_not_hold_together_are_refused),
+        cmocka_unit_test(what_leads_out_of_the_file_is_refused),
         cmocka_unit_test(damaged_files_are_refused_in_words),
         cmocka_unit_test(a_closed_trace_is_not_mapped),
         cmocka_unit_test(each_broken_rule_is_found),

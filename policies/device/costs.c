@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "traces/bytes/input.h"
+
 #define HEADER "call,fixed_ns,ns_per_mib"
 
 const char *const frag_driver_call_names[FRAG_DRIVER_CALL_COUNT] = {
@@ -181,11 +183,10 @@ enum frag_err frag_costs_read(const char *path, struct frag_costs *costs,
                               struct frag_error *e)
 {
     struct costs_reader r = {.path = path};
-    FILE *in = fopen(path, "r");
     enum frag_err err;
+    FILE *in;
 
-    if (!in)
-        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    FRAG_TRY(input_file(path, &in, e));
     err = read_rows(&r, in, e);
     if (err == FRAG_OK && ferror(in))
         err = frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));

@@ -234,7 +234,7 @@ static hid_t image_open(const char *name)
 
 static bool start(struct frag_results *r)
 {
-    (void)hdf5_quiet_begin();
+    (void)hdf5_quiet_begin(NULL);
     r->file = image_open(r->path);
     return r->file >= 0 && put_open(&r->put) && put_root(r);
 }

@@ -1,11 +1,9 @@
 /* load.c - reads a result file, by the same tables of columns that wrote it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +14,8 @@
 struct input {
     hid_t file;
     uint64_t bytes;
+    struct hdf5_fault *fault;
+    struct hdf5_quiet quiet;
 };
 
 /* The text of an attribute; the caller frees it. NULL if there is no such text
@@ -108,9 +108,7 @@ static hid_t row_type(void)
 static hid_t open_data(const struct input *in, hid_t at, const char *name,
                        size_t item, uint64_t *rows)
 {
-    hid_t data = H5Lexists(at, name, H5P_DEFAULT) > 0
-                     ? H5Dopen2(at, name, H5P_DEFAULT)
-                     : -1;
+    hid_t data = hdf5_dataset(in->fault, at, name);
 
     if (data >= 0 && !hdf5_rows(data, item, in->bytes, rows)) {
         H5Dclose(data);
@@ -204,7 +202,7 @@ static void *get_table(const struct input *in, hid_t run, const char *name,
                        const struct frag_column *columns, size_t row_size,
                        uint64_t *count, enum frag_err *err)
 {
-    hid_t group = H5Gopen2(run, name, H5P_DEFAULT);
+    hid_t group = hdf5_group(in->fault, run, name);
     char *rows = NULL, *values = NULL;
     bool done = false;
     uint64_t n;
@@ -297,7 +295,7 @@ static bool get_identity(const struct input *in, hid_t at,
     r->trace_events = get_count(at, "trace_events");
     r->stopped_at_oom = get_count(at, "stopped_at_oom");
     r->checked = H5Aexists(at, "checked") > 0 && get_count(at, "checked");
-    r->bare = H5Lexists(at, "series", H5P_DEFAULT) == 0;
+    r->bare = !hdf5_has(at, "series");
     return hdf5_texts(at, "trace_notes", in->bytes, &r->trace_notes,
                       &r->note_count) == FRAG_OK;
 }
@@ -346,28 +344,38 @@ static enum frag_err get_run(const struct input *in, hid_t at,
     return err;
 }
 
+static enum frag_err get_nth_run(const struct input *in, hid_t runs,
+                                 const struct frag_result_row *rows,
+                                 struct frag_loaded *l)
+{
+    enum frag_err err;
+    char name[24];
+    hid_t at;
+
+    snprintf(name, sizeof(name), "%llu", (unsigned long long)l->count);
+    at = hdf5_group(in->fault, runs, name);
+    if (at < 0)
+        return FRAG_CORRUPT;
+    err = get_run(in, at, &rows[l->count], &l->runs[l->count]);
+    H5Gclose(at);
+    l->count += err == FRAG_OK;
+    return err;
+}
+
 static enum frag_err get_runs(const struct input *in,
                               const struct frag_result_row *rows,
                               struct frag_loaded *l, uint64_t count)
 {
-    enum frag_err err = FRAG_OK;
+    hid_t runs = hdf5_group(in->fault, in->file, "runs");
+    enum frag_err err = runs < 0 ? FRAG_CORRUPT : FRAG_OK;
 
     l->runs = calloc(count + 1, sizeof(*l->runs));
     if (!l->runs)
-        return FRAG_NOMEM;
-    while (err == FRAG_OK && l->count < count) {
-        char name[48];
-        hid_t at;
-
-        snprintf(name, sizeof(name), "/runs/%llu",
-                 (unsigned long long)l->count);
-        at = H5Gopen2(in->file, name, H5P_DEFAULT);
-        if (at < 0)
-            return FRAG_CORRUPT;
-        err = get_run(in, at, &rows[l->count], &l->runs[l->count]);
-        H5Gclose(at);
-        l->count += err == FRAG_OK;
-    }
+        err = FRAG_NOMEM;
+    while (err == FRAG_OK && l->count < count)
+        err = get_nth_run(in, runs, rows, l);
+    if (runs >= 0)
+        H5Gclose(runs);
     return err;
 }
 
@@ -387,8 +395,7 @@ static enum frag_err check_schema(const struct input *in, const char *path,
     char *version;
     enum frag_err err = FRAG_OK;
 
-    if (!is_named_results(in) &&
-        H5Lexists(in->file, "devices", H5P_DEFAULT) > 0)
+    if (!is_named_results(in) && hdf5_has(in->file, "devices"))
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: expected a result file, found a trace file; make "
                          "results of it first: fragsim replay %s -o results.h5",
@@ -469,28 +476,34 @@ static enum frag_err load(const struct input *in, const char *path,
     return FRAG_OK;
 }
 
-/* Opens the file. False if HDF5 cannot; close it with H5Fclose. */
-static bool open_input(const char *path, struct input *in)
+/* Opens the file. False if HDF5 cannot; call close_input in any case. */
+static bool open_input(const char *path, struct input *in,
+                       struct hdf5_fault *fault)
 {
-    struct stat info;
+    struct stat info = {0};
 
-    (void)hdf5_quiet_begin();
-    if (stat(path, &info) < 0)
-        return false;
-    in->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    *fault = (struct hdf5_fault){0};
+    *in = (struct input){.fault = fault, .quiet = hdf5_quiet_begin(fault)};
+    in->file = hdf5_open(path);
+    (void)stat(path, &info);
     in->bytes = (uint64_t)info.st_size;
     return in->file >= 0;
 }
 
+static void close_input(struct input *in)
+{
+    if (in->file >= 0)
+        H5Fclose(in->file);
+    hdf5_quiet_end(in->quiet);
+}
+
 static bool is_results(const char *path)
 {
+    struct hdf5_fault fault;
     struct input in;
-    bool is;
+    const bool is = open_input(path, &in, &fault) && is_named_results(&in);
 
-    if (!open_input(path, &in))
-        return false;
-    is = is_named_results(&in);
-    H5Fclose(in.file);
+    close_input(&in);
     return is;
 }
 
@@ -513,34 +526,17 @@ static enum frag_err damaged(const char *path, struct frag_error *e)
                      path);
 }
 
-/* Reports why HDF5 could not open the file: the file is missing or locked, or
- * is not HDF5. */
+/* Reports why HDF5 could not open the file: it is no file, or no HDF5. */
 static enum frag_err unopened(const char *path, struct frag_error *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool free_to_read = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
-    int why = errno;
-    struct stat st;
+    struct stat at;
 
-    if (fd >= 0)
-        close(fd);
-    if (fd < 0)
-        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(why));
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return frag_fail(e, FRAG_IO,
-                         "%s: expected a fragsim result file, found a folder",
-                         path);
-    if (!free_to_read && why == EWOULDBLOCK)
-        return frag_fail(e, FRAG_IO,
-                         "%s: another program has locked the file for writing; "
-                         "wait until that program has ended, or set "
-                         "HDF5_USE_FILE_LOCKING=FALSE",
-                         path);
-    if (!free_to_read)
-        return frag_fail(e, FRAG_IO,
-                         "%s: the file system cannot lock the file (%s); set "
-                         "HDF5_USE_FILE_LOCKING=FALSE",
-                         path, strerror(why));
+    if (stat(path, &at) < 0)
+        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(at.st_mode))
+        return frag_fail(
+            e, FRAG_IO, "%s: expected a fragsim result file, found %s", path,
+            S_ISDIR(at.st_mode) ? "a folder" : "a pipe or a device");
     if (hdf5_is(path))
         return damaged(path, e);
     return frag_fail(e, FRAG_CORRUPT,
@@ -554,13 +550,14 @@ static enum frag_err load_file(const char *path, struct frag_loaded *out,
                                struct frag_error *e)
 {
     struct frag_loaded loaded = {0};
+    struct hdf5_fault fault;
     struct input in;
     enum frag_err err;
 
-    if (!open_input(path, &in))
-        return unopened(path, e);
-    err = load(&in, path, &loaded, e);
-    H5Fclose(in.file);
+    err = open_input(path, &in, &fault) ? load(&in, path, &loaded, e)
+                                        : unopened(path, e);
+    close_input(&in);
+    err = hdf5_explain(&fault, path, err, e);
     if (err != FRAG_OK) {
         frag_results_unload(&loaded);
         return err;

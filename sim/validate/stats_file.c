@@ -12,6 +12,8 @@
 #include <yajl/yajl_parse.h>
 #include <yajl/yajl_tree.h>
 
+#include "traces/bytes/input.h"
+
 enum { MAX_BYTES = 1 << 22, MAX_DEPTH = 32 };
 
 struct frag_stats_file {
@@ -22,12 +24,11 @@ struct frag_stats_file {
 static enum frag_err read_all(const char *path, char **text,
                               struct frag_error *e)
 {
-    FILE *in = fopen(path, "rb");
     enum frag_err err = FRAG_OK;
     size_t length;
+    FILE *in;
 
-    if (!in)
-        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    FRAG_TRY(input_file(path, &in, e));
     *text = malloc(MAX_BYTES + 1);
     if (!*text) {
         fclose(in);

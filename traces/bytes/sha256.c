@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/bytes/input.h"
+
 bool sha256_open(struct sha256 *sum)
 {
     sum->state = malloc(sizeof(SHA256_CTX));
@@ -54,12 +56,11 @@ enum frag_err sha256_file(const char *path, char hex[SHA256_HEX],
                           struct frag_error *e)
 {
     struct sha256 sum;
-    FILE *in = fopen(path, "rb");
     bool done, read_error;
+    FILE *in;
     int why;
 
-    if (!in)
-        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    FRAG_TRY(input_file(path, &in, e));
     errno = 0;
     done = sha256_open(&sum) && add_stream(&sum, in);
     why = errno;

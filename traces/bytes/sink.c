@@ -3,8 +3,13 @@
 #include "traces/bytes/sink.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "traces/bytes/input.h"
 
 bool sink_is_stdout(const char *path)
 {
@@ -50,9 +55,27 @@ static bool closed(FILE *out)
     return !failed_before;
 }
 
+/* Opens a pipe or a device. A named pipe that no program reads is an error
+ * after INPUT_WAIT seconds. NULL with errno set. */
+static FILE *open_device(const char *path)
+{
+    FILE *to = NULL;
+    int fd, waited = 0;
+
+    while (
+        (fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0 &&
+        errno == ENXIO && waited++ < INPUT_WAIT * 10 && poll(NULL, 0, 100) == 0)
+        errno = ENXIO;
+    if (fd >= 0 && fcntl(fd, F_SETFL, O_WRONLY) == 0)
+        to = fdopen(fd, "w");
+    if (fd >= 0 && !to)
+        close(fd);
+    return to;
+}
+
 static bool put_text(const struct sink *s)
 {
-    FILE *to = sink_is_stdout(s->path) ? stdout : fopen(s->path, "we");
+    FILE *to = sink_is_stdout(s->path) ? stdout : open_device(s->path);
     bool done = to && fwrite(s->text, 1, s->size, to) == s->size;
 
     if (to == stdout)

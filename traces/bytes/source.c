@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "traces/bytes/ahead.h"
+#include "traces/bytes/input.h"
 #include "traces/bytes/processors.h"
 #include "traces/bytes/sha256.h"
 #include "traces/bytes/stage.h"
@@ -151,10 +152,11 @@ static enum frag_err open_file(struct frag_source *s, const char *path,
     const bool is_stdin = !strcmp(path, "-");
     struct stat st;
 
-    s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (s->fd < 0 || fstat(s->fd, &st))
-        return frag_fail(e, FRAG_IO, "%s: cannot open it: %s", path,
-                         strerror(errno));
+    s->fd = STDIN_FILENO;
+    if (!is_stdin)
+        FRAG_TRY(input_fd(path, &s->fd, e));
+    if (fstat(s->fd, &st) < 0)
+        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return frag_fail(e, FRAG_IO, "%s: it is a directory", path);
     if (S_ISREG(st.st_mode))

@@ -26,14 +26,9 @@ struct column {
     uint64_t rows;
 };
 
-bool trace_has(hid_t at, const char *name)
-{
-    return H5Lexists(at, name, H5P_DEFAULT) > 0;
-}
-
 static enum frag_err open_column(struct column *c, hid_t at, size_t item)
 {
-    c->data = H5Dopen2(at, c->name, H5P_DEFAULT);
+    c->data = hdf5_dataset(c->r->fault, at, c->name);
     if (c->data < 0)
         return trace_expected(c->r, c->where, c->name, "a dataset");
     if (hdf5_rows(c->data, item, c->r->map_size, &c->rows))
@@ -48,9 +43,9 @@ static bool is_stored_as(hid_t data, enum trace_type type)
 {
     hid_t found = H5Dget_type(data), want = trace_file_type(type);
     hid_t how = H5Dget_create_plist(data);
-    bool same =
-        found >= 0 && want >= 0 && how >= 0 && H5Tequal(found, want) > 0 &&
-        H5Pget_layout(how) == H5D_CONTIGUOUS && H5Pget_external_count(how) == 0;
+    bool same = found >= 0 && want >= 0 && how >= 0 &&
+                H5Tequal(found, want) > 0 &&
+                H5Pget_layout(how) == H5D_CONTIGUOUS;
 
     if (how >= 0)
         H5Pclose(how);
@@ -85,14 +80,13 @@ static const void *mapped(const struct column *c, enum trace_type type)
     return c->r->map + offset;
 }
 
-/* Refuses data in other files and data that are not numbers. */
+/* Refuses data that are not numbers. */
 static enum frag_err check_numbers(const struct column *c, H5T_class_t class)
 {
     if (hdf5_holds(c->data, class))
         return FRAG_OK;
     return trace_expected(c->r, c->where, c->name,
-                          class == H5T_COMPOUND ? "a table in this file"
-                                                : "whole numbers in this file");
+                          class == H5T_COMPOUND ? "a table" : "whole numbers");
 }
 
 static enum frag_err read_rows(const struct column *c, hid_t type, size_t item,
@@ -187,7 +181,7 @@ enum frag_err trace_read_table(const struct trace_reader *r, hid_t at,
 
     *count = 0;
     *rows = NULL;
-    if (!trace_has(at, table->name))
+    if (!hdf5_has(at, table->name))
         return FRAG_OK;
     FRAG_TRY(open_column(&c, at, table->size));
     type = trace_row_type(table, false);

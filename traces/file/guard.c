@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,6 +19,10 @@
  * filters of HDF5 compress data at most by a factor of about 1000. CHECKED is
  * the first version of the superblock with checksums. */
 enum { INFLATION_MAX = 2048, CHECKED = 2, TRIAL_SECONDS = 1 };
+
+/* A child that waits for a slow disk uses little processor time: it may take so
+ * many times as long. */
+enum { WALL_TIMES = 60 };
 
 /* -- the file -------------------------------------------------------------- */
 
@@ -45,20 +50,20 @@ bool hdf5_is(const char *path)
 }
 
 /* In the child: no message, no memory image, no handler of the program, a
- * limit of processor time. */
+ * limit of processor time and one of wall time. */
 static void restrain(const char *path)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct stat info = {0};
     struct rlimit none = {0, 0}, most;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-        signal(signals[i], SIG_DFL);
+    for (int number = 1; number < SIGRTMIN; number++)
+        signal(number, SIG_DFL);
     (void)stat(path, &info);
     most.rlim_cur = most.rlim_max =
         TRIAL_SECONDS + (rlim_t)info.st_size / FRAG_MIB * 3 / 2;
     (void)setrlimit(RLIMIT_CPU, &most);
+    alarm((unsigned)most.rlim_max * WALL_TIMES);
     (void)setrlimit(RLIMIT_CORE, &none);
     dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
 }
@@ -86,6 +91,84 @@ bool hdf5_survives(const char *path, void (*read)(const char *path))
     return WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }
 
+hid_t hdf5_open(const char *path)
+{
+    struct stat info;
+
+    if (stat(path, &info) < 0 || !S_ISREG(info.st_mode))
+        return -1;
+    return H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+}
+
+/* -- objects --------------------------------------------------------------- */
+
+bool hdf5_has(hid_t at, const char *name)
+{
+    return H5Lexists(at, name, H5P_DEFAULT) > 0;
+}
+
+/* Why the object is not opened; NULL if the link leads to an object of this
+ * file, or if there is no link. */
+static const char *misled(hid_t at, const char *name)
+{
+    H5L_info_t link;
+
+    if (!hdf5_has(at, name) || H5Lget_info(at, name, &link, H5P_DEFAULT) < 0 ||
+        link.type == H5L_TYPE_HARD)
+        return NULL;
+    return link.type == H5L_TYPE_SOFT       ? "a symbolic link"
+           : link.type == H5L_TYPE_EXTERNAL ? "a link into another file"
+                                            : "a link of an unknown kind";
+}
+
+/* Why the rows of the dataset are not in this file; NULL if they are. */
+static const char *elsewhere(hid_t data)
+{
+    hid_t how = H5Dget_create_plist(data);
+    const char *why = how < 0                             ? "damage"
+                      : H5Pget_layout(how) == H5D_VIRTUAL ? "a virtual dataset"
+                      : H5Pget_external_count(how) != 0 ? "data in another file"
+                                                        : NULL;
+
+    if (how >= 0)
+        H5Pclose(how);
+    return why;
+}
+
+static hid_t refused(struct hdf5_fault *fault, hid_t at, const char *name,
+                     const char *found)
+{
+    char group[64] = "";
+
+    if (!found || *fault->found)
+        return -1;
+    (void)H5Iget_name(at, group, sizeof(group));
+    snprintf(fault->found, sizeof(fault->found), "%s at \"%s%s%.40s\"", found,
+             group, strcmp(group, "/") ? "/" : "", name);
+    return -1;
+}
+
+hid_t hdf5_group(struct hdf5_fault *fault, hid_t at, const char *name)
+{
+    const char *why = misled(at, name);
+
+    return !why && hdf5_has(at, name) ? H5Gopen2(at, name, H5P_DEFAULT)
+                                      : refused(fault, at, name, why);
+}
+
+hid_t hdf5_dataset(struct hdf5_fault *fault, hid_t at, const char *name)
+{
+    const char *why = misled(at, name);
+    hid_t data = !why && hdf5_has(at, name) ? H5Dopen2(at, name, H5P_DEFAULT)
+                                            : refused(fault, at, name, why);
+
+    why = data < 0 ? NULL : elsewhere(data);
+    if (!why)
+        return data;
+    H5Dclose(data);
+    return refused(fault, at, name, why);
+}
+
 /* -- datasets -------------------------------------------------------------- */
 
 static bool is_of(hid_t type, H5T_class_t class)
@@ -97,15 +180,11 @@ static bool is_of(hid_t type, H5T_class_t class)
 
 bool hdf5_holds(hid_t data, H5T_class_t class)
 {
-    hid_t how = H5Dget_create_plist(data), type = H5Dget_type(data);
-    bool fine = how >= 0 && type >= 0;
+    hid_t type = H5Dget_type(data);
+    const bool fine = type >= 0 && is_of(type, class);
 
-    fine = fine && is_of(type, class) && H5Pget_layout(how) != H5D_VIRTUAL &&
-           H5Pget_external_count(how) == 0;
     if (type >= 0)
         H5Tclose(type);
-    if (how >= 0)
-        H5Pclose(how);
     return fine;
 }
 
@@ -279,17 +358,67 @@ enum frag_err hdf5_text(hid_t at, const char *name, uint64_t file_bytes,
 
 /* -- messages -------------------------------------------------------------- */
 
-struct hdf5_quiet hdf5_quiet_begin(void)
+/* HDF5 passes the system's error only within its texts, behind the name of the
+ * file. */
+static herr_t note_error(unsigned depth, const H5E_error2_t *entry, void *fault)
+{
+    static const char mark[] = ", errno = ";
+    struct hdf5_fault *to = fault;
+
+    (void)depth;
+    for (const char *at = strstr(entry->desc, mark); at;
+         at = strstr(at + 1, mark))
+        to->error = atoi(at + strlen(mark));
+    return 0;
+}
+
+static herr_t note_errors(hid_t stack, void *fault)
+{
+    return fault ? H5Ewalk2(stack, H5E_WALK_UPWARD, note_error, fault) : 0;
+}
+
+struct hdf5_quiet hdf5_quiet_begin(struct hdf5_fault *fault)
 {
     struct hdf5_quiet q = {NULL, NULL};
 
     H5dont_atexit();
     H5Eget_auto2(H5E_DEFAULT, &q.print, &q.data);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5Eset_auto2(H5E_DEFAULT, note_errors, fault);
     return q;
 }
 
 void hdf5_quiet_end(struct hdf5_quiet q)
 {
     H5Eset_auto2(H5E_DEFAULT, q.print, q.data);
+}
+
+enum frag_err hdf5_failed(const char *path, const char *what, int error,
+                          struct frag_error *e)
+{
+    static const char remedy[] = "set HDF5_USE_FILE_LOCKING=FALSE";
+
+    if (error == EWOULDBLOCK)
+        return frag_fail(e, FRAG_IO,
+                         "%s: another program has locked the file for writing; "
+                         "wait until that program has ended, or %s",
+                         path, remedy);
+    if (error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP)
+        return frag_fail(e, FRAG_IO,
+                         "%s: the file system cannot lock the file (%s); %s",
+                         path, strerror(error), remedy);
+    return frag_fail(e, FRAG_IO, "%s: cannot %s it: %s", path, what,
+                     error ? strerror(error) : "HDF5 failed without a reason");
+}
+
+enum frag_err hdf5_explain(const struct hdf5_fault *fault, const char *path,
+                           enum frag_err err, struct frag_error *e)
+{
+    if (err == FRAG_CORRUPT && fault->error)
+        return hdf5_failed(path, "read", fault->error, e);
+    if (err == FRAG_CORRUPT && *fault->found)
+        frag_fail(e, err,
+                  "%s: expected all groups and data in this file, found %s; "
+                  "pass a file that holds its data itself",
+                  path, fault->found);
+    return err;
 }

@@ -6,6 +6,10 @@
  * structure has checksums, so libhdf5 detects damage. Older files (result files
  * before schema 2.2, and most files of h5py) have none. They are read by a
  * child process first, which a crash or an endless loop ends.
+ *
+ * A file holds all of its groups and data itself: a symbolic link, a link into
+ * another file, a virtual dataset and data in another file are refused, because
+ * the SHA-256 covers one file and a mapped column lies in it.
  */
 #ifndef FRAG_TRACES_FILE_GUARD_H
 #define FRAG_TRACES_FILE_GUARD_H
@@ -21,12 +25,42 @@ bool hdf5_is(const char *path);
 /* Returns whether read(path) ends. If the structure of the
  * file at `path` has no checksums, a child process calls it first: false if it
  * crashes there, takes more processor time than a second, and a second and a
- * half per MiB of the file, or if a signal arrives. Otherwise, and if no
+ * half per MiB of the file, or 60 times that time on the clock, or if a signal
+ * arrives. Otherwise, and if no
  * child process can be made, true. */
 bool hdf5_survives(const char *path, void (*read)(const char *path));
 
-/* Whether the data are numbers (or rows, COMPOUND) of this class and lie in
- * this file. An enum counts as INTEGER. */
+/* Why a file was refused, or HDF5 could not read it. Zeroed at first. */
+struct hdf5_fault {
+    char found[160]; /* what leads out of the file; "" if nothing does */
+    int error;       /* errno of the last system call that failed; 0: none */
+};
+
+/* Replaces CORRUPT by IO, with the system's message, if a system call failed,
+ * and the message by one that names what leads out of the file. */
+enum frag_err hdf5_explain(const struct hdf5_fault *fault, const char *path,
+                           enum frag_err err,
+                           struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Returns IO with the message that the file cannot be read or written (`what`),
+ * and a remedy if its file system cannot lock it. error is an errno, or 0. */
+enum frag_err hdf5_failed(const char *path, const char *what, int error,
+                          struct frag_error *e);
+
+/* Opens a regular file for reading; close it with H5Fclose. Negative if HDF5
+ * cannot, or for a pipe, a device or a folder. */
+hid_t hdf5_open(const char *path);
+
+/* Whether the group has a link of this name, which has no slash. */
+bool hdf5_has(hid_t at, const char *name);
+
+/* These two open a member of a group. Negative if there is none, or if it is
+ * not in this file. */
+hid_t hdf5_group(struct hdf5_fault *fault, hid_t at, const char *name);
+hid_t hdf5_dataset(struct hdf5_fault *fault, hid_t at, const char *name);
+
+/* Whether the data are numbers (or rows, COMPOUND) of this class. An enum
+ * counts as INTEGER. */
 bool hdf5_holds(hid_t data, H5T_class_t class);
 
 /* The rows of a dataset of one dimension, each `item` bytes in memory. False if
@@ -52,12 +86,13 @@ enum frag_err hdf5_text(hid_t at, const char *name, uint64_t file_bytes,
  * exact: between hdf5_quiet_begin and hdf5_quiet_end, HDF5 prints nothing.
  * After a damaged file, HDF5 would also print errors about its own resources at
  * exit. Therefore hdf5_quiet_begin disables HDF5's cleanup at exit; it is not
- * needed, because every file is closed. */
+ * needed, because every file is closed. The failures between the two are noted
+ * in `fault`, which may be NULL. */
 struct hdf5_quiet {
     H5E_auto2_t print;
     void *data;
 };
-struct hdf5_quiet hdf5_quiet_begin(void);
+struct hdf5_quiet hdf5_quiet_begin(struct hdf5_fault *fault);
 void hdf5_quiet_end(struct hdf5_quiet q);
 
 #endif

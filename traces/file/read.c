@@ -37,7 +37,7 @@ static enum frag_err read_event_column(const struct trace_reader *r, hid_t at,
     uint64_t found;
 
     *rows = NULL;
-    if (!required && !trace_has(at, column->name)) {
+    if (!required && !hdf5_has(at, column->name)) {
         if (k == EVENTS_TIME || k == EVENTS_STACK)
             return FRAG_OK;
         return zeros(r, *count, trace_type_size(column->type), rows);
@@ -94,7 +94,7 @@ static enum frag_err read_recorded(const struct trace_reader *r, hid_t at,
     const void *rows;
     uint64_t count;
 
-    if (trace_has(at, trace_addr.name)) {
+    if (hdf5_has(at, trace_addr.name)) {
         FRAG_TRY(trace_read_column(r, at, where, &trace_addr, &rows, &count));
         if (count != d->count)
             return trace_expected(r, where, trace_addr.name,
@@ -119,7 +119,7 @@ static enum frag_err read_tables(const struct trace_reader *r, hid_t at,
     const void *rows = NULL;
     uint64_t count = 0;
 
-    if (trace_has(at, trace_streams.name))
+    if (hdf5_has(at, trace_streams.name))
         FRAG_TRY(
             trace_read_column(r, at, where, &trace_streams, &rows, &count));
     if (count > (uint64_t)UINT16_MAX + 1)
@@ -221,7 +221,7 @@ static enum frag_err in_group(const struct trace_reader *r, hid_t at,
                                                     struct frag_device_trace *),
                               struct frag_device_trace *d)
 {
-    hid_t group = H5Gopen2(at, name, H5P_DEFAULT);
+    hid_t group = hdf5_group(r->fault, at, name);
     char inner[96];
     enum frag_err err;
 
@@ -239,7 +239,7 @@ static enum frag_err read_device(const struct trace_reader *r, hid_t at,
     FRAG_TRY(read_facts(r, at, where, d));
     FRAG_TRY(in_group(r, at, where, "events", read_events, d));
     FRAG_TRY(read_tables(r, at, where, d));
-    if (trace_has(at, "recorded"))
+    if (hdf5_has(at, "recorded"))
         FRAG_TRY(in_group(r, at, where, "recorded", read_recorded, d));
     return complete(r, where, d);
 }
@@ -298,7 +298,7 @@ static enum frag_err read_devices(const struct trace_reader *r, hid_t at)
 
 static enum frag_err read_all_devices(const struct trace_reader *r)
 {
-    hid_t group = H5Gopen2(r->file, "devices", H5P_DEFAULT);
+    hid_t group = hdf5_group(r->fault, r->file, "devices");
     enum frag_err err;
 
     if (group < 0)
@@ -421,14 +421,12 @@ static enum frag_err read_file(struct trace_reader *r)
     enum frag_err err;
 
     FRAG_TRY(map_file(r));
-    r->file = H5Fopen(r->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    r->file = hdf5_open(r->path);
     if (r->file < 0)
         return frag_fail(r->e, FRAG_CORRUPT,
                          "%s:0: expected a complete HDF5 file, found one that "
                          "is damaged or ends too early, at byte %" PRIu64
-                         "; copy it again or make it again; if the file "
-                         "system cannot lock files, set "
-                         "HDF5_USE_FILE_LOCKING=FALSE",
+                         "; copy it again or make it again",
                          r->path, r->map_size);
     err = read_all(r);
     H5Fclose(r->file);
@@ -438,15 +436,16 @@ static enum frag_err read_file(struct trace_reader *r)
 static enum frag_err read_trace(const char *path, struct frag_trace **out,
                                 struct frag_error *e)
 {
-    struct trace_reader r = {.e = e, .path = path};
+    struct hdf5_fault fault = {0};
+    struct trace_reader r = {.e = e, .path = path, .fault = &fault};
     struct hdf5_quiet quiet;
     enum frag_err err;
 
     r.trace = storage_trace(path, trace_file_format);
     if (!r.trace)
         return FRAG_NOMEM;
-    quiet = hdf5_quiet_begin();
-    err = read_file(&r);
+    quiet = hdf5_quiet_begin(&fault);
+    err = hdf5_explain(&fault, path, read_file(&r), e);
     hdf5_quiet_end(quiet);
     if (err == FRAG_OK)
         *out = r.trace;

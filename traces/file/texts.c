@@ -1,6 +1,7 @@
 /* texts.c - reads the strings, notes and stacks of a trace file. */
 #include <stdio.h>
 
+#include "traces/file/guard.h"
 #include "traces/file/trace_file.h"
 
 static enum frag_err point_at_texts(const struct trace_reader *r,
@@ -32,9 +33,9 @@ enum frag_err trace_read_texts(const struct trace_reader *r, const char *name,
     uint64_t size, rows;
     enum frag_err err;
 
-    if (!trace_has(r->file, name))
+    if (!hdf5_has(r->file, name))
         return FRAG_OK;
-    at = H5Gopen2(r->file, name, H5P_DEFAULT);
+    at = hdf5_group(r->fault, r->file, name);
     if (at < 0)
         return trace_expected(r, "/", name, "a group");
     snprintf(where, sizeof(where), "/%s/", name);
@@ -58,9 +59,9 @@ enum frag_err trace_read_stacks(const struct trace_reader *r)
     enum frag_err err;
     hid_t at;
 
-    if (!trace_has(r->file, "stacks"))
+    if (!hdf5_has(r->file, "stacks"))
         return FRAG_OK;
-    at = H5Gopen2(r->file, "stacks", H5P_DEFAULT);
+    at = hdf5_group(r->fault, r->file, "stacks");
     if (at < 0)
         return trace_expected(r, "/", "stacks", "a group");
     err = trace_read_table(r, at, "/stacks/", &trace_frames, &frames,

@@ -118,6 +118,7 @@ struct trace_reader {
     struct frag_trace *trace;
     struct frag_error *e;
     const char *path;
+    struct hdf5_fault *fault; /* see guard.h */
     const unsigned char *map; /* the mapped file */
     uint64_t map_size;        /* bytes */
     hid_t file;
@@ -127,8 +128,6 @@ struct trace_reader {
  * at where + name. */
 enum frag_err trace_expected(const struct trace_reader *r, const char *where,
                              const char *name, const char *what);
-/* Returns whether the group `at` has a member of that name. */
-bool trace_has(hid_t at, const char *name);
 
 /* These two read a dataset of the group `at`. `where` is the path of the group
  * with a slash at its end, for messages. The trace owns the rows. A table that

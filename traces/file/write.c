@@ -249,9 +249,10 @@ static hid_t create(const char *path)
     return file;
 }
 
-static bool write_file(struct writer *w, const char *path)
+static bool write_file(struct writer *w, const char *path,
+                       struct hdf5_fault *fault)
 {
-    struct hdf5_quiet quiet = hdf5_quiet_begin();
+    struct hdf5_quiet quiet = hdf5_quiet_begin(fault);
     bool fine;
 
     w->file = create(path);
@@ -278,6 +279,7 @@ enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
                                uint64_t repeat, struct frag_error *e)
 {
     struct writer w = {trace, -1, repeat};
+    struct hdf5_fault fault = {0};
     struct atomic_file file;
     int reason;
 
@@ -287,13 +289,11 @@ enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
                          repeat);
     FRAG_TRY(atomic_file_begin(&file, path, "", e));
     errno = 0;
-    if (write_file(&w, file.partial))
+    if (write_file(&w, file.partial, &fault))
         return atomic_file_commit(&file, e);
-    reason = errno;
+    reason = fault.error ? fault.error : errno;
     atomic_file_abort(&file);
     if (reason == ENOMEM)
         return frag_no_memory(e, "%s", path);
-    return frag_fail(e, FRAG_IO, "%s: cannot write it: %s", path,
-                     reason ? strerror(reason)
-                            : "HDF5 failed without a reason");
+    return hdf5_failed(path, "write", reason, e);
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/bytes/input.h"
 #include "traces/gen/gen.h"
 #include "traces/grow.h"
 
@@ -69,13 +70,11 @@ static enum frag_err add_row(struct profile *p, const char *line,
 static enum frag_err read_profile(const char *path, struct profile *p,
                                   struct frag_error *e)
 {
-    FILE *in = fopen(path, "r");
     enum frag_err err = FRAG_OK;
     char line[256];
+    FILE *in;
 
-    if (!in)
-        return frag_fail(e, FRAG_IO, "%s: cannot open: %s", path,
-                         strerror(errno));
+    FRAG_TRY(input_file(path, &in, e));
     while (err == FRAG_OK && fgets(line, sizeof(line), in))
         err = add_row(p, line, path, e);
     if (err == FRAG_OK && ferror(in))

@@ -6,6 +6,7 @@
 
 #include "sim/answers/check/gates.h"
 #include "sim/experiments/choices.h"
+#include "traces/bytes/input.h"
 #include "traces/grow.h"
 #include "traces/nearest.h"
 
@@ -257,9 +258,7 @@ enum frag_err gates_read(const char *path, struct gates *out,
     *out = (struct gates){.path = strdup(path)};
     if (!out->path)
         return frag_no_memory(e, "the rules");
-    in = fopen(path, "r");
-    if (!in)
-        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    FRAG_TRY(input_file(path, &in, e));
     err = read_lines(out, in, e);
     fclose(in);
     return err == FRAG_OK ? forbid_deaths(out, e) : err;

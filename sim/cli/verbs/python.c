@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/cli/program.h"
+#include "traces/bytes/input.h"
 
 enum { LINE = 512 }; /* bytes of the first line of a script */
 
@@ -47,16 +48,19 @@ static FILE *open_program(const char *name)
 {
     const char *at = getenv("PATH");
     char path[2 * PATH_MAX];
-    FILE *file = strchr(name, '/') ? fopen(name, "rb") : NULL;
+    FILE *file = NULL;
 
     if (strchr(name, '/'))
-        return file;
+        return input_file(name, &file, NULL) == FRAG_OK ? file : NULL;
     while (at && *at && !file) {
         const int length = (int)strcspn(at, ":");
 
         snprintf(path, sizeof(path), "%.*s%s%s", length, at, length ? "/" : "",
                  name);
-        file = access(path, X_OK) == 0 ? fopen(path, "rb") : NULL;
+        file =
+            access(path, X_OK) == 0 && input_file(path, &file, NULL) == FRAG_OK
+                ? file
+                : NULL;
         at += length + (at[length] == ':');
     }
     return file;

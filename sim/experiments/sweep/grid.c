@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/experiments/sweep/values.h"
+#include "traces/bytes/input.h"
 #include "traces/grow.h"
 
 /* One parameter and its values. */
@@ -49,12 +50,11 @@ static enum frag_err append_all(struct texts *list, const struct texts *more,
 
 static enum frag_err slurp(const char *path, char **text, struct frag_error *e)
 {
-    FILE *in = fopen(path, "r");
     size_t room = 0;
     ssize_t n;
+    FILE *in;
 
-    if (!in)
-        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    FRAG_TRY(input_file(path, &in, e));
     errno = 0;
     n = getdelim(text, &room, '\0', in);
     if (n < 0 && ferror(in)) {
