@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """check_absurd.py: every policy on requests that no device can serve, on
-capacities that no device has, and on as many streams as a trace can have. The
-memory of the host must not grow with a number in the input: each run has a
-limit of memory and of processor time, and ends with a result (a simulated
-out-of-memory is one) or with a refusal.
+capacities that no device has, in the search for the least capacity too, and on
+as many streams as a trace can have. The memory of the host must not grow with a
+number in the input: each run has a limit of memory and of processor time, and
+ends with a result (a simulated out-of-memory is one) or with a refusal.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import json
@@ -44,6 +44,14 @@ def usage(words):
                 used.ru_utime + used.ru_stime, errors.read())
 
 
+def first_bound(path):
+    """The least capacity that serves the trace under expandable segments. They
+    fail on the device that a run without a bound reports."""
+    done = subprocess.run([FRAGSIM, "fit", "-q", path, "-p", *EXTRA, "--json",
+                           "-"], check=True, capture_output=True)
+    return json.loads(done.stdout)["results"][0]["fit_bytes"] or 0
+
+
 def main():
     if not os.access(FRAGSIM, os.X_OK):
         print("check_absurd: no tool; skipped")
@@ -60,19 +68,21 @@ def main():
             with open(path, "w", encoding="ascii") as out:
                 out.write("op,id,bytes\nalloc,0,1000\n"
                           f"alloc,1,{size}\nfree,0,\nfree,1,\n")
+            fits = [("fit",)] if size == 1 << 40 else []
             for policy in policies:
-                for capacity in CAPACITIES:
+                for more in [("replay", "-c", c) for c in CAPACITIES] + fits:
                     code, kib, seconds, words = usage(
-                        [FRAGSIM, "replay", "-q", path, "-p", policy, "-c",
-                         capacity])
+                        [FRAGSIM, *more, "-q", path, "-p", policy])
                     runs += 1
                     worst = [max(worst[0], kib), max(worst[1], seconds)]
                     if code not in CODES or kib > KIB_MAX or \
                             seconds > SECONDS_MAX or (code and not words):
                         faults += 1
-                        print(f"{policy}, {size} bytes, {capacity}: exit code "
-                              f"{code}, {kib} KiB, {seconds:.1f} s: "
+                        print(f"{policy}, {size} bytes, {' '.join(more)}: exit "
+                              f"code {code}, {kib} KiB, {seconds:.1f} s: "
                               f"{words[:200]!r}")
+            if fits:
+                faults += first_bound(path) - size not in range(1 << 30)
         path = os.path.join(folder, "streams.csv")
         with open(path, "w", encoding="ascii") as out:
             out.write("op,id,bytes,stream\n" + "".join(

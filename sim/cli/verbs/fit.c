@@ -42,23 +42,56 @@ struct search {
 /* -- the search ---------------------------------------------------------- */
 
 /* The least bound that may serve a trace of which this is the unlimited run:
- * the lower bound of the policies, in units of the device where these count.
- * The search begins at a multiple of FRAG_CAPACITY_STEP. */
+ * the demand, in units of the device where these count. The search begins at a
+ * multiple of FRAG_CAPACITY_STEP. */
 static frag_size least_bound(const struct frag_capacity_spec *spec,
                              const struct frag_capacity_span *unlimited)
 {
-    const frag_size bytes = unlimited->run.lower_bound;
+    const frag_size bytes = unlimited->run.demand;
 
     return spec->kind == FRAG_BOUND_CAPACITY && spec->rule != FRAG_RULE_EXACT
                ? frag_round_up(bytes, FRAG_CAPACITY_STEP)
                : bytes - bytes % FRAG_CAPACITY_STEP;
 }
 
+/* The end of a search from `from` for a policy whose outcome depends on the
+ * bound's value: the total of an H200, which an unlimited run reports, or the
+ * memory of the unlimited run, whichever is larger. A job that asks for more
+ * may survive on a larger device: then the end is the memory that it uses on
+ * one of twice the size. */
+static enum frag_err find_end(const struct frag_capacity_spec *spec,
+                              const struct frag_capacity_span *unlimited,
+                              frag_size from, frag_size *to,
+                              struct frag_error *e)
+{
+    frag_size most = unlimited->used;
+    struct frag_capacity_span large;
+
+    most = most > FRAG_H200_TOTAL ? most : FRAG_H200_TOTAL;
+    if (from > most && from < FRAG_UNLIMITED / 2) {
+        FRAG_TRY(frag_capacity_at(spec, 2 * from, &large, e));
+        most = frag_capacity_survives(&large) ? large.used : most;
+    }
+    *to = frag_round_up(most, FRAG_CAPACITY_STEP) + 1;
+    return FRAG_OK;
+}
+
+/* Shows which bounds are searched. */
+static void say_range(struct search *s, const struct frag_capacity_spec *spec,
+                      frag_size from, frag_size to)
+{
+    struct progress *p = &s->progress;
+    char label[96], low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
+
+    snprintf(label, sizeof(label), "%.14s: %s to %s",
+             spec->prepared->policy->name, frag_size_format(from, low),
+             frag_size_format(to, high));
+    progress_step(p, p->step, p->steps, " events", 1, label);
+}
+
 /* Searches upward from there to the first bound at which the policy survives.
- * If the outcome depends on the bound's value, the search ends at the total of
- * an H200 or at the memory of the unlimited run, whichever is larger: an
- * unlimited run reports an H200's total. */
-static enum frag_err find_first(const struct search *s,
+ */
+static enum frag_err find_first(struct search *s,
                                 const struct frag_capacity_spec *spec,
                                 const struct frag_capacity_span *unlimited,
                                 struct frag_capacity_spans *spans,
@@ -67,10 +100,9 @@ static enum frag_err find_first(const struct search *s,
     frag_size from = least_bound(spec, unlimited);
     frag_size to = unlimited->used;
 
-    if (!unlimited->exact) {
-        to = to > FRAG_H200_TOTAL ? to : FRAG_H200_TOTAL;
-        to = frag_round_up(to, FRAG_CAPACITY_STEP) + 1;
-    }
+    if (!unlimited->exact)
+        FRAG_TRY(find_end(spec, unlimited, from, &to, e));
+    say_range(s, spec, from, to);
     return capacity_search(spec, from, to, true, &s->on, spans, e);
 }
 
@@ -103,7 +135,7 @@ static enum frag_err push(struct frag_capacity_spans *spans,
 
 /* Finds all spans. The unlimited run is itself the last span if it is valid at
  * other capacities too. */
-static enum frag_err find_spans(const struct search *s,
+static enum frag_err find_spans(struct search *s,
                                 const struct frag_capacity_spec *spec,
                                 const struct frag_capacity_span *unlimited,
                                 struct frag_capacity_spans *spans,
