@@ -10,6 +10,18 @@ static bool has_vmm(const struct frag_backend_ops *ops)
            ops->phys_release && ops->map && ops->unmap;
 }
 
+/* Calls init. An error has a message in e. */
+static enum frag_err init(struct frag_heap *heap, struct frag_error *e)
+{
+    const struct frag_policy *policy = heap->policy;
+    const enum frag_err said = policy->init ? policy->init(heap) : FRAG_OK;
+    const enum frag_err err = frag_policy_answer(policy, "init", said, e);
+
+    if (err == FRAG_OK || err != said)
+        return err;
+    return frag_fail(e, err, "%s: %s", policy->name, frag_err_text(err));
+}
+
 enum frag_err frag_heap_open_params(struct frag_heap *heap,
                                     const struct frag_params *params,
                                     struct frag_backend *mem,
@@ -32,11 +44,8 @@ enum frag_err frag_heap_open_params(struct frag_heap *heap,
     if (!fresh.state)
         return frag_no_memory(e, "%s", policy->name);
     err = params_agree(policy, fresh.state, e);
-    if (err == FRAG_OK && policy->init) {
-        err = policy->init(&fresh);
-        if (err != FRAG_OK)
-            frag_fail(e, err, "%s: %s", policy->name, frag_err_text(err));
-    }
+    if (err == FRAG_OK)
+        err = init(&fresh, e);
     if (err != FRAG_OK) {
         free(fresh.state);
         return err;

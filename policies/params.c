@@ -168,6 +168,8 @@ static const struct kind kinds[] = {
                            write_choice, NULL},
 };
 
+enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+
 /* The bound of a range as the user would write it. */
 static const char *bound_text(const struct frag_param *param, double bound,
                               char text[VALUE_TEXT])
@@ -201,6 +203,7 @@ static enum frag_err in_range(const struct frag_policy *policy,
         bound_text(param, param->max, high));
 }
 
+/* state may be NULL: the text is checked only. */
 static enum frag_err set_value(const struct frag_policy *policy, void *state,
                                const struct frag_param *param, const char *text,
                                struct frag_error *e)
@@ -214,14 +217,185 @@ static enum frag_err set_value(const struct frag_policy *policy, void *state,
                          param->choices ? " " : "",
                          param->choices ? param->choices : "");
     FRAG_TRY(in_range(policy, param, text, &value, e));
-    if (param->offset + kind->size > policy->state_size)
-        return frag_fail(e, FRAG_CONTRACT,
-                         "%s: the value of %s lies behind its state of %zu "
-                         "bytes; expected an offset inside of it",
-                         policy->name, param->name, policy->state_size);
-    memcpy((char *)state + param->offset, &value, kind->size);
+    if (state)
+        memcpy((char *)state + param->offset, &value, kind->size);
     return FRAG_OK;
 }
+
+/* -------------------------------------------------- the table of a policy ---
+ */
+
+enum { PARAMS_MOST = 256, NAME_MOST = 63 };
+
+/* A word that can be written in a policy's text. */
+static bool is_word(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
+                                  "STUVWXYZ0123456789_-.";
+    const size_t length = strnlen(name, NAME_MOST + 1);
+
+    return length && length <= NAME_MOST && strspn(name, letters) == length;
+}
+
+static enum frag_err check_members(const struct frag_policy *p,
+                                   struct frag_error *e)
+{
+    const struct {
+        const char *name;
+        bool is_set;
+    } members[] = {
+        {"name", p->name && *p->name},
+        {"summary", p->summary},
+        {"source", p->source},
+        {"alloc", p->alloc},
+        {"free", p->free},
+    };
+
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        if (!members[i].is_set)
+            return frag_fail(e, FRAG_INVALID,
+                             "expected a policy with a name, summary, source, "
+                             "alloc and free, found no %s: set it",
+                             members[i].name);
+    if (!p->configure != !p->describe)
+        return frag_fail(e, FRAG_INVALID,
+                         "expected both configure and describe or none of "
+                         "them, found only %s: set the other",
+                         p->configure ? "configure" : "describe");
+    return FRAG_OK;
+}
+
+static enum frag_err check_numbers(const struct frag_policy *p,
+                                   struct frag_error *e)
+{
+    const unsigned needs =
+        FRAG_NEEDS_VMM | FRAG_NEEDS_FUTURE | FRAG_OWNS_LIMIT | FRAG_NEEDS_MOVES;
+
+    if (!frag_quantum_is_valid(p->quantum))
+        return frag_fail(e, FRAG_INVALID,
+                         "expected a policy whose `quantum' is a power of two "
+                         "up to %d bytes, the unit to which it rounds "
+                         "requests, found %" PRIu64,
+                         FRAG_QUANTUM, p->quantum);
+    if (p->state_size > FRAG_STATE_MOST)
+        return frag_fail(e, FRAG_INVALID,
+                         "expected a policy whose `state_size' is at most %d "
+                         "bytes, found %zu: allocate the rest in init",
+                         FRAG_STATE_MOST, p->state_size);
+    if (p->needs & ~needs)
+        return frag_fail(e, FRAG_INVALID,
+                         "expected a policy whose `needs' are FRAG_NEEDS_* and "
+                         "FRAG_OWNS_LIMIT, found 0x%x: clear the other bits",
+                         p->needs);
+    return FRAG_OK;
+}
+
+static bool has_empty_word(const char *choices)
+{
+    const size_t length = strlen(choices);
+
+    return !length || *choices == '|' || choices[length - 1] == '|' ||
+           strstr(choices, "||");
+}
+
+static const struct frag_param *param_named(const struct frag_policy *policy,
+                                            const char *name)
+{
+    for (const struct frag_param *p = policy->params; p && p->name; p++)
+        if (!strcmp(p->name, name))
+            return p;
+    return NULL;
+}
+
+static bool is_measured(const struct frag_param *p)
+{
+    return p && kinds[p->kind].measure;
+}
+
+/* What is wrong with the row: the words after "expected"; NULL: nothing. For a
+ * policy with configure, the row is documentation only. */
+static const char *flaw(const struct frag_policy *policy,
+                        const struct frag_param *p)
+{
+    const size_t size = kinds[p->kind].size;
+
+    if (!p->help)
+        return "a help text, found none: set `help'";
+    if (policy->configure)
+        return NULL;
+    if (!p->init)
+        return "a default, found none: set `init', or configure and describe";
+    if ((p->kind == FRAG_PARAM_CHOICE) != (p->choices != NULL))
+        return "choices for FRAG_PARAM_CHOICE and for no other kind: set "
+               "`choices' or another `kind'";
+    if (p->choices && has_empty_word(p->choices))
+        return "choices such as \"a|b|c\", found an empty word: remove it";
+    if (p->offset > policy->state_size || size > policy->state_size - p->offset)
+        return "an offset inside of the state: use offsetof, and sizeof for "
+               "`state_size'";
+    if (kinds[p->kind].measure && !(p->min <= p->max))
+        return "a range with min <= max: set `min' and `max'";
+    if (p->at_most &&
+        !(is_measured(p) && is_measured(param_named(policy, p->at_most))))
+        return "in `at_most' another SIZE, NUMBER or RATIO parameter, and one "
+               "of these kinds here: name it, or NULL";
+    return NULL;
+}
+
+static enum frag_err check_row(const struct frag_policy *policy,
+                               const struct frag_param *p, struct frag_error *e)
+{
+    const char *words;
+
+    if (!is_word(p->name) || param_named(policy, p->name) != p)
+        return frag_fail(e, FRAG_INVALID,
+                         "parameter %zu: expected a name of its own, of 1 to "
+                         "%d letters, digits, `_', `-' and `.', found "
+                         "\"%.80s\": rename it",
+                         (size_t)(p - policy->params) + 1, NAME_MOST, p->name);
+    words = flaw(policy, p);
+    if (words)
+        return frag_fail(e, FRAG_INVALID,
+                         "parameter %s (offset %zu, state of %zu bytes): "
+                         "expected %s",
+                         p->name, p->offset, policy->state_size, words);
+    return policy->configure ? FRAG_OK : set_value(policy, NULL, p, p->init, e);
+}
+
+/* All kinds are known before a row is read: rows name each other. */
+static enum frag_err check_kinds(const struct frag_policy *policy,
+                                 struct frag_error *e)
+{
+    const struct frag_param *p = policy->params;
+
+    for (; p && p->name; p++) {
+        if (p - policy->params == PARAMS_MOST)
+            return frag_fail(e, FRAG_INVALID,
+                             "expected at most %d parameters, found more: end "
+                             "them with a row without a name",
+                             PARAMS_MOST);
+        if ((unsigned)p->kind >= KINDS)
+            return frag_fail(e, FRAG_INVALID,
+                             "parameter %.*s: expected a kind of enum "
+                             "frag_param_kind, 0 to %d, found %d: set `kind'",
+                             NAME_MOST, p->name, KINDS - 1, (int)p->kind);
+    }
+    return FRAG_OK;
+}
+
+enum frag_err frag_policy_check(const struct frag_policy *policy,
+                                struct frag_error *e)
+{
+    FRAG_TRY(check_members(policy, e));
+    FRAG_TRY(check_numbers(policy, e));
+    FRAG_TRY(check_kinds(policy, e));
+    for (const struct frag_param *p = policy->params; p && p->name; p++)
+        FRAG_TRY(check_row(policy, p, e));
+    return FRAG_OK;
+}
+
+/* --------------------------------------------------------- the parameters ---
+ */
 
 /* The error for an unknown parameter: it lists the known ones. */
 static enum frag_err unknown(const struct frag_policy *policy, const char *key,
@@ -247,15 +421,15 @@ static enum frag_err set_pair(const struct frag_policy *policy, void *state,
                               char *pair, struct frag_error *e)
 {
     char *equals = strchr(pair, '=');
+    const struct frag_param *param;
 
     if (!equals)
         return frag_fail(e, FRAG_INVALID, "%s: expected key=value in \"%s\"",
                          policy->name, pair);
     *equals = '\0';
-    for (const struct frag_param *p = policy->params; p && p->name; p++)
-        if (!strcmp(p->name, pair))
-            return set_value(policy, state, p, equals + 1, e);
-    return unknown(policy, pair, e);
+    param = param_named(policy, pair);
+    return param ? set_value(policy, state, param, equals + 1, e)
+                 : unknown(policy, pair, e);
 }
 
 static enum frag_err set_pairs(const struct frag_policy *policy, void *state,
@@ -280,13 +454,26 @@ static enum frag_err set_pairs(const struct frag_policy *policy, void *state,
     return FRAG_OK;
 }
 
+enum frag_err frag_policy_answer(const struct frag_policy *policy,
+                                 const char *function, enum frag_err err,
+                                 struct frag_error *e)
+{
+    if ((unsigned)err < FRAG_ERROR_COUNT)
+        return err;
+    return frag_fail(e, FRAG_CONTRACT,
+                     "%s: %s returns %d: expected a code of enum frag_err, 0 "
+                     "to %d",
+                     policy->name, function, (int)err, FRAG_ERROR_COUNT - 1);
+}
+
 static enum frag_err set_params(const struct frag_policy *policy, void *state,
                                 const char *params, struct frag_error *e)
 {
     if (!params)
         params = "";
     if (policy->configure)
-        return policy->configure(state, params, e);
+        return frag_policy_answer(policy, "configure",
+                                  policy->configure(state, params, e), e);
     for (const struct frag_param *p = policy->params; p && p->name; p++)
         FRAG_TRY(set_value(policy, state, p, p->init, e));
     return set_pairs(policy, state, params, e);

@@ -70,6 +70,7 @@ enum {
     FRAG_ALIGNMENT = 256, /* bytes; every block address is a multiple of it, as
                              CUDA guarantees (CUDA C++ Programming Guide,
                              "Device Memory Accesses") */
+    FRAG_STATE_MOST = 1 << 30, /* bytes of the state of a policy */
 };
 
 /* One request of the trace. */
@@ -189,7 +190,8 @@ struct frag_policy {
                             to whole quanta, of held memory for itself. Lower
                             bounds rest on it. A policy that rounds to more has
                             FRAG_QUANTUM: the rest is waste of its own */
-    size_t state_size;   /* bytes */
+    size_t state_size;   /* bytes, at most FRAG_STATE_MOST; more is allocated by
+                            init */
     const struct frag_param *params; /* ended by a NULL name; NULL if none */
 
     /* The quantum with the parameters that are in the state, for a policy in
@@ -219,8 +221,9 @@ struct frag_policy {
      * fails, but every live block keeps its contents, and the run continues.
      * NOMEM and DEVICE end the run; the heap can still be closed. So does
      * UNSUPPORTED, after an adopt only: the run has come to a state that no run
-     * of these parameters has, because of the layout. free is
-     * called at most once for each block and cannot fail. */
+     * of these parameters has, because of the layout. Any other code breaks
+     * this contract. free is called at most once for each block and cannot
+     * fail. */
     enum frag_err (*alloc)(struct frag_heap *heap,
                            const struct frag_request *req,
                            struct frag_block *out);
@@ -293,6 +296,20 @@ static inline bool frag_quantum_is_valid(frag_size quantum)
 {
     return quantum && quantum <= FRAG_QUANTUM && !(quantum & (quantum - 1));
 }
+
+/* Checks the table of a policy and the rows of its parameters, before any other
+ * use: all that this header demands of the members and that can be seen without
+ * a call. INVALID with what was expected, what was found, and a remedy in e. */
+enum frag_err frag_policy_check(const struct frag_policy *policy,
+                                struct frag_error *e)
+    __attribute__((warn_unused_result));
+
+/* Returns the code that a function of the policy returned, if it is one of enum
+ * frag_err; else CONTRACT, with a message in e. */
+enum frag_err frag_policy_answer(const struct frag_policy *policy,
+                                 const char *function, enum frag_err err,
+                                 struct frag_error *e)
+    __attribute__((warn_unused_result));
 
 /* The registered policy of that name, or NULL. */
 const struct frag_policy *frag_policy_find(const char *name);

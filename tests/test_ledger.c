@@ -574,7 +574,7 @@ static void every_planted_fault_is_caught_with_its_event(void **state)
         {"fault=dead", "moved but not live"},
         {"fault=keeps", "after its fini, 10485760 bytes"},
         {"fault=again", "event 4: the live block at"},
-        {"fault=last", "event 9: the backend rejected segment_free"},
+        {"fault=last", "event 9: the policy calls segment_free"},
     };
 
     (void)state;

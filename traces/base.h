@@ -58,6 +58,13 @@ enum frag_err {
 #undef X
 };
 
+enum {
+    FRAG_ERROR_COUNT = 0
+#define X(name, text) +1
+    FRAG_ERRORS(X)
+#undef X
+};
+
 /* The message of an error. The function that detects the error writes the
  * message, because only that function knows the details; its callers pass the
  * message on unchanged. */

@@ -4,7 +4,7 @@
 #ifndef FRAG_SIM_CLI_CELL_OPTIONS_H
 #define FRAG_SIM_CLI_CELL_OPTIONS_H
 
-#include "sim/cli/options.h"
+#include "sim/cli/apart.h"
 #include "sim/experiments/cell.h"
 #include "sim/experiments/devices.h"
 #include "sim/experiments/reading.h"
@@ -20,14 +20,15 @@ struct cell_values {
     unsigned backend; /* index of its word in CELL_DEVICE_OPTIONS */
     unsigned rule;    /* enum frag_address_rule */
     bool stop_at_oom, check, no_check;
+    struct apart_limits plugin;
     bool as_recorded;
     uint64_t further; /* 0: the default */
     const char *mark; /* NULL: the best source of steps */
 };
 
-#define CELL_DEFAULTS              \
-    {                              \
-        .device = INPUT_ANY_DEVICE \
+#define CELL_DEFAULTS                                        \
+    {                                                        \
+        .device = INPUT_ANY_DEVICE, .plugin = APART_DEFAULTS \
     }
 
 /* Rows for the option table of a verb; AT is offsetof of a field in its values.
@@ -105,7 +106,8 @@ struct cell_values {
      OPTION_SWITCH, AT(cell.check), NULL},                                     \
     {"no-check", 0, NULL,                                                      \
      "do not verify the policies in shared libraries either (faster)",         \
-     OPTION_SWITCH, AT(cell.no_check), NULL}
+     OPTION_SWITCH, AT(cell.no_check), NULL},                                  \
+    APART_OPTIONS(AT, cell.plugin)
 
 #define CELL_RUN_OPTIONS(AT, CONTENTS)                                         \
     {"stop-at-oom", 0, NULL,                                                   \

@@ -1,5 +1,5 @@
 /* cli.c - the services that all commands share: error messages, exit codes,
- * signals, the time, checks of output paths, quoting. */
+ * signals, threads, the time, checks of output paths, quoting. */
 #include "sim/cli/cli.h"
 
 #include <errno.h>
@@ -129,6 +129,27 @@ int cli_fail(const struct call *call, enum frag_err err,
     if (err != FRAG_OK)
         printable_line(stderr, "fragsim %s: %s", call->verb->name, words);
     return exit_code(err);
+}
+
+static bool is_interrupted(void *user)
+{
+    (void)user;
+    return cli_interrupted();
+}
+
+struct parallel cli_threads(const struct call *call, uint64_t wanted,
+                            bool quiet)
+{
+    const struct parallel_room room = parallel_room(wanted);
+    char size[FRAG_SIZE_TEXT];
+
+    if (room.threads < room.wanted && !quiet)
+        fprintf(stderr,
+                "fragsim %s: %zu of %zu threads: the address space is limited "
+                "to %s (ulimit -v)\n",
+                call->verb->name, room.threads, room.wanted,
+                frag_size_format(room.limit, size));
+    return (struct parallel){room.threads, {is_interrupted, NULL}};
 }
 
 bool cli_colors(const struct common *common, FILE *out)

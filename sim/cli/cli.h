@@ -13,6 +13,7 @@
 #define FRAG_SIM_CLI_CLI_H
 
 #include "sim/cli/options.h"
+#include "sim/experiments/parallel.h"
 #include "sim/results/results.h"
 
 /* Exit codes: name, number, description in the manual. */
@@ -99,6 +100,13 @@ bool cli_is_reproducible(void); /* SOURCE_DATE_EPOCH is set and not empty */
  * call that does not return. */
 void cli_catch_signals(void);
 bool cli_interrupted(void);
+
+/* The threads for a command whose user requested `wanted` threads; 0: one for
+ * each processor (see parallel_room). If the address space has room for fewer
+ * threads, a note goes to stderr unless `quiet`. Work on the threads stops when
+ * cli_interrupted() is true. */
+struct parallel cli_threads(const struct call *call, uint64_t wanted,
+                            bool quiet);
 
 /* Whether text for `out` is coloured. This depends on --color, NO_COLOR, TERM
  * and whether `out` is a terminal. */

@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/cli/apart.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
+#include "sim/experiments/plugin.h"
 #include "traces/printable.h"
 
 static const struct verb *const verbs[] = {
@@ -89,10 +91,27 @@ static void ask_help(int argc, char **argv)
     }
 }
 
+/* The limits of policies in shared libraries: those of the verb's options, if
+ * it has them. */
+static struct apart_limits limits_of(const struct verb *verb,
+                                     const void *values)
+{
+    struct apart_limits limits = APART_DEFAULTS;
+    const char *at = values;
+
+    for (const struct option_row *row = verb->options; row && row->name; row++)
+        if (!strcmp(row->name, APART_SECONDS))
+            memcpy(&limits.seconds, at + row->offset, sizeof(limits.seconds));
+        else if (!strcmp(row->name, APART_MEMORY))
+            memcpy(&limits.memory, at + row->offset, sizeof(limits.memory));
+    return limits;
+}
+
 static int run(const struct verb *verb, int argc, char **argv, char *command)
 {
     const struct call call = {verb, verbs, command};
     void *values = malloc(verb->size);
+    struct apart apart = {.call = &call};
     int code;
 
     if (!values)
@@ -100,6 +119,8 @@ static int run(const struct verb *verb, int argc, char **argv, char *command)
     memcpy(values, verb->defaults, verb->size);
     options_check(verb, argc, argv);
     options_parse(verb, argc, argv, values);
+    apart.limits = limits_of(verb, values);
+    plugin_guard(apart_continue, &apart);
     code = verb->run(&call, values);
     options_free(verb, values);
     free(values);

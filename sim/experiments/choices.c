@@ -10,6 +10,7 @@
 
 #include "policies/torch/platform.h"
 #include "sim/experiments/plugin.h"
+#include "sim/replay/place.h"
 #include "traces/bytes/sha256.h"
 #include "traces/grow.h"
 #include "traces/nearest.h"
@@ -98,6 +99,7 @@ static const char *read_at(const char *at, struct policy_choice *p)
 static enum frag_err choose(struct policy_choice *p, const char *params,
                             struct policy_choice *out, struct frag_error *e)
 {
+    struct place *place;
     enum frag_err err;
 
     p->given = *params ? params + 1 : "";
@@ -105,7 +107,10 @@ static enum frag_err choose(struct policy_choice *p, const char *params,
         FRAG_TRY(add_version(p, e));
         p->given = p->owned;
     }
+    place = place_of_run(p->policy, 0, 0);
+    place_part(place, "while its parameters were read");
     err = frag_params_read(p->policy, p->given, &p->params, e);
+    place_leave(place);
     if (err == FRAG_OK)
         *out = *p;
     else

@@ -1,12 +1,13 @@
 /* plugin.c - loads a policy from a shared library and checks that it is
- * complete and has the right version. */
+ * sound and has the right version. */
 #include "sim/experiments/plugin.h"
 
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "sim/replay/place.h"
 
 static const char symbol[] = "frag_policy_plugin";
 
@@ -21,7 +22,7 @@ bool plugin_is_meant(const char *name)
 static enum frag_err judge(const char *path, const struct frag_plugin *plugin,
                            struct frag_error *e)
 {
-    const struct frag_policy *p;
+    struct frag_error why;
 
     if (plugin->abi != FRAG_POLICY_ABI)
         return frag_fail(e, FRAG_INVALID,
@@ -30,22 +31,39 @@ static enum frag_err judge(const char *path, const struct frag_plugin *plugin,
                          "the plugin again",
                          path, (unsigned)plugin->abi,
                          (unsigned)FRAG_POLICY_ABI);
-    p = plugin->policy;
-    if (!p || !p->name || !p->summary || !p->source || !p->alloc || !p->free)
+    if (!plugin->policy)
         return frag_fail(e, FRAG_INVALID,
-                         "%s: expected a policy with a name, summary, source, "
-                         "alloc and free; at least one of them is missing",
-                         path);
-    if (!frag_quantum_is_valid(p->quantum))
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: expected a policy whose `quantum' is a power of "
-                         "two up to %d bytes, the unit to which it rounds "
-                         "requests, found %" PRIu64,
-                         path, FRAG_QUANTUM, p->quantum);
-    return FRAG_OK;
+                         "%s: expected a policy in %s, found NULL: name it in "
+                         "FRAG_POLICY_PLUGIN",
+                         path, symbol);
+    if (frag_policy_check(plugin->policy, &why) == FRAG_OK)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_INVALID, "%.200s: %.300s", path, why.text);
 }
 
-enum frag_err plugin_load(const char *path, const struct frag_policy **out,
+/* A global: it precedes the first library of the process, whichever command
+ * names it. */
+static struct guard {
+    enum frag_err (*begin)(const void *user, struct frag_error *e);
+    const void *user;
+} guard;
+
+void plugin_guard(enum frag_err (*begin)(const void *user,
+                                         struct frag_error *e),
+                  const void *user)
+{
+    guard = (struct guard){begin, user};
+}
+
+static enum frag_err begin_guard(struct frag_error *e)
+{
+    const struct guard once = guard;
+
+    guard.begin = NULL;
+    return once.begin ? once.begin(once.user, e) : FRAG_OK;
+}
+
+static enum frag_err load(const char *path, const struct frag_policy **out,
                           struct frag_error *e)
 {
     const struct frag_plugin *plugin;
@@ -67,6 +85,22 @@ enum frag_err plugin_load(const char *path, const struct frag_policy **out,
     FRAG_TRY(judge(path, plugin, e));
     *out = plugin->policy;
     return FRAG_OK;
+}
+
+enum frag_err plugin_load(const char *path, const struct frag_policy **out,
+                          struct frag_error *e)
+{
+    struct place *place;
+    enum frag_err err;
+
+    FRAG_TRY(begin_guard(e));
+    place = place_enter(path);
+    place_part(place, "while it was loaded");
+    err = load(path, out, e);
+    place_leave(place);
+    if (err == FRAG_OK)
+        place_watch(*out, path);
+    return err;
 }
 
 bool plugin_made(const struct frag_policy *policy)

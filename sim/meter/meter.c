@@ -51,7 +51,8 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
     if (meter_refuses(m, size))
         err = FRAG_OOM;
     else
-        METER_TIMED(m, err, segment_alloc(m->under, size, &at));
+        METER_TIMED(m, err, segment_alloc(m->under, size, &at), 0, size,
+                    "a size above 0");
     meter_note_answer(m, err);
     FRAG_TRY(err);
     meter_announce(m, m->reserved + size);
@@ -74,7 +75,9 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
     struct range *r = ranges_at(&m->held, addr);
     enum frag_err err;
 
-    METER_TIMED(m, err, segment_free(m->under, addr, size));
+    METER_TIMED(m, err, segment_free(m->under, addr, size), addr, size,
+                "a segment that the policy holds, with the address and the "
+                "size of its allocation");
     FRAG_TRY(err);
     m->calls[FRAG_CALL_SEGMENT_FREE]++;
     m->returned |= m->waited;
@@ -97,7 +100,8 @@ static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
     struct meter *m = meter_of(mem);
     enum frag_err err;
 
-    METER_TIMED(m, err, copy(m->under, dst, src, size, stream));
+    METER_TIMED(m, err, copy(m->under, dst, src, size, stream), dst, size,
+                "two ranges that do not overlap");
     FRAG_TRY(err);
     m->calls[FRAG_CALL_COPY]++;
     m->rearranged |= m->waited;
@@ -112,7 +116,8 @@ static enum frag_err synchronize(struct frag_backend *mem)
     struct meter *m = meter_of(mem);
     enum frag_err err;
 
-    METER_TIMED(m, err, synchronize(m->under));
+    METER_TIMED(m, err, synchronize(m->under), 0, 0,
+                "no queued work that failed");
     FRAG_TRY(err);
     m->calls[FRAG_CALL_SYNCHRONIZE]++;
     m->waited = true;

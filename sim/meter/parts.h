@@ -34,17 +34,21 @@ static inline frag_time meter_clock(struct meter *m)
 }
 
 /* Makes a call of `under` and measures its time. INVALID means that the policy
- * made an invalid call, which is a fault for the ledger. */
-#define METER_TIMED(m, err, call)                                          \
-    do {                                                                   \
-        frag_time before_ = meter_clock(m);                                \
-        (m)->changes++;                                                    \
-        (err) = (m)->under->ops->call;                                     \
-        (m)->spent += meter_clock(m) - before_;                            \
-        if ((err) == FRAG_INVALID && (m)->ledger)                          \
-            (err) = frag_ledger_blame(                                     \
-                (m)->ledger, "the backend rejected %s as invalid", #call); \
+ * made a call against the rule of policies/device/backend.h, which is a fault
+ * for the ledger; `addr' and `size' are those of the call. */
+#define METER_TIMED(m, err, call, addr, size, rule)                    \
+    do {                                                               \
+        frag_time before_ = meter_clock(m);                            \
+        (m)->changes++;                                                \
+        (err) = (m)->under->ops->call;                                 \
+        (m)->spent += meter_clock(m) - before_;                        \
+        if ((err) == FRAG_INVALID && (m)->ledger)                      \
+            (err) = meter_blame((m)->ledger, #call, addr, size, rule); \
     } while (0)
+
+/* The fault of a call, written in C, of which only the name is said. */
+enum frag_err meter_blame(struct frag_ledger *ledger, const char *call,
+                          frag_addr addr, frag_size size, const char *rule);
 
 /* Adds memory that the policy holds from now on. */
 static inline void meter_grow(struct meter *m, frag_size by)

@@ -28,7 +28,8 @@ enum frag_err meter_va_reserve(struct frag_backend *mem, frag_size size,
     frag_addr at;
     enum frag_err err;
 
-    METER_TIMED(m, err, va_reserve(m->under, size, &at));
+    METER_TIMED(m, err, va_reserve(m->under, size, &at), 0, size,
+                "whole granules, at least one");
     FRAG_TRY(err);
     err = meter_book_reservation(m, at, size);
     if (err != FRAG_OK)
@@ -46,7 +47,9 @@ enum frag_err meter_va_free(struct frag_backend *mem, frag_addr addr,
     struct range *r = ranges_at(&m->reservations, addr);
     enum frag_err err;
 
-    METER_TIMED(m, err, va_free(m->under, addr, size));
+    METER_TIMED(
+        m, err, va_free(m->under, addr, size), addr, size,
+        "a reservation as va_reserve made it, in which nothing is mapped");
     FRAG_TRY(err);
     if (!r)
         return FRAG_OK;
@@ -71,7 +74,8 @@ enum frag_err meter_phys_create(struct frag_backend *mem, frag_size size,
     if (meter_refuses(m, size))
         err = FRAG_OOM;
     else
-        METER_TIMED(m, err, phys_create(m->under, size, &handle));
+        METER_TIMED(m, err, phys_create(m->under, size, &handle), 0, size,
+                    "whole granules, at least one");
     meter_note_answer(m, err);
     if (err != FRAG_OK) {
         free(p);
@@ -99,7 +103,8 @@ enum frag_err meter_phys_release(struct frag_backend *mem, frag_phys phys,
     struct phys_use *p = (struct phys_use *)ranges_at(&m->phys, phys);
     enum frag_err err;
 
-    METER_TIMED(m, err, phys_release(m->under, phys, size));
+    METER_TIMED(m, err, phys_release(m->under, phys, size), phys, size,
+                "a handle of phys_create with its size, once");
     FRAG_TRY(err);
     m->returned |= m->waited;
     if (!p)
@@ -118,7 +123,9 @@ enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
     struct range *home = ranges_upto(&m->reservations, addr);
     enum frag_err err;
 
-    METER_TIMED(m, err, map(m->under, addr, size, phys));
+    METER_TIMED(m, err, map(m->under, addr, size, phys), addr, size,
+                "whole granules of one reservation that are not mapped, and "
+                "the size of the handle");
     FRAG_TRY(err);
     if (!p || !home)
         return FRAG_OK;
@@ -156,7 +163,8 @@ enum frag_err meter_unmap(struct frag_backend *mem, frag_addr addr,
     struct meter *m = meter_of(mem);
     enum frag_err err;
 
-    METER_TIMED(m, err, unmap(m->under, addr, size));
+    METER_TIMED(m, err, unmap(m->under, addr, size), addr, size,
+                "one whole map, or several adjacent ones");
     FRAG_TRY(err);
     m->calls[FRAG_CALL_UNMAP]++;
     meter_announce(m, 0);

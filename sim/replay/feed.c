@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sim/replay/parts.h"
+#include "sim/replay/place.h"
 
 enum { FIRST_SLOTS = 1024 };
 
@@ -15,7 +16,16 @@ struct frag_feed {
                                         there is room for */
     uint64_t done;                   /* number of events */
     struct lane last;                /* of the last event */
+    struct place *place;             /* contains this struct, if not NULL */
 };
+
+static void release(struct frag_feed *f)
+{
+    if (f->place)
+        place_leave(f->place);
+    else
+        free(f);
+}
 
 static void lay_out(struct frag_feed *f, const struct frag_replay *spec)
 {
@@ -41,6 +51,7 @@ enum frag_err frag_feed_open(const struct frag_replay *spec,
                              struct frag_feed **out, struct frag_error *e)
 {
     const struct frag_policy *policy = frag_replay_policy(spec);
+    struct place *place;
     struct frag_feed *f;
     enum frag_err err;
 
@@ -50,16 +61,21 @@ enum frag_err frag_feed_open(const struct frag_replay *spec,
                          "stream shows one window at a time; import the events "
                          "to a trace file and replay that",
                          policy->name);
-    f = calloc(1, sizeof(*f));
+    place =
+        place_of_run(policy, sizeof(*f), offsetof(struct frag_feed, run.event));
+    f = place ? place_memory(place) : malloc(sizeof(*f));
     if (!f)
         return frag_no_memory(e, "the replay of a stream");
+    *f = (struct frag_feed){.place = place};
     lay_out(f, spec);
     f->run.error = e;
+    place_part(place, "in init");
     err = run_open(&f->run);
+    place_part(place, "");
     if (err == FRAG_OK)
         *out = f;
     else
-        free(f);
+        release(f);
     return err;
 }
 
@@ -82,6 +98,7 @@ enum frag_err frag_feed_window(struct frag_feed *f,
                                struct frag_error *e)
 {
     struct run *r = &f->run;
+    enum frag_err err;
     uint32_t slots;
 
     if (r->stop || !window->count)
@@ -93,7 +110,10 @@ enum frag_err frag_feed_window(struct frag_feed *f,
     f->window = *window;
     f->window.slots = slots;
     r->follows_frees = window->free_streams && r->policy->freed_on;
-    FRAG_TRY(run_window(r, &f->done));
+    place_part(f->place, NULL);
+    err = run_window(r, &f->done);
+    place_part(f->place, "");
+    FRAG_TRY(err);
     f->last = run_lane(r, f->done - 1 - r->base);
     return FRAG_OK;
 }
@@ -105,12 +125,13 @@ enum frag_err frag_feed_end(struct frag_feed *f, struct frag_run *out,
     enum frag_err err;
 
     r->error = e;
+    place_part(f->place, "in fini");
     err = run_close(r, run_finish(r, f->done, 0, f->last));
     if (err == FRAG_OK)
         *out = r->out;
     else
         frag_run_free(&r->out);
-    free(f);
+    release(f);
     return err;
 }
 
@@ -120,5 +141,5 @@ void frag_feed_close(struct frag_feed *f)
         return;
     (void)run_close(&f->run, FRAG_CANCELLED);
     frag_run_free(&f->run.out);
-    free(f);
+    release(f);
 }

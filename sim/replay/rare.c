@@ -82,6 +82,14 @@ static enum frag_err refused(struct run *r, const struct frag_request *req)
     return r->out.oom_count < r->spec->max_ooms ? keep_oom(r, req) : FRAG_OK;
 }
 
+/* Whether alloc may end the run with this error (policy.h). */
+static bool may_end(const struct run *r, enum frag_err err)
+{
+    return err == FRAG_NOMEM || err == FRAG_DEVICE ||
+           (err == FRAG_UNSUPPORTED &&
+            r->out.summary.start == FRAG_START_ADOPTED);
+}
+
 enum frag_err run_refused(struct run *r, const struct frag_request *req,
                           enum frag_err err)
 {
@@ -96,6 +104,11 @@ enum frag_err run_refused(struct run *r, const struct frag_request *req,
     r->aside += run_clock() - before;
     if (err == FRAG_OK)
         return FRAG_OK;
+    if (!may_end(r, err))
+        return frag_fail(r->error, FRAG_CONTRACT,
+                         "%s: event %" PRIu64 ": alloc returns %d: expected "
+                         "FRAG_OK, FRAG_OOM, FRAG_NOMEM or FRAG_DEVICE",
+                         r->policy->name, r->event, (int)err);
     return frag_fail(r->error, err, "%s: event %" PRIu64 ": %s",
                      r->policy->name, r->event, frag_err_text(err));
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "sim/replay/parts.h"
+#include "sim/replay/place.h"
 
 enum {
     NEAR_SLOTS = 1 << 14, /* this many slots stay in the second-level cache; if
@@ -320,24 +321,32 @@ enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                           struct frag_error *e)
 {
     const struct frag_policy *policy = frag_replay_policy(spec);
-    struct run r = {.spec = spec,
-                    .trace = spec->trace,
-                    .policy = policy,
-                    .error = e,
-                    .follows_frees =
-                        spec->trace->free_streams && policy->freed_on,
-                    .foresees = policy->needs & FRAG_NEEDS_FUTURE};
-    enum frag_err err = run_open(&r);
+    struct place *place =
+        place_of_run(policy, sizeof(struct run), offsetof(struct run, event));
+    struct run own, *r = place ? place_memory(place) : &own;
+    enum frag_err err;
 
-    if (err != FRAG_OK)
-        return err;
-    err = run_close(&r, run_all(&r));
-    if (err != FRAG_OK) {
-        frag_run_free(&r.out);
-        return err;
+    *r = (struct run){.spec = spec,
+                      .trace = spec->trace,
+                      .policy = policy,
+                      .error = e,
+                      .follows_frees =
+                          spec->trace->free_streams && policy->freed_on,
+                      .foresees = policy->needs & FRAG_NEEDS_FUTURE};
+    place_part(place, "in init");
+    err = run_open(r);
+    if (err == FRAG_OK) {
+        place_part(place, NULL);
+        err = run_all(r);
+        place_part(place, "in fini");
+        err = run_close(r, err);
+        if (err == FRAG_OK)
+            *out = r->out;
+        else
+            frag_run_free(&r->out);
     }
-    *out = r.out;
-    return FRAG_OK;
+    place_leave(place);
+    return err;
 }
 
 void frag_run_free(struct frag_run *run)

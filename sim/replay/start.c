@@ -431,6 +431,7 @@ static enum frag_err enter_blocks(struct run *r, const struct start *s)
 static enum frag_err adopt_layout(struct run *r, struct start *s)
 {
     const struct frag_layout *l = &r->trace->recorded.start;
+    enum frag_err err;
 
     s->sizes = initial_sizes(r->trace);
     if (!s->sizes)
@@ -439,8 +440,8 @@ static enum frag_err adopt_layout(struct run *r, struct start *s)
     FRAG_TRY(set_reservations(r, s));
     for (uint64_t i = 0; i < l->segment_count; i++)
         FRAG_TRY(meter_hold(&r->meter, &s->segments[i]));
-    FRAG_TRY(
-        r->policy->adopt(&r->heap, s->segments, l->segment_count, s->nodes));
+    err = r->policy->adopt(&r->heap, s->segments, l->segment_count, s->nodes);
+    FRAG_TRY(frag_policy_answer(r->policy, "adopt", err, r->error));
     run_absorb(r, false);
     lower_quantum(r);
     FRAG_TRY(enter_blocks(r, s));

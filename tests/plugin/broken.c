@@ -113,14 +113,8 @@ static void fini(struct frag_heap *heap)
     release(heap);
 }
 
-#ifdef WRONG_TABLE /* the value lies behind the state */
-#define AT sizeof(struct broken)
-#else
-#define AT offsetof(struct broken, fault)
-#endif
-
 static const struct frag_param params[] = {
-    {"fault", FRAG_PARAM_CHOICE, AT, "none",
+    {"fault", FRAG_PARAM_CHOICE, offsetof(struct broken, fault), "none",
      "none|overlap|misaligned|outside|short|eager|keep|lose|change|owner|"
      "give_up|fail|fine|invent",
      0, 0, "the rule that is broken", NULL},

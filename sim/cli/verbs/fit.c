@@ -10,7 +10,6 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/cli/threads.h"
 #include "sim/experiments/capacity/search.h"
 #include "sim/experiments/choices.h"
 #include "sim/experiments/recording.h"

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "policies/policy.h"
+#include "sim/cli/apart.h"
 #include "sim/cli/cli.h"
 #include "sim/experiments/choices.h"
 #include "sim/experiments/contract/contract.h"
+#include "sim/replay/place.h"
 #include "traces/bytes/sink.h"
 #include "traces/printable.h"
 
@@ -16,6 +18,7 @@ struct values {
     struct common common;
     const char *json;
     bool force, test;
+    struct apart_limits plugin;
 };
 
 static const struct need {
@@ -152,12 +155,14 @@ static enum frag_err print_property(const struct contract_property *p,
                                     struct frag_error *e)
 {
     struct frag_error why = {""};
+    struct place *place = place_enter(p->name);
     enum frag_err err;
 
     /* A policy that crashes has its property on the terminal. */
     printf("    %-60s ", p->name);
     fflush(stdout);
     err = contract_test(p, s, &why);
+    place_leave(place);
     puts(err == FRAG_OK ? "pass" : "FAIL");
     if (err == FRAG_CONTRACT)
         printf("        %s\n", why.text);
@@ -249,15 +254,17 @@ static int policies_run(const struct call *call, const void *values)
     return EXIT_DONE;
 }
 
+#define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
-     offsetof(struct values, json), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct values, force), NULL},
+     AT(json), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH, AT(force),
+     NULL},
     {"test", 0, NULL,
      "test whether the policy keeps the contract of policies/policy.h: one "
      "line for each property, and exit code 1 if one is lacking",
-     OPTION_SWITCH, offsetof(struct values, test), NULL},
+     OPTION_SWITCH, AT(test), NULL},
+    APART_OPTIONS(AT, plugin),
     {0},
 };
 
@@ -273,14 +280,20 @@ const struct verb verb_policies = {
         "Every run of a policy in a shared library is checked as with --check: "
         "a block that is not aligned, lies outside of the memory that the "
         "policy holds, or overlaps a live block ends the command with exit "
-        "code 1. --no-check turns this off. `fragsim policies --test "
+        "code 1. --no-check turns this off. The command with such a policy "
+        "runs "
+        "in a process of its own: if the policy crashes, ends the process, or "
+        "works on one event for longer than --plugin-seconds, the message "
+        "names "
+        "the policy, the event and the signal, and the exit code is 1. "
+        "`fragsim policies --test "
         "./FILE.so' tests the policy without a trace: it makes random "
         "requests, replays generated traces, and lets the device refuse "
         "calls.",
     .example = "fragsim policies",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.json = NULL},
+    .defaults = &(const struct values){.plugin = APART_DEFAULTS},
     .args_max = 1,
     .run = policies_run,
 };

@@ -10,7 +10,6 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/sweep_output.h"
-#include "sim/cli/threads.h"
 #include "sim/experiments/sweep/budget.h"
 #include "traces/printable.h"
 

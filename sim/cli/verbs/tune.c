@@ -14,7 +14,6 @@
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/tune_files.h"
 #include "sim/cli/output/tune_report.h"
-#include "sim/cli/threads.h"
 #include "sim/experiments/recording.h"
 #include "traces/bytes/sink.h"
 #include "traces/grow.h"

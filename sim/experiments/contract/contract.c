@@ -345,35 +345,13 @@ static enum frag_err must_refuse(const struct frag_policy *policy,
                      text);
 }
 
-/* The row of the parameter is complete, its value lies inside the state, its
- * default is valid, and a word that is no value is refused. */
+/* A word that is no value is refused. */
 static enum frag_err check_param(const struct frag_policy *policy,
                                  const struct frag_param *p,
                                  struct frag_error *why)
 {
-    static const size_t sizes[] = {
-        [FRAG_PARAM_SIZE] = sizeof(frag_size),
-        [FRAG_PARAM_NUMBER] = sizeof(uint64_t),
-        [FRAG_PARAM_RATIO] = sizeof(double),
-        [FRAG_PARAM_SWITCH] = sizeof(bool),
-        [FRAG_PARAM_CHOICE] = sizeof(uint32_t),
-    };
-    const bool is_known = p->kind < sizeof(sizes) / sizeof(*sizes);
     char text[512];
 
-    if (!is_known || !p->init || !p->help ||
-        (p->kind == FRAG_PARAM_CHOICE) != (p->choices != NULL))
-        return frag_fail(why, FRAG_CONTRACT,
-                         "the row of parameter %s lacks a kind, a default, a "
-                         "help text or choices",
-                         p->name);
-    if (p->offset + sizes[p->kind] > policy->state_size)
-        return frag_fail(why, FRAG_CONTRACT,
-                         "the value of parameter %s lies outside of the state "
-                         "of %zu bytes",
-                         p->name, policy->state_size);
-    snprintf(text, sizeof(text), "%s=%s", p->name, p->init);
-    FRAG_TRY(read_params(policy, text, why));
     snprintf(text, sizeof(text), "%s=no such value", p->name);
     return must_refuse(policy, text, why);
 }
@@ -404,9 +382,7 @@ static enum frag_err check_params(const struct contract_subject *s,
 {
     const struct frag_policy *policy = s->policy;
 
-    if (!policy->configure != !policy->describe)
-        return frag_fail(why, FRAG_CONTRACT,
-                         "only one of configure and describe is set");
+    FRAG_TRY(frag_policy_check(policy, why));
     for (const struct frag_param *p = policy->params;
          !policy->configure && p && p->name; p++)
         FRAG_TRY(check_param(policy, p, why));

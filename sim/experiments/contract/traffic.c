@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/arena/arena.h"
+#include "sim/replay/place.h"
 
 uint64_t random_next(uint64_t *state)
 {
@@ -122,8 +123,12 @@ enum frag_err traffic_open(struct traffic *t, const struct frag_policy *policy,
         t->mem.base.total *= opts->scale;
     t->mem.on_synchronize = traffic_synchronized;
     t->mem.user = t;
+    t->place = place_of_run(policy, sizeof(uint64_t), 0);
+    place_part(t->place, "in init");
     err = frag_heap_open(&t->heap, policy, &t->mem.base, params, &e);
+    place_part(t->place, NULL);
     if (err != FRAG_OK) {
+        place_leave(t->place);
         frag_arena_close(t->arena);
         return err;
     }
@@ -137,7 +142,9 @@ const char *traffic_close(struct traffic *t)
     const char *fault = t->fault ? t->fault : t->mem.misuse;
 
     t->mem.closing = true;
+    place_part(t->place, "in fini");
     frag_heap_close(&t->heap);
+    place_leave(t->place);
     if (!fault && (t->mem.used || frag_arena_used(t->arena)))
         fault = "memory is left after closing";
     if (!fault && (t->mem.va || frag_arena_reserved_va(t->arena)))
@@ -271,8 +278,10 @@ size_t traffic_run(struct traffic *t, const struct script *s, size_t from,
     size_t i;
 
     for (i = from; i < to && !t->fault; i++) {
-        const enum frag_err err = traffic_step(t, &s->steps[i]);
+        enum frag_err err;
 
+        place_step(t->place, i);
+        err = traffic_step(t, &s->steps[i]);
         if (err != FRAG_OK && err != FRAG_OOM)
             t->fault = "the run ended with an error";
         else if (i % JUDGE_EVERY == 0 || i + 1 == to)

@@ -74,6 +74,7 @@ struct traffic {
     struct live live[MAX_LIVE];
     size_t ooms;
     const char *fault;
+    struct place *place; /* NULL: nobody watches */
     struct answer answers[MAX_STEPS];
 };
 
