@@ -119,12 +119,42 @@ def check_values(folder):
     assert found == [7, 0, 0, 0] * 4, found
 
 
+# What cuSOLVER and cuFFT of CUDA 13.0 asked for on an H200, in bytes.
+SPACES = [("getrf", 32, 768), ("getrf", 256, 4352), ("getrf", 1024, 12544),
+          ("gesvdj", 64, 53632), ("gesvdj", 512, 2238592), ("gesvdj", 700, None),
+          ("potrf", 64, 160), ("potrf", 129, 256), ("potrf", 1000, 4224),
+          ("potrf", 8192, 262272), ("fft", [1024, 64], 0),
+          ("fft", [1536, 64], 393216), ("fft", [65536, 3], 1572864),
+          ("fft", [48000, 64], 12288000), ("fft", [256, 256, 4], 0),
+          ("fft", [10007, 64], 20736000)]
+
+
+def check_spaces(folder):
+    """Sizes are as measured; between two of them, and of a length with a large
+    prime, they are near, and noted as guesses."""
+    path = os.path.join(folder, "notes")
+    found, _ = scene("spaces", FRAGSIM_DRY_NOTES=path)
+    with open(path, encoding="utf-8") as file:
+        notes = sorted(line.split("\t")[0] for line in file)
+    assert notes == ["guess", "guess"], notes
+    assert len(found) == len(SPACES), found
+    for (name, size, said, code), true in zip(found, SPACES):
+        assert (name, size, code) == (*true[:2], 0), (name, size, code)
+        if size == 700:
+            assert 3.9e6 < said < 4.5e6, said
+        elif size == [10007, 64]:
+            assert abs(said / true[2] - 1) < 0.002, said
+        else:
+            assert said == true[2], (name, size, said, true)
+
+
 def check_stand_ins(folder):
     check_gpus()
     check_full()
     check_missing(folder)
     check_kernels()
     check_values(folder)
+    check_spaces(folder)
     found, _ = scene("untouched")
     assert found["grown"] < 100 and found["byte"] == 0, found
     found, _ = scene("devices", FRAGSIM_DRY_DEVICES=3)

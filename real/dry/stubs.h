@@ -3,6 +3,8 @@
  * says what stands in for it:
  *
  *   WORK(f)     its work is done on the device: it succeeds and does nothing
+ *   INFO(f, n)  the same, and it says 0, that its arguments are right, in the
+ *               int of the host that argument n points to
  *   DONE(f)     it has no effect that a program could see
  *   MAKES(f)    it writes a handle through its first argument
  *   FREES(f)    it frees the handle of its first argument
@@ -47,6 +49,15 @@ enum { DRY_HANDLE = 256 }; /* bytes of a handle, all zero */
     {                        \
         frag_dry_launched(); \
         return 0;            \
+    }
+#define INFO(f, n)                   \
+    DRY_EXPORT int f(DRY_ARGUMENTS); \
+    int f(DRY_ARGUMENTS)             \
+    {                                \
+        DRY_UNUSED;                  \
+        frag_dry_launched();         \
+        *(int *)a##n = 0;            \
+        return 0;                    \
     }
 #define DONE(f)             \
     DRY_EXPORT int f(void); \

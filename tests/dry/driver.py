@@ -41,6 +41,42 @@ def allocate(size):
     return at.value if code == 0 else None
 
 
+def spaces():
+    """Bytes of workspaces of cuSOLVER and of work areas of cuFFT: lists of what
+    was asked and what the stand-in said."""
+    solver, fft = load("libcusolver.so.12", "13"), load("libcufft.so.12", "13")
+    word, long = ctypes.c_int, ctypes.c_longlong
+    assert allocate(MIB)
+    found = []
+    for name, sizes in (("getrf", (32, 256, 1024)), ("gesvdj", (64, 512, 700))):
+        for n in sizes:
+            few = (None, 0, 0) if name == "gesvdj" else (None,)
+            more = (None, n, None, None, n, None, n) if name == "gesvdj" \
+                else (None, n)
+            said = word()
+            code = getattr(solver, "cusolverDnS%s_bufferSize" % name)(
+                *few, n, n, *more, ctypes.byref(said), None)
+            found.append([name, n, 4 * said.value, code])
+    for n in (64, 129, 1000, 8192):
+        bytes_, host = ctypes.c_size_t(), ctypes.c_size_t(9)
+        code = solver.cusolverDnXpotrf_bufferSize(
+            None, None, 0, long(n), 0, None, long(n), 0, ctypes.byref(bytes_),
+            ctypes.byref(host))
+        found.append(["potrf", n, bytes_.value, code + host.value])
+    real, numbers = (0, 4), (4, 4)  # cudaDataType of input and output
+    for shape, batch, kinds in (((1024,), 64, real), ((1536,), 64, real),
+                                ((65536,), 3, numbers), ((48000,), 64, real),
+                                ((256, 256), 4, real), ((10007,), 64, numbers)):
+        size, plan = ctypes.c_size_t(), word()
+        assert fft.cufftCreate(ctypes.byref(plan)) == 0
+        code = fft.cufftXtMakePlanMany(
+            plan, len(shape), (long * len(shape))(*shape), None, long(1), long(1),
+            kinds[0], None, long(1), long(1), kinds[1], long(batch),
+            ctypes.byref(size), 4)
+        found.append(["fft", [*shape, batch], size.value, code])
+    return found
+
+
 def kernels():
     """The code that runs for a function of a library with code for these
     capabilities, or the error: PTX is kind 1, and A means that GPU only."""
