@@ -27,6 +27,7 @@ recorder       | -                           | python3 tables/recorder_table.py
 inside_torch   | -                           | python3 gpu/inside_torch.py page
 in_production  | -                           | python3 gpu/in_production.py page
 estimators     | -                           | python3 gpu/estimators.py page
+faults         | -                           | python3 gpu/dry_faults.py page
 settings       | oracle/oracle.jsonl.xz      | python3 tables/settings_table.py
 explain        | recorded/causes             | python3 tables/explain_table.py
 leaks          | recorded/causes             | python3 tables/leaks_table.py

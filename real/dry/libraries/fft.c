@@ -49,6 +49,9 @@ static bool in_one_kernel(const struct transform *t)
 {
     bool two = (t->n & (t->n - 1)) == 0, single = t->number == 8;
 
+    if (!two && t->n > 512 && t->n < 32768)
+        frag_dry_note(DRY_GUESS, "whether cuFFT needs a work area");
+
     if (t->real)
         return t->n <= (two ? single ? 16384 : 4096 : 1024);
     return t->n <= (two || single ? 16384 : 8192);
