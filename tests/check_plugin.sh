@@ -318,17 +318,19 @@ while IFS='|' read -r name script words test; do
     altered "$name" "$script"
     words=${words//BUMP/bump \\(\\./$name\\.so\\)}
     test=${test//BUMP/bump \\(\\./$name\\.so\\)}
+    seconds=60
+    [ "$name" != loop ] || seconds=1
     for verb in replay sweep; do
         rm -f out.h5 out.h5.journal
         ends "$name" 1 "${words//CRASH/$crash}" $verb small.csv -q \
-            -p "./$name.so" -o out.h5 -f --plugin-seconds 1 --plugin-memory 600MiB
+            -p "./$name.so" -o out.h5 -f --plugin-seconds "$seconds" --plugin-memory 600MiB
         if [ -e out.h5 ]; then
             echo "$verb with $name has left a result"
             exit 1
         fi
     done
     ends "$name" 1 "${test//CRASH/$crash}" policies --test "./$name.so" \
-        --plugin-seconds 1 --plugin-memory 600MiB
+        --plugin-seconds "$seconds" --plugin-memory 600MiB
 done <<END
 segv|s/p->live++/*(volatile int *)0 = 1/|BUMP: event 0: CRASH|${blocks_test}BUMP: event [0-9]+: CRASH
 segv_free|s/p->used = --p/*(volatile int *)0 = 1; &/|BUMP: event 3: CRASH|${blocks_test}BUMP: event [0-9]+: CRASH
@@ -363,8 +365,8 @@ ends init 1 "bump: init returns 77: expected a code of enum frag_err" \
 
 # A slow policy is not a stuck one; a signal for the command reaches the run,
 # which does not outlive the command.
-altered slow 's/p->live++/usleep(600000); &/'
-"$fragsim" replay small.csv -q -p ./slow.so --plugin-seconds 2 >numbers
+altered slow 's/p->live++/usleep(800000); &/'
+"$fragsim" replay small.csv -q -p ./slow.so --plugin-seconds 3 >numbers
 altered endless 's/p->live++/usleep(100000); p->live--; heap->mem->ops->now(heap->mem); return take(heap, req, out)/'
 for signal in TERM KILL; do
     mkfifo "fifo.$signal"
