@@ -367,7 +367,7 @@ ends init 1 "bump: init returns 77: expected a code of enum frag_err" \
 # which does not outlive the command.
 altered slow 's/p->live++/usleep(800000); &/'
 "$fragsim" replay small.csv -q -p ./slow.so --plugin-seconds 3 >numbers
-altered endless 's/p->live++/usleep(100000); p->live--; heap->mem->ops->now(heap->mem); return take(heap, req, out)/'
+altered endless 's/p->live++/for (;;) usleep(100000)/'
 for signal in TERM KILL; do
     mkfifo "fifo.$signal"
     "$fragsim" replay small.csv -q -p ./endless.so --plugin-seconds 0 \
