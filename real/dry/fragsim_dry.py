@@ -92,12 +92,9 @@ def before(spec):
 
 def after():
     """Starts the memory history as soon as the program uses a device."""
-    global _known
     import torch
     _watch_reads(torch)
-    if hasattr(torch, "Tensor"):  # which the replacement of the tests has not
-        _known = _load("fragsim_known")
-        _known.start(_now, _native)
+    _keep_known()
     _assume(torch)
     memory = torch.cuda.memory
     record = memory._record_memory_history
@@ -115,6 +112,18 @@ def after():
     torch.cuda._lazy_call(lambda: record(
         enabled="all", context="all", stacks="python", max_entries=MOST_ENTRIES))
     _write_at_end()
+
+
+def _keep_known():
+    """Values that follow from the host are kept, where PyTorch can be told of
+    every operator (since 1.13)."""
+    global _known
+    try:
+        import torch.utils._python_dispatch
+    except ImportError:
+        return
+    _known = _load("fragsim_known")
+    _known.start(_now, _native)
 
 
 def _load(name):

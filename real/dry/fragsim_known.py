@@ -4,7 +4,8 @@ program computes from such tensors alone. A program that reads one of them back,
 how many of them are true, gets what a GPU would say. Any other value is unknown.
 
 Each operator passes through Known: PyTorch carries it out on the stand-ins as it would
-without this file, and if all that it reads is known, the CPU repeats it. Values are kept
+without this file (but for the few that take another way while operators are watched, such
+as linalg.eigvalsh, which then requests the same sizes in another order), and if all that it reads is known, the CPU repeats it. Values are kept
 by storage, so that a view and its base have the same. Memory that something else writes
 (an operator with an unknown input, a collective, the replay of a graph) is forgotten; a
 kernel that is not an operator of PyTorch, such as one of Triton, is not noticed.
