@@ -84,9 +84,11 @@ ROOMS = {
     "sim/export": ([], "sim/answers sim/answers/held traces/export +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
-    "real/dry": ([], "real/device sim/arena +"),
-    "real/dry/libraries": ([], "real/dry +"),
-    "real/dry/cudnn": ([], "real/dry +"),
+    "real/dry": ([], "real/device"),
+    "real/dry/driver": ([], "real/dry sim/arena +"),
+    "real/dry/runtime": ([], "real/dry/driver +"),
+    "real/dry/libraries": ([], "real/dry/runtime +"),
+    "real/dry/cudnn": ([], "real/dry/driver +"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
@@ -111,8 +113,8 @@ ROOMS = {
     "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs sim/cli/answers +"),
 }
 # Loaded at run time: nobody else takes their symbols.
-MODULES = ("real/dry", "real/dry/libraries", "real/dry/cudnn", "real/recorder",
-           "real/torch")
+MODULES = ("real/dry", "real/dry/driver", "real/dry/runtime", "real/dry/libraries",
+           "real/dry/cudnn", "real/recorder", "real/torch")
 # External headers: (what is included, files that may).
 ONLY = [
     (r"hdf5", r"traces/file/.*|sim/results/.*"),

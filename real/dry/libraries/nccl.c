@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "real/dry/runtime.h"
+#include "real/dry/runtime/runtime.h"
 #include "real/dry/shadow.h"
 
 enum { DRY_LACKING = 5 }; /* ncclInvalidUsage */

@@ -6,7 +6,7 @@
  * Source: CUDA C++ Programming Guide 13.0, section Compute Capabilities. The
  * layout of the code in a library was read from PyTorch's libraries.
  */
-#include "real/dry/kernels.h"
+#include "real/dry/runtime/kernels.h"
 
 #include <pthread.h>
 #include <stdbool.h>

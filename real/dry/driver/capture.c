@@ -1,7 +1,7 @@
 /* capture.c - stream captures of the fake driver (capture.h): which streams a
  * capture has, and which calls it forbids. cudart.c keeps the copies of a
  * graph. */
-#include "real/dry/capture.h"
+#include "real/dry/driver/capture.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * capabilities they were compiled, and which of these the GPU runs. PyTorch and
  * CUB select kernels by that. Private to real/dry/.
  */
-#ifndef FRAG_REAL_DRY_KERNELS_H
-#define FRAG_REAL_DRY_KERNELS_H
+#ifndef FRAG_REAL_DRY_RUNTIME_KERNELS_H
+#define FRAG_REAL_DRY_RUNTIME_KERNELS_H
 
 struct frag_gpu;
 

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "real/device/gpus.h"
-#include "real/dry/kernels.h"
+#include "real/dry/runtime/kernels.h"
 #include "real/dry/notes.h"
-#include "real/dry/pinned.h"
-#include "real/dry/runtime.h"
+#include "real/dry/runtime/pinned.h"
+#include "real/dry/runtime/runtime.h"
 #include "real/dry/shadow.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -29,7 +29,7 @@
 enum { DRY_LACKING = cudaErrorNotSupported };
 #include "real/dry/stubs.h"
 
-#include "real/dry/runtime.def"
+#include "real/dry/runtime/runtime.def"
 
 enum { MOST_DEVICES = FRAG_GPUS_MOST };
 

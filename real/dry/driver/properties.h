@@ -1,8 +1,8 @@
-/* devices.h - the properties and attributes of a GPU, in the layouts of the
+/* properties.h - the properties and attributes of a GPU, in the layouts of the
  * driver and of the runtime. Private to real/dry/.
  */
-#ifndef FRAG_REAL_DRY_DEVICES_H
-#define FRAG_REAL_DRY_DEVICES_H
+#ifndef FRAG_REAL_DRY_DRIVER_PROPERTIES_H
+#define FRAG_REAL_DRY_DRIVER_PROPERTIES_H
 
 #include <stdbool.h>
 #include <stdint.h>

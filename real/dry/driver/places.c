@@ -1,6 +1,6 @@
 /* places.c - addresses of device memory without contents (places.h). */
 #define _GNU_SOURCE
-#include "real/dry/places.h"
+#include "real/dry/driver/places.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * Memory that the runtime allocates has no physical pages until the program
  * writes it. Private to real/dry/.
  */
-#ifndef FRAG_REAL_DRY_PINNED_H
-#define FRAG_REAL_DRY_PINNED_H
+#ifndef FRAG_REAL_DRY_RUNTIME_PINNED_H
+#define FRAG_REAL_DRY_RUNTIME_PINNED_H
 
 #include <stdbool.h>
 #include <stddef.h>

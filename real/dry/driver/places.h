@@ -5,8 +5,8 @@
  * Each device has a part of the address space of its own, where the driver has
  * one space for all. Private to real/dry/; the caller holds a lock.
  */
-#ifndef FRAG_REAL_DRY_PLACES_H
-#define FRAG_REAL_DRY_PLACES_H
+#ifndef FRAG_REAL_DRY_DRIVER_PLACES_H
+#define FRAG_REAL_DRY_DRIVER_PLACES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* devices.c - the properties and attributes of a device, from the table of
+/* properties.c - the properties and attributes of a device, from the table of
  * gpus.c. One table serves cudaDeviceProp of CUDA 12, of CUDA 13, and the
  * attributes, which have the same numbers in driver and runtime.
  *
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "real/device/gpus.h"
-#include "real/dry/devices.h"
+#include "real/dry/driver/properties.h"
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * CUDA need not be installed where fragsim is built; CUDA 12 and 13 differ in
  * the places of the properties of a device only. For the stand-ins only.
  */
-#ifndef FRAG_REAL_DRY_RUNTIME_H
-#define FRAG_REAL_DRY_RUNTIME_H
+#ifndef FRAG_REAL_DRY_RUNTIME_RUNTIME_H
+#define FRAG_REAL_DRY_RUNTIME_RUNTIME_H
 
 #include <stddef.h>
 

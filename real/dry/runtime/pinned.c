@@ -1,6 +1,6 @@
 /* pinned.c - pinned host memory (pinned.h). */
 #define _GNU_SOURCE
-#include "real/dry/pinned.h"
+#include "real/dry/runtime/pinned.h"
 
 #include <pthread.h>
 #include <stdint.h>

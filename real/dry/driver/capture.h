@@ -5,8 +5,8 @@
  * Source: CUDA driver API 13.0, cuStreamBeginCapture and
  * cuThreadExchangeStreamCaptureMode.
  */
-#ifndef FRAG_REAL_DRY_CAPTURE_H
-#define FRAG_REAL_DRY_CAPTURE_H
+#ifndef FRAG_REAL_DRY_DRIVER_CAPTURE_H
+#define FRAG_REAL_DRY_DRIVER_CAPTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

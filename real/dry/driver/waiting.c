@@ -1,0 +1,277 @@
+/* waiting.c - streams, events and captures: work finishes at once, or lazily.
+ */
+#include <stdlib.h>
+
+#include "real/dry/driver/capture.h"
+#include "real/dry/driver/driver.h"
+#include "real/dry/driver/places.h"
+
+static void *made(size_t size)
+{
+    void *it = calloc(1, size);
+
+    if (!it)
+        abort();
+    return it;
+}
+
+static struct stream *stream_of(cu_stream name)
+{
+    struct stream *s = dry.streams;
+
+    while (s && s->name != name)
+        s = s->next;
+    if (s)
+        return s;
+    s = made(sizeof(*s));
+    s->name = name;
+    s->next = dry.streams;
+    return dry.streams = s;
+}
+
+cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    NEEDS_CONTEXT();
+    /* PyTorch keeps marks in the low bits of a stream. */
+    *stream = (cu_stream)(uintptr_t)(++dry.handles << 4);
+    stream_of(*stream);
+    if (dry.is_empty)
+        place_stream(dry_current_device(), dry.gpu_count, dry.capacity);
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuStreamDestroy_v2(cu_stream stream)
+{
+    pthread_mutex_lock(&dry.lock);
+    stream_of(stream)->destroyed = true;
+    pthread_mutex_unlock(&dry.lock);
+    return CU_SUCCESS;
+}
+
+static struct event *event_of(cu_event event)
+{
+    return (struct event *)(void *)event;
+}
+
+static void count_wait(cu_stream stream, cu_stream other)
+{
+    struct wait *w = dry.waits;
+
+    while (w && (w->stream != stream || w->other != other))
+        w = w->next;
+    if (!w) {
+        w = made(sizeof(*w));
+        *w = (struct wait){.next = dry.waits, .stream = stream, .other = other};
+        dry.waits = w;
+    }
+    w->count++;
+}
+
+static void note_wait(struct stream *s, const struct event *e)
+{
+    struct need *n;
+
+    if (!e->stream)
+        return;
+    if (e->when >= e->stream->queued) /* the stream has no later work */
+        count_wait(s->name, e->stream->name);
+    if (e->stream == s || e->when <= e->stream->done)
+        return;
+    n = made(sizeof(*n));
+    *n = (struct need){s->needs, s->queued + 1, e->stream, e->when};
+    s->needs = n;
+}
+
+cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
+{
+    ENTER();
+    if (flags)
+        LEAVE(dry_blame("cuStreamWaitEvent with flags"));
+    if (stream_of(stream)->destroyed)
+        LEAVE(INVALID_HANDLE);
+    if (event_of(event)->captured)
+        capture_joins(stream, event_of(event)->stream->name);
+    else if (capture_has(stream))
+        LEAVE(capture_refuses("cuStreamWaitEvent")); /* needs work outside */
+    note_wait(stream_of(stream), event_of(event));
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuEventCreate(cu_event *event, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    *event = made(sizeof(struct event));
+    dry.events++;
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuEventRecord(cu_event event, cu_stream stream)
+{
+    struct event *e = event_of(event);
+
+    ENTER();
+    if (stream_of(stream)->destroyed)
+        LEAVE(INVALID_HANDLE);
+    e->stream = stream_of(stream);
+    e->captured = capture_has(stream);
+    e->when = ++e->stream->queued;
+    if (!dry.lazy)
+        e->stream->done = e->when;
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuEventQuery(cu_event event)
+{
+    const struct event *e = event_of(event);
+    cu_result code = CU_NOT_READY;
+
+    pthread_mutex_lock(&dry.lock);
+    dry_count(__func__);
+    if (e->captured || capture_forbids())
+        code = capture_refuses("cuEventQuery");
+    else if (!e->stream || e->when <= e->stream->done)
+        code = CU_SUCCESS;
+    pthread_mutex_unlock(&dry.lock);
+    return code;
+}
+
+cu_result cuEventDestroy_v2(cu_event event)
+{
+    pthread_mutex_lock(&dry.lock);
+    dry.events--;
+    pthread_mutex_unlock(&dry.lock);
+    free(event_of(event));
+    return CU_SUCCESS;
+}
+
+/* The work of the stream up to `when` ended, and with it what the work up to
+ * `waiting` waited for. */
+static void end_work(struct stream *s, uint64_t when, uint64_t waiting)
+{
+    struct need **where = &s->needs;
+
+    if (s->done < when)
+        s->done = when;
+    while (*where) {
+        struct need *n = *where;
+
+        if (n->before > waiting) {
+            where = &n->next;
+            continue;
+        }
+        *where = n->next;
+        end_work(n->other, n->when, n->when);
+        free(n);
+        where = &s->needs;
+    }
+}
+
+/* Waits for one stream, or for what an event marks. */
+static cu_result finish(const char *name, struct stream *s, uint64_t when,
+                        uint64_t waiting)
+{
+    if (s && s->destroyed)
+        return INVALID_HANDLE;
+    if (s ? capture_has(s->name) : capture_forbids())
+        return capture_refuses(name);
+    if (s)
+        end_work(s, when, waiting);
+    return CU_SUCCESS;
+}
+
+cu_result cuStreamSynchronize(cu_stream stream)
+{
+    struct stream *s;
+
+    ENTER();
+    s = stream_of(stream);
+    LEAVE(finish("cuStreamSynchronize", s, s->queued, s->queued + 1));
+}
+
+cu_result cuStreamQuery(cu_stream stream)
+{
+    const struct stream *s;
+
+    ENTER();
+    s = stream_of(stream);
+    if (s->destroyed)
+        LEAVE(INVALID_HANDLE);
+    if (capture_has(stream) || capture_forbids())
+        LEAVE(capture_refuses("cuStreamQuery"));
+    LEAVE(s->done < s->queued ? CU_NOT_READY : CU_SUCCESS);
+}
+
+cu_result cuEventSynchronize(cu_event event)
+{
+    const struct event *e = event_of(event);
+
+    ENTER();
+    if (e->captured)
+        LEAVE(capture_refuses("cuEventSynchronize"));
+    LEAVE(finish("cuEventSynchronize", e->stream, e->when, e->when));
+}
+
+/* ---- captures ---- */
+
+cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode)
+{
+    ENTER();
+    LEAVE(capture_begin(stream, mode));
+}
+
+cu_result cuStreamEndCapture(cu_stream stream, void **graph)
+{
+    ENTER();
+    LEAVE(capture_end(stream, graph));
+}
+
+cu_result cuStreamGetCaptureInfo(cu_stream stream, int *status, uint64_t *id)
+{
+    pthread_mutex_lock(&dry.lock);
+    *status = capture_status(stream, id);
+    pthread_mutex_unlock(&dry.lock);
+    return CU_SUCCESS;
+}
+
+cu_result cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    capture_exchange(mode);
+    return CU_SUCCESS;
+}
+
+void frag_dry_queue(cu_stream stream)
+{
+    pthread_mutex_lock(&dry.lock);
+    stream_of(stream)->queued++;
+    pthread_mutex_unlock(&dry.lock);
+}
+
+void frag_dry_finish(cu_stream stream)
+{
+    pthread_mutex_lock(&dry.lock);
+    stream_of(stream)->done = stream_of(stream)->queued;
+    pthread_mutex_unlock(&dry.lock);
+}
+
+uint64_t frag_dry_waits(cu_stream stream, cu_stream other)
+{
+    uint64_t count = 0;
+
+    for (const struct wait *w = dry.waits; w; w = w->next)
+        if (w->stream == stream && w->other == other)
+            count += w->count;
+    return count;
+}
+
+uint64_t frag_dry_synchronizes(void)
+{
+    return dry.synchronizes;
+}
+
+uint64_t frag_dry_events(void)
+{
+    return dry.events;
+}
