@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "real/device/gpus.h"
-#include "real/dry/runtime/kernels.h"
 #include "real/dry/notes.h"
+#include "real/dry/runtime/kernels.h"
 #include "real/dry/runtime/pinned.h"
 #include "real/dry/runtime/runtime.h"
 #include "real/dry/shadow.h"
