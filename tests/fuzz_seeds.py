@@ -8,9 +8,12 @@ Environment: FRAGSIM (the tool), FRAG_SHARED_DIR (the samples).
 """
 import glob
 import gzip
+import io
 import json
 import lzma
 import os
+import pickle
+import resource
 import struct
 import subprocess
 import sys
@@ -105,6 +108,8 @@ WORDS = {
     "settings": ["expandable_segments:True", "max_split_size_mb:",
                  "roundup_power2_divisions:[", "garbage_collection_threshold:",
                  "backend:cudaMallocAsync", "]", ",", ":"],
+    "rules": ["<=", ">=", "ooms", "policy", "capacity", "25%"],
+    "grid": ["trace", "policy", "capacity", "param", "edit", "#"],
     "journal": [], "build": [], "calls": [], "trace_file": [], "results": [],
     "any": [],
 }
@@ -139,6 +144,12 @@ TEXTS = {
                   "t 1 0\na 20 1\n+ 0\nc 1\n- 0\n+ 0\n"],
     "files": ["call,fixed_ns,ns_per_mib\nmap,1000,2.5\ncopy,1,0\n",
               "{\"num_ooms\": 1, \"reserved_bytes.all.peak\": 4096}"],
+    "rules": ["policy torch\ncapacity 5GiB\nooms <= 0\nfragmentation <= 25%\n"
+              "peak_reserved <= 20GiB\ngrowth_per_step <= 1MiB\ndeaths <= 1\n"
+              "retries <= 0\ndriver_calls <= 500\nsteps >= 10\n# end\n"],
+    "grid": ["trace in1\ntrace in2\npolicy torch\npolicy best_fit\n"
+             "capacity inf,0.9x\nparam best_fit:segment=2MiB..8MiB*2\n"
+             "edit scale:factor=2\n"],
     "settings": ["expandable_segments:True,max_split_size_mb:128",
                  "roundup_power2_divisions:[256:1,512:2,1024:4,>:8],"
                  "garbage_collection_threshold:0.8"],
@@ -210,6 +221,59 @@ def exports():
     yield "torch", run(TOOL, "export", "-q", small, "--to", "snapshot")
 
 
+def plain(value):
+    """The value as a pickle without a memo: each value stands at its place."""
+    out = io.BytesIO()
+    pickler = pickle.Pickler(out, 4)
+    pickler.fast = True
+    pickler.dump(value)
+    return out.getvalue()
+
+
+def with_few_frames(snapshot):
+    for entries in snapshot["device_traces"] + [snapshot["segments"]]:
+        for entry in entries:
+            for block in [entry] + entry.get("blocks", []):
+                if "frames" in block:
+                    block["frames"] = block["frames"][:3]
+    return snapshot
+
+
+def cuts():
+    """The beginnings and ends of the bundled snapshots."""
+    for path in sorted(glob.glob(os.path.join(BUNDLED, "*.pickle.xz"))):
+        if ".cpp." in path:
+            continue
+        whole = with_few_frames(pickle.loads(unpacked(path)))
+        traces = whole["device_traces"]
+        part = dict(whole, segments=[],
+                    device_traces=[trace[:100] for trace in traces])
+        yield plain(part)
+        for count in 20, 80:
+            part = dict(whole, segments=whole["segments"][:8],
+                        device_traces=[trace[-count:] for trace in traces])
+            yield plain(part)
+        yield pickle.dumps(part, 2)
+        yield plain(dict(part, device_traces=[[] for _ in traces]))
+
+
+def unfinished_sweep(folder):
+    """The journal that a sweep leaves whose output cannot be written."""
+    events = os.path.join(folder, "in0")
+    path = os.path.join(folder, "s.h5")
+    with open(events, "wb") as file:
+        file.write(TEXTS["csv"][0].encode())
+    subprocess.run(
+        [TOOL, "sweep", "in0", "-q", "-j1", "-o", "s.h5"], cwd=folder,
+        stderr=subprocess.DEVNULL, preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_FSIZE, (8192, 8192)))
+    os.unlink(events)
+    with open(path + ".journal", "rb") as file:
+        data = file.read()
+    os.unlink(path + ".journal")
+    return data
+
+
 # Commands that make result files: the texts of an HDF5 file differ by policy,
 # its tables by what happened, and runs of a sweep without details are bare.
 RESULTS = [
@@ -237,7 +301,6 @@ def hdf5_files(folder):
             data = file.read()
         os.unlink(path)
         yield form, data
-        yield form, data[:len(data) * 3 // 4]
     os.unlink(events)
     with gzip.open(os.path.join(ROOT, "tests", "schema_1.h5.gz")) as packed:
         yield "results", packed.read()
@@ -265,6 +328,14 @@ def seeds(folder):
         yield "torch", unpacked(path)
     with open(os.path.join(BUNDLED, "late_start.pickle.xz"), "rb") as file:
         yield "torch", file.read()
+    for data in cuts():
+        yield "torch", data
+    with open(os.path.join(BUNDLED, "leak.json"), "rb") as file:
+        yield "files", file.read()
+    with open(os.path.join(ROOT, "real", "data", "nvidia-h100-calls.csv"),
+              "rb") as file:
+        yield "timings", first_lines(file.read())
+    yield "sweep_journal", unfinished_sweep(folder)
     yield from exports()
     yield from hdf5_files(folder)
     yield "record", record_log()
@@ -289,7 +360,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     for number, (form, data) in enumerate(seeds(folder)):
         write(folder, form, number, data)
-        if form in TEXTS and form not in ("files", "settings"):
+        if form in TEXTS and form not in ("files", "settings", "rules", "grid"):
             write(folder, form, f"{number}.xz", lzma.compress(data))
             write(folder, "any", number, data)
         if form in ("trace_file", "results"):
