@@ -131,6 +131,10 @@ def check_errors(folder):
     os.chdir(home)
     done = python("import fragsim; fragsim.run('help')", FRAGSIM="/missing/tool")
     assert "/missing/tool: expected the fragsim tool" in done.stderr, done.stderr
+    done = python("import runpy; runpy.run_module('fragsim', "
+                  "run_name='__main__')", FRAGSIM="/missing/tool")
+    assert done.returncode == 4, done
+    assert done.stderr.startswith("fragsim: /missing/tool: expected"), done.stderr
 
 
 def check_command():

@@ -3,11 +3,15 @@
 second, in each input format: while a FIFO delivers a log that never ends, while
 the FIFO stays open without more bytes, and before a program opened it for
 writing. Checks that a command that reads a FIFO without a writer, or writes one
-without a reader, ends by itself, and that a writer may be slow.
+without a reader, ends by itself, and that a writer may be slow. Checks that no
+signal that ends a command leaves a temporary file or folder, that a resumed
+sweep removes those of a killed one, and that a trace file that becomes shorter
+while it is replayed is named.
 
 Environment: FRAGSIM (the tool).
 """
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -124,6 +128,86 @@ def check_alone(folder):
     return wrong
 
 
+BUNDLED = os.path.join(ROOT, "traces", "bundled")
+DIES = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
+GPT2 = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
+WORKS = [["replay", GPT2, "-q", "-p", "torch", "-p", "buddy", "-p", "compact",
+          "-p", "tlsf", "-c", "inf,0.9x,1.1x", "-o", "{}/replay.h5", "--csv",
+          "{}/replay.csv"],
+         ["triage", DIES, "-q", "-c", "4GiB", "-o", "{}/triage.html"],
+         ["import", GPT2, "-q", "--repeat", "4000", "-o", "{}/trace.h5"]]
+ENDINGS = ["HUP", "QUIT", "PIPE", "XCPU", "TERM", "INT", "USR1", "USR2", "ALRM"]
+
+
+def wait_for(what, run):
+    """Waits until what() is true or the run has ended; returns what()."""
+    while not what() and run.poll() is None:
+        time.sleep(0.002)
+    return what()
+
+
+def check_left(folder, words, number):
+    """The names that are left after a signal during the work."""
+    place = tempfile.mkdtemp(dir=folder)
+    scratch = os.path.join(place, "tmp")
+    os.mkdir(scratch)
+    run = subprocess.Popen([FRAGSIM, *(w.format(place) for w in words)],
+                           env={**os.environ, "TMPDIR": scratch},
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           preexec_fn=lambda: resource.setrlimit(
+                               resource.RLIMIT_CORE, (0, 0)))
+    wait_for(lambda: len(os.listdir(place) + os.listdir(scratch)) > 1, run)
+    time.sleep(0.05)
+    began = run.poll() is None
+    run.send_signal(getattr(signal, "SIG" + number))
+    run.wait(20)
+    left = [name for name in os.listdir(place) + os.listdir(scratch)
+            if name != "tmp" and "." not in name or ".partial" in name]
+    return left or ([] if began else ["it ended before the signal"])
+
+
+def check_endings(folder):
+    wrong = [(words[0], number, left) for words in WORKS for number in ENDINGS
+             for left in check_left(folder, words, number)]
+    print(f"{len(WORKS) * len(ENDINGS)} signals during work, {len(wrong)} names "
+          "left")
+    return wrong
+
+
+def check_resume(folder):
+    """A killed sweep may leave anything; a stray name is not touched."""
+    out = os.path.join(folder, "sweep.h5")
+    dead = [out + ".partial-abcdefgh", out + ".partial-01234567",
+            out.replace(".h5", ".csv") + ".partial-zzzzzzzz"]
+    mine = [out + ".partial-other", out + "x.partial-abcdefgh"]
+    for path in dead + mine:
+        with open(path, "w"):
+            pass
+    subprocess.run([FRAGSIM, "sweep", SMALL, "-q", "--resume", "-o", out,
+                    "--csv", out.replace(".h5", ".csv")], check=True)
+    wrong = [path for path in dead if os.path.exists(path)]
+    return wrong + [path for path in mine if not os.path.exists(path)]
+
+
+def check_shorter(folder):
+    """The exit code and the message after the file was cut during the run."""
+    path = os.path.join(folder, "cut.h5")
+    subprocess.run([FRAGSIM, "import", "-q", GPT2, "--repeat", "200", "-o", path],
+                   check=True)
+    run = subprocess.Popen([FRAGSIM, "replay", path, "-p", "best_fit", "-q",
+                            "-o", path + ".out"], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, text=True)
+    # The partial file is made when the trace is open.
+    wait_for(lambda: any("out.partial" in n for n in os.listdir(folder)), run)
+    time.sleep(0.05)
+    os.truncate(path, 8192)
+    words = run.communicate(timeout=60)[1]
+    print(f"a trace file that becomes shorter: {run.returncode}: {words.strip()}")
+    left = [name for name in os.listdir(folder) if ".out" in name]
+    fine = run.returncode == 4 and path + ": cannot read it" in words
+    return left if fine else [("shorter", run.returncode, words)]
+
+
 def main():
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
@@ -135,6 +219,9 @@ def main():
         if not check(folder, "csv", "unopened", signal.SIGTERM):
             wrong.append("unopened")
         wrong += check_alone(folder)
+        wrong += check_endings(folder)
+        wrong += check_resume(folder)
+        wrong += check_shorter(folder)
     if wrong:
         sys.exit(f"check_signals: not ended within {ALLOWED} s, or not with "
                  f"exit code {INTERRUPTED}: {wrong}")

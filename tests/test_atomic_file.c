@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "traces/bytes/atomic_file.h"
+#include "traces/bytes/temporary.h"
 
 static char folder[] = "/tmp/frag_atomic_XXXXXX";
 static char path[64];
@@ -74,6 +75,12 @@ static size_t files(void)
     return strtoul(text, NULL, 10);
 }
 
+#define TRY(call)                       \
+    do {                                \
+        if ((call) != FRAG_OK)          \
+            fail_msg("%s", error.text); \
+    } while (0)
+
 static struct atomic_file begin(const char *suffix)
 {
     struct atomic_file f;
@@ -90,13 +97,17 @@ static void a_file_is_renamed_once_it_is_on_the_disk(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct atomic_file f = begin(suffixes[i]);
-        char name[100];
+        const size_t length = strlen(path) + strlen(".partial-");
+        struct atomic_file other = begin(suffixes[i]);
 
-        snprintf(name, sizeof(name), "%s.partial-%ld%s", path, (long)getpid(),
-                 suffixes[i]);
-        assert_string_equal(f.partial, name);
-        assert_text(name, "");
-        write_text(name, "new");
+        assert_memory_equal(f.partial, path, strlen(path));
+        assert_memory_equal(f.partial + strlen(path), ".partial-", 9);
+        assert_int_equal(strlen(f.partial), length + 8 + strlen(suffixes[i]));
+        assert_string_equal(f.partial + length + 8, suffixes[i]);
+        assert_string_not_equal(f.partial, other.partial);
+        atomic_file_abort(&other);
+        assert_text(f.partial, "");
+        write_text(f.partial, "new");
         file_syncs = folder_syncs = 0;
         assert_int_equal(atomic_file_commit(&f, &error), FRAG_OK);
         assert_int_equal(file_syncs, 1);
@@ -141,9 +152,101 @@ static void an_abort_leaves_what_was_there(void **state)
     unlink(path);
 }
 
+/* The longest name of a file has a partial file, too; only a name that has room
+ * for the whole of it is known again after a kill. */
+static void a_long_name_is_written(void **state)
+{
+    static const size_t lengths[] = {200, 238, 239, 243, 255};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+        char name[400];
+        struct atomic_file f, killed;
+
+        snprintf(name, sizeof(name), "%s/%0*d", folder, (int)lengths[i], 7);
+        TRY(atomic_file_begin(&f, name, ".html", &error));
+        write_text(f.partial, "new");
+        TRY(atomic_file_commit(&f, &error));
+        assert_text(name, "new");
+        TRY(atomic_file_begin(&killed, name, "", &error));
+        assert_int_equal(files(), 2);
+        atomic_file_remove_dead(name);
+        assert_int_equal(files(), lengths[i] <= 238 ? 1 : 2);
+        atomic_file_abort(&killed);
+        unlink(name);
+    }
+}
+
+/* The names are those that once were used, and those that look like one. */
+static void a_planted_link_is_not_followed(void **state)
+{
+    static const char *const left[] = {
+        ".partial-abcdefg", ".partial-abcdefgh.h5", ".partial-ABCDEFGH",
+        ".partial-", ".partiol-abcdefgh"};
+    char name[100], victim[100];
+    struct atomic_file f;
+
+    (void)state;
+    snprintf(victim, sizeof(victim), "%s/victim", folder);
+    write_text(victim, "victim");
+    snprintf(name, sizeof(name), "%s.partial-%ld", path, (long)getpid());
+    assert_int_equal(symlink(victim, name), 0);
+    f = begin("");
+    write_text(f.partial, "new");
+    assert_int_equal(unlink(f.partial), 0);
+    assert_int_equal(symlink(victim, f.partial), 0);
+    assert_int_equal(atomic_file_open(&f), -1);
+    atomic_file_abort(&f);
+    assert_text(victim, "victim");
+    unlink(name);
+    for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+        snprintf(name, sizeof(name), "%s%s", path, left[i]);
+        write_text(name, "mine");
+        atomic_file_remove_dead(path);
+        assert_text(name, "mine");
+        unlink(name);
+    }
+    unlink(victim);
+}
+
+/* A signal handler removes what this process made, but not its children. */
+static void all_is_removed_at_once(void **state)
+{
+    int status = 0;
+    pid_t child;
+
+    (void)state;
+    write_text(path, "old");
+    child = fork();
+    if (child == 0) {
+        struct atomic_file f = begin(".svg");
+        char *place = temporary_folder(path, ""), name[100];
+        pid_t inner;
+
+        snprintf(name, sizeof(name), "%s/deep", place);
+        if (mkdir(name, 0700) < 0 || files() != 3)
+            _exit(1);
+        snprintf(name, sizeof(name), "%s/deep/file", place);
+        write_text(name, "text");
+        inner = fork();
+        if (inner == 0) {
+            temporary_remove_all();
+            _exit(0);
+        }
+        waitpid(inner, &status, 0);
+        if (files() != 3)
+            _exit(2);
+        temporary_remove_all();
+        _exit(temporary_file(path, "") || files() != 1 ? 3 : 0);
+        (void)f;
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    unlink(path);
+}
+
 static void a_kill_leaves_what_was_there(void **state)
 {
-    char partial[100];
     int status = 0;
     pid_t child;
 
@@ -160,8 +263,9 @@ static void a_kill_leaves_what_was_there(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
     assert_text(path, "old");
-    snprintf(partial, sizeof(partial), "%s.partial-%ld", path, (long)child);
-    assert_int_equal(unlink(partial), 0);
+    assert_int_equal(files(), 2);
+    atomic_file_remove_dead(path);
+    assert_int_equal(files(), 1);
     unlink(path);
 }
 
@@ -259,6 +363,9 @@ int main(void)
         cmocka_unit_test(a_file_is_renamed_once_it_is_on_the_disk),
         cmocka_unit_test(the_writer_may_make_another_file),
         cmocka_unit_test(an_abort_leaves_what_was_there),
+        cmocka_unit_test(a_long_name_is_written),
+        cmocka_unit_test(a_planted_link_is_not_followed),
+        cmocka_unit_test(all_is_removed_at_once),
         cmocka_unit_test(a_kill_leaves_what_was_there),
         cmocka_unit_test(a_commit_that_fails_leaves_what_was_there),
         cmocka_unit_test(a_folder_that_cannot_be_synced_is_no_failure),

@@ -18,6 +18,7 @@
 
 #include "sim/cli/child.h"
 #include "sim/cli/scratch.h"
+#include "traces/bytes/temporary.h"
 
 /* A scratch folder, removed by `leave`. */
 static char *folder;
@@ -31,7 +32,7 @@ static int enter(void **state)
 static int leave(void **state)
 {
     (void)state;
-    scratch_remove(folder);
+    temporary_remove(folder);
     return 0;
 }
 
@@ -154,12 +155,12 @@ static void scratch_goes_with_all_it_holds(void **state)
     setenv("TMPDIR", sub, 1);
     assert_int_equal(scratch_make(&name, NULL), FRAG_OK);
     assert_ptr_equal(strstr(name, sub), name);
-    scratch_remove(name);
-    scratch_remove(folder);
+    temporary_remove(name);
+    temporary_remove(folder);
     assert_int_equal(access(sub, F_OK), -1);
     assert_int_equal(scratch_make(&name, NULL), FRAG_IO);
     assert_null(name);
-    scratch_remove(name);
+    temporary_remove(name);
     unsetenv("TMPDIR");
     assert_int_equal(scratch_make(&folder, NULL), FRAG_OK);
     free(deep);

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -367,10 +368,14 @@ static void an_aborted_file_leaves_the_old_one(void **state)
 
 static bool has_partial(void)
 {
-    char name[sizeof(path) + 40];
+    char pattern[300];
+    glob_t found;
+    bool has;
 
-    snprintf(name, sizeof(name), "%s.partial-%ld", path, (long)getpid());
-    return access(name, F_OK) == 0;
+    snprintf(pattern, sizeof(pattern), "%s.partial-*", path);
+    has = glob(pattern, 0, NULL, &found) == 0;
+    globfree(&found);
+    return has;
 }
 
 /* A prepared file has the bytes of an opened one, and no name before. */

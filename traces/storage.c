@@ -1,12 +1,64 @@
 /* storage.c - allocates the memory of a trace and releases it. */
 #include "traces/storage.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "traces/grow.h"
+
+/* -- mapped files -------------------------------------------------------- */
+
+enum { MAPS = 256 };
+
+/* A global, because a signal handler has no other access to state. A file that
+ * finds no room is mapped all the same. */
+static struct {
+    _Atomic uintptr_t start; /* 0: free; 1: it is being filled in */
+    uintptr_t end;
+    const char *name;
+} maps[MAPS];
+
+void *storage_map(int fd, size_t size, const char *name)
+{
+    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+    if (map == MAP_FAILED)
+        return NULL;
+    for (int i = 0; i < MAPS; i++) {
+        uintptr_t none = 0;
+
+        if (!atomic_compare_exchange_strong(&maps[i].start, &none, 1))
+            continue;
+        maps[i].end = (uintptr_t)map + size;
+        maps[i].name = name;
+        maps[i].start = (uintptr_t)map;
+        break;
+    }
+    return map;
+}
+
+void storage_unmap(void *map, size_t size)
+{
+    for (int i = 0; i < MAPS; i++)
+        if (maps[i].start == (uintptr_t)map)
+            maps[i].start = 0;
+    munmap(map, size);
+}
+
+const char *storage_mapped(const void *address)
+{
+    const uintptr_t at = (uintptr_t)address;
+
+    for (int i = 0; i < MAPS; i++)
+        if (maps[i].start > 1 && at >= maps[i].start && at < maps[i].end)
+            return maps[i].name;
+    return NULL;
+}
+
+/* -- the memory of a trace ----------------------------------------------- */
 
 struct frag_trace *storage_trace(const char *path, const char *format)
 {
@@ -109,7 +161,7 @@ void frag_trace_close(struct frag_trace *t)
     for (uint64_t i = 0; s && i < s->count; i++)
         free(s->arrays[i]);
     if (s && s->map)
-        munmap(s->map, s->map_size);
+        storage_unmap(s->map, s->map_size);
     if (s)
         free(s->arrays);
     free(s);

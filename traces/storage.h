@@ -1,5 +1,6 @@
 /* storage.h - the memory that a trace owns: heap arrays and at most one mapped
- * file. frag_trace_close releases all of it. Used inside traces/ only. */
+ * file. frag_trace_close releases all of it. Used inside traces/, and by
+ * the handler of SIGBUS. */
 #ifndef FRAG_TRACES_STORAGE_H
 #define FRAG_TRACES_STORAGE_H
 
@@ -8,9 +9,19 @@
 struct storage {
     void **arrays;
     uint64_t count, room; /* of arrays */
-    void *map;            /* NULL if no file is mapped */
+    void *map;            /* of storage_map; NULL if no file is mapped */
     size_t map_size;      /* bytes */
 };
+
+/* Maps the first `size` bytes of an open file for reading, until storage_unmap.
+ * The name is borrowed until then. NULL with errno set. */
+void *storage_map(int fd, size_t size, const char *name);
+void storage_unmap(void *map, size_t size);
+
+/* The name of the mapped file to which the address belongs; NULL if there is
+ * none. A handler of SIGBUS may call it: a page of a file that became shorter
+ * cannot be read. */
+const char *storage_mapped(const void *address);
 
 /* Creates a trace without devices. The path is copied, the format is borrowed.
  * The caller releases the trace with frag_trace_close. NULL if the host has no

@@ -15,6 +15,7 @@
 
 #include "sim/experiments/sweep/budget.h"
 #include "sim/replay/place.h"
+#include "traces/bytes/temporary.h"
 #include "traces/printable.h"
 
 /* A looping policy gets this many seconds to end after SIGXCPU, before SIGKILL.
@@ -197,6 +198,7 @@ static void judge(const struct apart *a, frag_size memory,
     size_t size;
     FILE *out;
 
+    temporary_remove_all(); /* what was made before the child */
     if (is_proper(end))
         end_alike(end);
     out = open_memstream(&words, &size);

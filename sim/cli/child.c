@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -146,6 +148,20 @@ enum frag_err child_become(const struct child *c, struct frag_error *e)
     return child_cannot(c, error, e);
 }
 
+static volatile sig_atomic_t running; /* the child of child_run; 0: none */
+
+void child_end(int number)
+{
+    enum { LOOK = 10, TIMES = 100 }; /* milliseconds; a second in all */
+    const pid_t process = (pid_t)running;
+
+    if (!process)
+        return;
+    kill(process, number);
+    for (int i = 0; i < TIMES && waitpid(process, NULL, WNOHANG) == 0; i++)
+        poll(NULL, 0, LOOK);
+}
+
 enum frag_err child_run(const struct child *c, int *code, struct frag_error *e)
 {
     int error, status;
@@ -154,8 +170,10 @@ enum frag_err child_run(const struct child *c, int *code, struct frag_error *e)
     *code = CHILD_MISSING;
     if (!process)
         return error == ENOENT ? FRAG_OK : child_cannot(c, error, e);
+    running = (sig_atomic_t)process;
     if (!wait_for(process, &status))
         return child_cannot(c, errno, e);
+    running = 0;
     *code = child_exit_code(status);
     return FRAG_OK;
 }

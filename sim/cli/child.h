@@ -47,6 +47,11 @@ enum frag_err child_cannot(const struct child *c, int error,
 enum frag_err child_run(const struct child *c, int *code,
                         struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Sends a signal to the program of child_run, if one runs, and waits up to a
+ * second for its end: it may write into a folder that will be removed. For a
+ * signal handler that ends this process. */
+void child_end(int number);
+
 /* Executes the program in place of this process, so that its signals and its
  * exit code are those of this process. Returns only if that fails: IO. The
  * environment and the signal for files that are too large then are those of the

@@ -14,8 +14,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "sim/cli/child.h"
 #include "sim/version.h"
+#include "traces/bytes/temporary.h"
 #include "traces/printable.h"
+#include "traces/storage.h"
 
 const struct verb *verb_find(const struct verb *const *verbs, const char *name)
 {
@@ -71,16 +74,87 @@ static atomic_bool interrupted; /* worker threads read it */
  * itself. */
 enum { GRACE = 5 };
 
+/* The signals that end the program. */
+static const struct ending {
+    int number;
+    bool asks; /* a command may end its work first: cli_interrupted */
+} endings[] = {
+    {SIGINT, true},   {SIGTERM, true},  {SIGHUP, true},
+    {SIGQUIT, false}, {SIGPIPE, false}, {SIGXCPU, false},
+    {SIGALRM, false}, {SIGUSR1, false}, {SIGUSR2, false},
+};
+
+enum { ENDINGS = sizeof(endings) / sizeof(*endings) };
+
+/* Prints words and a text that may hold any bytes; a signal handler may. */
+static void say(const char *before, const char *text, const char *after)
+{
+    const char *const parts[] = {before, text, after};
+    char line[512];
+    size_t n = 0;
+
+    for (int i = 0; i < 3; i++)
+        for (const char *at = parts[i]; *at && n < sizeof(line) - 1; at++)
+            line[n++] = (*at >= ' ' && *at <= '~') ? *at : '?';
+    line[n++] = '\n';
+    (void)!write(STDERR_FILENO, line, n);
+}
+
 /* The program is inside a call that does not return. Outputs are renamed into
  * place when they are complete, so none is changed. */
 static void on_alarm(int number)
 {
-    static const char words[] = "fragsim: interrupted\n";
-    ssize_t n = write(STDERR_FILENO, words, sizeof(words) - 1);
-
-    (void)number;
-    (void)n;
+    child_end(number);
+    temporary_remove_all();
+    say("fragsim: interrupted", "", "");
     _exit(EXIT_INTERRUPTED);
+}
+
+/* A mapped file has no such page any more. */
+static void on_bus(int number, siginfo_t *info, void *context)
+{
+    const char *name = storage_mapped(info->si_addr);
+
+    (void)context;
+    if (!name) { /* a fault of this program: it comes again */
+        signal(number, SIG_DFL);
+        return;
+    }
+    temporary_remove_all();
+    say("fragsim: ", name,
+        ": cannot read it: it became shorter while it was read, or its disk "
+        "failed; copy it again, and repeat the command");
+    _exit(EXIT_FILES);
+}
+
+/* The signal is blocked, so that raise() ends the process after the return. */
+static void on_end(int number)
+{
+    child_end(number);
+    temporary_remove_all();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Sets the handler of a signal, unless the caller of the program ignores it, as
+ * nohup does. */
+static void catch_signal(int number, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler}, before;
+
+    sigfillset(&action.sa_mask);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+void cli_clean_signals(void)
+{
+    struct sigaction action = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
+
+    sigfillset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+    for (int i = 0; i < ENDINGS; i++)
+        catch_signal(endings[i].number, on_end);
 }
 
 /* Closes stdin so that a read() that waits for it ends: the interrupted read()
@@ -89,7 +163,7 @@ static void on_signal(int number)
 {
     const int error = errno; /* of the code that the signal interrupts */
 
-    (void)number;
+    catch_signal(number, on_end); /* the second one ends the process */
     alarm(GRACE); /* before `interrupted`, which lets cli_interrupted end it */
     interrupted = true;
     close(STDIN_FILENO);
@@ -98,15 +172,10 @@ static void on_signal(int number)
 
 void cli_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
-
-    /* The second signal ends the process by its default action. */
-    action.sa_flags = (int)SA_RESETHAND;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = on_alarm;
-    sigaction(SIGALRM, &action, NULL);
+    for (int i = 0; i < ENDINGS; i++)
+        if (endings[i].asks)
+            catch_signal(endings[i].number, on_signal);
+    catch_signal(SIGALRM, on_alarm);
 }
 
 bool cli_interrupted(void)
@@ -162,11 +231,37 @@ bool cli_colors(const struct common *common, FILE *out)
            isatty(fileno(out));
 }
 
+/* Whether an argument, or its part after "=", names the file `at`. A command
+ * whose output is an argument reads only results, and may add to them. */
+static bool is_input(const struct call *call, const char *path,
+                     const struct stat *at)
+{
+    for (size_t i = 0; i < call->args->count; i++) {
+        const char *arg = call->args->items[i], *value = strchr(arg, '=');
+        struct stat found;
+
+        if (arg == path)
+            return false;
+        if (stat(arg, &found) < 0 && !(value && stat(value + 1, &found) == 0))
+            continue;
+        if (found.st_dev == at->st_dev && found.st_ino == at->st_ino)
+            return true;
+    }
+    return false;
+}
+
 int cli_may_write(const struct call *call, const char *path, bool force)
 {
     struct stat at;
 
-    if (!path || force || stat(path, &at) < 0 || !S_ISREG(at.st_mode))
+    if (!path || stat(path, &at) < 0 || !S_ISREG(at.st_mode))
+        return EXIT_DONE;
+    if (is_input(call, path, &at))
+        return cli_misuse(call,
+                          "%s: expected another file for the output, found the "
+                          "input, which it would replace",
+                          path);
+    if (force)
         return EXIT_DONE;
     printable_line(stderr, "fragsim %s: %s exists; -f overwrites it",
                    call->verb->name, path);

@@ -51,6 +51,7 @@ struct call {
     const struct verb *verb;
     const struct verb *const *verbs; /* all commands, ended by NULL */
     const char *command;             /* the command line, quoted for a shell */
+    const struct texts *args;        /* that are not options */
 };
 
 struct verb {
@@ -94,10 +95,15 @@ int cli_misuse(const struct call *call, const char *format, ...)
 int64_t cli_now(void);
 bool cli_is_reproducible(void); /* SOURCE_DATE_EPOCH is set and not empty */
 
-/* From cli_catch_signals on, the first SIGINT or SIGTERM sets cli_interrupted
- * and closes stdin; the second ends the process. So does the first after five
- * seconds in which nobody called cli_interrupted: then the program is inside a
- * call that does not return. */
+/* From here on, a signal that ends the process removes its temporary files
+ * (traces/bytes/temporary.h) first: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE,
+ * SIGXCPU, SIGALRM, SIGUSR1 and SIGUSR2; so does SIGBUS for a mapped file that
+ * became shorter, which ends the process with EXIT_FILES and a message. */
+void cli_clean_signals(void);
+/* From cli_catch_signals on, the first SIGINT, SIGTERM or SIGHUP sets
+ * cli_interrupted and closes stdin; the second ends the process. So does the
+ * first after five seconds in which nobody called cli_interrupted: then the
+ * program is inside a call that does not return. */
 void cli_catch_signals(void);
 bool cli_interrupted(void);
 
@@ -113,7 +119,8 @@ struct parallel cli_threads(const struct call *call, uint64_t wanted,
 bool cli_colors(const struct common *common, FILE *out);
 
 /* EXIT_DONE if `path` may be written: it is NULL, no regular file exists there,
- * or `force`. Else prints the reason and returns EXIT_FILES. */
+ * or `force`. Else prints the reason and returns EXIT_FILES, or EXIT_USE if an
+ * argument of the command is the same file, which `force` does not permit. */
 int cli_may_write(const struct call *call, const char *path, bool force);
 /* The same for an output that is renamed into place: a device or a folder is
  * refused too. */

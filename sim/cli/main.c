@@ -109,8 +109,9 @@ static struct apart_limits limits_of(const struct verb *verb,
 
 static int run(const struct verb *verb, int argc, char **argv, char *command)
 {
-    const struct call call = {verb, verbs, command};
     void *values = malloc(verb->size);
+    const struct common *common = values;
+    const struct call call = {verb, verbs, command, &common->args};
     struct apart apart = {.call = &call};
     int code;
 
@@ -142,6 +143,7 @@ int main(int argc, char **argv)
     int code;
 
     signal(SIGXFSZ, SIG_IGN); /* write() then reports EFBIG */
+    cli_clean_signals();
     if (argc < 2) {
         manual_overview(stderr, verbs);
         return EXIT_USE;

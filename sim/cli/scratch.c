@@ -1,14 +1,12 @@
-/* scratch.c - temporary folders under TMPDIR. nftw needs the X/Open part of
- * POSIX. */
-#define _XOPEN_SOURCE 700
-
+/* scratch.c - temporary folders under TMPDIR. */
 #include "sim/cli/scratch.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "traces/bytes/temporary.h"
 
 char *scratch_path(const char *folder, const char *name, const char *suffix)
 {
@@ -23,37 +21,16 @@ char *scratch_path(const char *folder, const char *name, const char *suffix)
 enum frag_err scratch_make(char **folder, struct frag_error *e)
 {
     const char *place = getenv("TMPDIR");
-    enum frag_err err;
-    char *path;
+    char *head;
 
     place = place && *place ? place : "/tmp";
-    path = *folder = scratch_path(place, "fragsim-XXXXXX", "");
-    if (!path)
+    head = scratch_path(place, "fragsim-", "");
+    if (!head)
         return FRAG_NOMEM;
-    if (mkdtemp(path))
+    *folder = temporary_folder(head, "");
+    free(head);
+    if (*folder)
         return FRAG_OK;
-    err = frag_fail(e, FRAG_IO, "TMPDIR: cannot create a folder in %.256s: %s",
-                    place, strerror(errno));
-    *folder = NULL;
-    free(path);
-    return err;
-}
-
-static int remove_one(const char *path, const struct stat *status, int kind,
-                      struct FTW *place)
-{
-    (void)status;
-    (void)kind;
-    (void)place;
-    remove(path);
-    return 0;
-}
-
-void scratch_remove(char *folder)
-{
-    enum { OPEN_FOLDERS = 16 };
-
-    if (folder)
-        nftw(folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
-    free(folder);
+    return frag_fail(e, FRAG_IO, "TMPDIR: cannot create a folder in %.256s: %s",
+                     place, strerror(errno));
 }

@@ -6,12 +6,9 @@
 #include "traces/base.h"
 
 /* Creates a new folder under TMPDIR, or under /tmp if TMPDIR is not set, and
- * sets *folder to its name. On IO or NOMEM *folder is NULL. */
+ * sets *folder to its name, which the caller passes to temporary_remove (see
+ * traces/bytes/temporary.h). On IO or NOMEM *folder is NULL. */
 enum frag_err scratch_make(char **folder, struct frag_error *e) FRAG_MUST_CHECK;
-
-/* Removes the folder with everything in it, and frees its name. NULL has no
- * effect. */
-void scratch_remove(char *folder);
 
 /* FOLDER/NAME<suffix>, to be freed; NULL if the host has no memory. */
 char *scratch_path(const char *folder, const char *name, const char *suffix);

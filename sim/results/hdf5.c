@@ -5,7 +5,6 @@
  * and HDF5 never has a file open that it can neither write nor close.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,10 +294,10 @@ static bool write_all(int fd, const unsigned char *bytes, size_t count)
     return true;
 }
 
-static bool write_file(const char *path, const unsigned char *bytes,
-                       size_t count)
+static bool write_file(const struct atomic_file *file,
+                       const unsigned char *bytes, size_t count)
 {
-    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), why;
+    int fd = atomic_file_open(file), why;
     bool done = fd >= 0 && write_all(fd, bytes, count);
 
     why = errno;
@@ -320,7 +319,7 @@ static enum frag_err store(struct frag_results *r, struct frag_error *e)
         return frag_no_memory(e, "the bytes of %s", r->path);
     done = H5Fget_file_image(r->file, image, (size_t)size) == size;
     seal_superblock(image, (size_t)size);
-    done = done && write_file(r->output.partial, image, (size_t)size);
+    done = done && write_file(&r->output, image, (size_t)size);
     if (!done)
         frag_fail(e, FRAG_IO, "%s: cannot write it: %s", r->path,
                   strerror(errno));

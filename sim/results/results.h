@@ -92,7 +92,7 @@ struct frag_provenance {
 
 struct frag_results; /* a result file that is being written */
 
-/* Starts a result file as PATH.partial-PID, beside PATH. `p` is borrowed until
+/* Starts a result file as a partial file, beside PATH. `p` is borrowed until
  * the file is committed or aborted. IO if the partial file cannot be created,
  * or if PATH exists and is not a regular file; NOMEM. On error *out is
  * untouched. */
@@ -101,7 +101,7 @@ enum frag_err frag_results_open(const char *path,
                                 struct frag_results **out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
-/* As frag_results_open, but frag_results_commit creates PATH.partial-PID, so
+/* As frag_results_open, but frag_results_commit creates a partial file, so
  * that a process that is killed before leaves no file. NOMEM. */
 enum frag_err frag_results_prepare(const char *path,
                                    const struct frag_provenance *p,

@@ -11,9 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "traces/bytes/temporary.h"
+
+#define PARTIAL ".partial-"
+
 static void release(struct atomic_file *f)
 {
-    free(f->partial);
     free(f->path);
     *f = (struct atomic_file){0};
 }
@@ -32,36 +35,49 @@ bool atomic_file_can_replace(const char *path)
     return stat(path, &at) < 0 || S_ISREG(at.st_mode);
 }
 
-static enum frag_err create(const struct atomic_file *f, struct frag_error *e)
+/* The beginning of the partial file's name; NULL if the host has no memory. */
+static char *head_of(const char *path)
 {
-    int fd;
+    char *head = malloc(strlen(path) + sizeof(PARTIAL));
+
+    if (head)
+        sprintf(head, "%s" PARTIAL, path);
+    return head;
+}
+
+static enum frag_err create(struct atomic_file *f, const char *suffix,
+                            struct frag_error *e)
+{
+    char *head;
 
     if (!atomic_file_can_replace(f->path))
         return frag_fail(e, FRAG_IO, "%s: it is no regular file", f->path);
-    fd = open(f->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return failed(f, "create it", e);
-    close(fd);
-    return FRAG_OK;
+    head = head_of(f->path);
+    f->partial = head ? temporary_file(head, suffix) : NULL;
+    if (f->partial) {
+        free(head);
+        return FRAG_OK;
+    }
+    free(head);
+    return !head || errno == ENOMEM ? frag_no_memory(e, "%s", f->path)
+                                    : failed(f, "create it", e);
 }
 
 enum frag_err atomic_file_begin(struct atomic_file *f, const char *path,
                                 const char *suffix, struct frag_error *e)
 {
-    const size_t room = strlen(path) + strlen(suffix) + 40;
     enum frag_err err;
 
-    *f = (struct atomic_file){strdup(path), malloc(room)};
-    if (f->path && f->partial) {
-        snprintf(f->partial, room, "%s.partial-%ld%s", path, (long)getpid(),
-                 suffix);
-        err = create(f, e);
-    } else {
-        err = frag_no_memory(e, "%s", path);
-    }
+    *f = (struct atomic_file){strdup(path), NULL};
+    err = f->path ? create(f, suffix, e) : frag_no_memory(e, "%s", path);
     if (err != FRAG_OK)
         release(f);
     return err;
+}
+
+int atomic_file_open(const struct atomic_file *f)
+{
+    return open(f->partial, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* Opens the file again, because its writer may have replaced the file under the
@@ -93,13 +109,22 @@ enum frag_err atomic_file_commit(struct atomic_file *f, struct frag_error *e)
     /* After this, the new name survives a crash of the machine. A file system
      * that cannot synchronize a folder is no error: the file is complete. */
     (void)put_on_disk(dirname(f->path));
+    temporary_keep(f->partial);
     release(f);
     return FRAG_OK;
 }
 
 void atomic_file_abort(struct atomic_file *f)
 {
-    if (f->partial)
-        unlink(f->partial);
+    temporary_remove(f->partial);
     release(f);
+}
+
+void atomic_file_remove_dead(const char *path)
+{
+    char *head = head_of(path);
+
+    if (head)
+        temporary_remove_dead(head, "");
+    free(head);
 }

@@ -14,17 +14,19 @@
 
 struct atomic_file {
     char *path;    /* name after the commit; owned */
-    char *partial; /* name while the file is written; owned */
+    char *partial; /* name while the file is written; of temporary.h */
 };
 
 /* Returns whether a file can be renamed to path: path is a regular file or does
  * not exist. A device, a pipe or a folder is never replaced. */
 bool atomic_file_can_replace(const char *path);
 
-/* Creates an empty file named PATH.partial-PID, followed by suffix. The suffix
- * is for writers that derive the format from the name (".svg"), and "" for
- * others. IO with the system's message if the file cannot be created, or if
- * path exists and is not a regular file; NOMEM. On error f need not be aborted.
+/* Creates an empty file named PATH.partial-, eight random characters and
+ * suffix. If the name is too long for a file, the end of PATH.partial- is left
+ * out. The suffix is for writers that derive the format from the name (".svg"),
+ * and "" for others. IO with the system's message if the file cannot be
+ * created, or if path exists and is not a regular file; NOMEM. On error f need
+ * not be aborted.
  */
 enum frag_err atomic_file_begin(struct atomic_file *f, const char *path,
                                 const char *suffix,
@@ -36,7 +38,13 @@ enum frag_err atomic_file_begin(struct atomic_file *f, const char *path,
  * removed. f is released in both cases. */
 enum frag_err atomic_file_commit(struct atomic_file *f,
                                  struct frag_error *e) FRAG_MUST_CHECK;
+/* Opens the partial file for writing, and no link; negative with errno set. */
+int atomic_file_open(const struct atomic_file *f);
 /* Removes the partial file and releases f, which may be zeroed. */
 void atomic_file_abort(struct atomic_file *f);
+
+/* Removes the partial files of `path`, without a suffix, that killed processes
+ * left. The caller knows that no other process writes `path`. */
+void atomic_file_remove_dead(const char *path);
 
 #endif

@@ -27,6 +27,7 @@ static enum frag_err failed(const char *path, const char *what,
 enum frag_err sink_open(struct sink *s, const char *path, struct frag_error *e)
 {
     enum frag_err err;
+    int fd;
 
     *s = (struct sink){.path = path};
     if (sink_is_stdout(path) || !atomic_file_can_replace(path)) {
@@ -34,10 +35,13 @@ enum frag_err sink_open(struct sink *s, const char *path, struct frag_error *e)
         return s->out ? FRAG_OK : frag_no_memory(e, "%s", path);
     }
     FRAG_TRY(atomic_file_begin(&s->file, path, "", e));
-    s->out = fopen(s->file.partial, "we");
+    fd = atomic_file_open(&s->file);
+    s->out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (s->out)
         return FRAG_OK;
     err = failed(path, "create", e);
+    if (fd >= 0)
+        close(fd);
     sink_abort(s);
     return err;
 }

@@ -19,6 +19,7 @@
 #include "traces/bytes/processors.h"
 #include "traces/bytes/sha256.h"
 #include "traces/bytes/stage.h"
+#include "traces/storage.h"
 
 enum { LAYERS_MAX = 4 };
 
@@ -137,9 +138,9 @@ static void show_whole(struct frag_source *s, const unsigned char *bytes,
 
 static void map_file(struct frag_source *s)
 {
-    void *map = mmap(NULL, (size_t)s->size, PROT_READ, MAP_PRIVATE, s->fd, 0);
+    void *map = storage_map(s->fd, (size_t)s->size, s->name);
 
-    if (map == MAP_FAILED)
+    if (!map)
         return;
     (void)madvise(map, (size_t)s->size, MADV_SEQUENTIAL);
     s->map = map;
@@ -437,7 +438,7 @@ void frag_source_close(struct frag_source *s)
     free(s->ready.buffer);
     free_ring(s);
     if (s->map)
-        munmap(s->map, (size_t)s->size);
+        storage_unmap(s->map, (size_t)s->size);
     if (s->fd > STDIN_FILENO)
         close(s->fd);
     sha256_close(&s->sum);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -283,8 +282,9 @@ static enum frag_err read_devices(const struct trace_reader *r, hid_t at)
     struct frag_trace *t = r->trace;
     H5G_info_t info;
 
-    if (H5Gget_info(at, &info) < 0 || info.nlinks > DEVICES_MAX)
-        return trace_expected(r, "/", "devices", "at most 1024 devices");
+    if (H5Gget_info(at, &info) < 0 || !info.nlinks || info.nlinks > DEVICES_MAX)
+        return trace_expected(r, "/", "devices",
+                              "1 to 1024 devices; import the trace again");
     t->devices = storage_array(t, info.nlinks, sizeof(*t->devices));
     if (!t->devices)
         return FRAG_NOMEM;
@@ -401,13 +401,13 @@ static enum frag_err map_file(struct trace_reader *r)
     struct storage *s = r->trace->owner;
     int file = open(r->path, O_RDONLY | O_CLOEXEC);
     struct stat info;
-    void *map = MAP_FAILED;
+    void *map = NULL;
 
     if (file >= 0 && fstat(file, &info) == 0 && info.st_size > 0)
-        map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        map = storage_map(file, (size_t)info.st_size, r->trace->path);
     if (file >= 0)
         close(file);
-    if (map == MAP_FAILED)
+    if (!map)
         return frag_fail(r->e, FRAG_IO, "%s: %s", r->path, strerror(errno));
     s->map = map;
     s->map_size = (size_t)info.st_size;

@@ -16,6 +16,7 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/review/publish.h"
 #include "sim/cli/scratch.h"
+#include "traces/bytes/temporary.h"
 #include "traces/name.h"
 #include "traces/steps/complete.h"
 #include "traces/torch_sizes.h"
@@ -633,7 +634,7 @@ static int triage_run(const struct call *call, const void *values)
     progress_clear(&progress);
     for (size_t i = 0; i < PARTS; i++)
         free(t.texts[i]);
-    scratch_remove(t.folder);
+    temporary_remove(t.folder);
     frag_trace_close(t.trace);
     free(t.rest.path);
     return cli_fail(call, err, &e);

@@ -15,6 +15,7 @@
 #include "sim/cli/program.h"
 #include "sim/cli/scratch.h"
 #include "traces/bytes/atomic_file.h"
+#include "traces/bytes/temporary.h"
 
 /* -- the folder ---------------------------------------------------------- */
 
@@ -106,7 +107,7 @@ void gnuplot_close(struct gnuplot *g)
     if (g->kept)
         free(g->folder);
     else
-        scratch_remove(g->folder);
+        temporary_remove(g->folder);
     *g = (struct gnuplot){0};
 }
 

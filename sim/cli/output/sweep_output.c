@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sim/version.h"
+#include "traces/bytes/atomic_file.h"
 
 static char *join(const char *a, const char *b)
 {
@@ -124,12 +125,18 @@ enum frag_err sweep_output_journal(const struct sweep_output *out,
                                    struct sweep *sweep, struct journal **j,
                                    struct frag_error *e)
 {
+    const char *const paths[] = {out->to->hdf5, out->to->json, out->to->csv};
     const enum journal_mode mode = out->resume      ? JOURNAL_RESUME
                                    : out->to->force ? JOURNAL_REPLACE
                                                     : JOURNAL_NEW;
 
-    return journal_open(out->journal_path, mode, locking_is_off(),
-                        out->identity, sweep_recall, sweep, j, e);
+    FRAG_TRY(journal_open(out->journal_path, mode, locking_is_off(),
+                          out->identity, sweep_recall, sweep, j, e));
+    /* The lock of the journal shows that no other sweep writes these. */
+    for (int i = 0; i < 3; i++)
+        if (paths[i])
+            atomic_file_remove_dead(paths[i]);
+    return FRAG_OK;
 }
 
 /* Adds a cell to a note. */

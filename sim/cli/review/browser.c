@@ -12,6 +12,7 @@
 #include "sim/cli/child.h"
 #include "sim/cli/gnuplot/pdf.h"
 #include "sim/cli/scratch.h"
+#include "traces/bytes/temporary.h"
 
 static const char *const browsers[] = {"chromium", "chromium-browser",
                                        "google-chrome", "chrome"};
@@ -102,7 +103,7 @@ enum frag_err browser_print(const char *html, const char *pdf,
     err = scratch_make(&profile, e);
     if (err == FRAG_OK)
         err = print(profile, page, pdf, e);
-    scratch_remove(profile);
+    temporary_remove(profile);
     free(page);
     return err;
 }

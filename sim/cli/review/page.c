@@ -4,6 +4,7 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/review/html.h"
 #include "sim/cli/scratch.h"
+#include "traces/bytes/temporary.h"
 
 /* A figure of all runs with its heading and explanation. */
 static const struct part {
@@ -78,6 +79,6 @@ enum frag_err review_write(const struct review *r, FILE *out,
     p.figures_all = 3 + 2 * (unsigned)r->ranking.subject_count;
     FRAG_TRY(scratch_make(&p.folder, e));
     err = put_page(&p, e);
-    scratch_remove(p.folder);
+    temporary_remove(p.folder);
     return err;
 }

@@ -15,6 +15,7 @@
 #include "sim/cli/verbs/dry/answer.h"
 #include "sim/cli/verbs/dry/setup.h"
 #include "sim/cli/verbs/python.h"
+#include "traces/bytes/temporary.h"
 #include "traces/printable.h"
 
 enum { ROOM = 2 * PATH_MAX };
@@ -56,17 +57,15 @@ static enum frag_err find_parts(struct place *p, struct frag_error *e)
 static enum frag_err make_folder(const struct values *v, struct place *p,
                                  struct frag_error *e)
 {
+    char head[sizeof(p->output) + sizeof(".parts-")];
+
     if (!v->out)
         return scratch_make(&p->folder, e);
     FRAG_TRY(python_output(v->out, p->output, e));
-    p->folder = scratch_path(p->output, ".parts-XXXXXX", "");
-    if (!p->folder)
-        return FRAG_NOMEM;
-    memmove(p->folder + strlen(p->output), p->folder + strlen(p->output) + 1,
-            strlen(p->folder + strlen(p->output)));
-    return mkdtemp(p->folder)
-               ? FRAG_OK
-               : frag_fail(e, FRAG_IO, "%s: %s", p->folder, strerror(errno));
+    snprintf(head, sizeof(head), "%s.parts-", p->output);
+    p->folder = temporary_folder(head, "");
+    return p->folder ? FRAG_OK
+                     : frag_fail(e, FRAG_IO, "%s: %s", head, strerror(errno));
 }
 
 static enum frag_err run_program(const struct values *v, const struct place *p,
@@ -280,7 +279,7 @@ static int dry_run(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     code = run_all(call, v, &p);
-    scratch_remove(p.folder);
+    temporary_remove(p.folder);
     free(p.path);
     return code;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/experiments/devices.h"
 #include "sim/experiments/recording.h"
 #include "sim/experiments/sweep/pack.h"
 #include "traces/name.h"
@@ -79,7 +80,11 @@ static enum frag_err copy_devices(struct trace_header *s,
     for (uint32_t i = 0; i < t->device_count; i++) {
         const struct frag_device_trace *d = &t->devices[i];
 
-        s->devices[i] = (struct trace_header_device){d->device, d->count, {0}};
+        s->devices[i] = (struct trace_header_device){
+            d->device,
+            d->count,
+            input_replays(&(const struct input){t, d, NULL}, INPUT_ANY_DEVICE),
+            {0}};
         FRAG_TRY(recording_facts(t, d, &s->devices[i].facts, NULL));
     }
     return FRAG_OK;
@@ -124,6 +129,7 @@ void *trace_header_pack(const struct trace_header *s, size_t *size)
     for (uint32_t i = 0; i < s->device_count; i++) {
         pack_number(&p, s->devices[i].device);
         pack_number(&p, s->devices[i].events);
+        pack_number(&p, s->devices[i].is_replayed);
         pack_number(&p, s->devices[i].facts.peak_requested);
         pack_number(&p, s->devices[i].facts.recorded.bytes);
         pack_number(&p, s->devices[i].facts.recorded.kind);
@@ -155,7 +161,7 @@ static uint32_t unpack_count(struct unpack *u, size_t least)
 
 static void unpack_devices(struct unpack *u, struct trace_header *s, bool *good)
 {
-    uint32_t count = unpack_count(u, 7 * sizeof(uint64_t));
+    uint32_t count = unpack_count(u, 8 * sizeof(uint64_t));
 
     if (!has_devices(s, count)) {
         *good = false;
@@ -164,6 +170,7 @@ static void unpack_devices(struct unpack *u, struct trace_header *s, bool *good)
     for (uint32_t i = 0; i < count; i++) {
         s->devices[i].device = (uint32_t)unpack_number(u);
         s->devices[i].events = unpack_number(u);
+        s->devices[i].is_replayed = unpack_number(u);
         s->devices[i].facts.peak_requested = unpack_number(u);
         s->devices[i].facts.recorded.bytes = unpack_number(u);
         s->devices[i].facts.recorded.kind =

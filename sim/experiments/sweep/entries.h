@@ -12,6 +12,7 @@
 struct trace_header_device {
     uint32_t device; /* its number */
     uint64_t events;
+    uint64_t is_replayed; /* see input_replays; 0 or 1 */
     struct bound_facts facts;
 };
 

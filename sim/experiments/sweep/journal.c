@@ -55,8 +55,10 @@ static bool read_at(int fd, void *bytes, size_t size, uint64_t offset)
     while (size) {
         ssize_t n = pread(fd, at, size, (off_t)offset);
 
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR) {
+            errno = 0;
             continue;
+        }
         if (n == 0)
             errno = 0;
         if (n <= 0)
@@ -157,7 +159,7 @@ enum frag_err journal_get(const struct journal *j, uint64_t offset,
     errno = 0;
     if (offset < j->end && head_at(j, offset, j->end, &h))
         err = body_at(j, offset, &h, bytes);
-    if (err == FRAG_IO)
+    if (err == FRAG_IO || (err == FRAG_CORRUPT && errno))
         return failed(j, "read", e);
     if (err != FRAG_OK)
         return frag_fail(e, err, "%s: the entry at byte %llu: %s", j->path,
@@ -183,7 +185,7 @@ static enum frag_err check_identity(const struct journal *j,
     errno = 0;
     if (head_at(j, 0, size, &h) && h.kind == IDENTITY)
         err = body_at(j, 0, &h, &body);
-    if (err == FRAG_NOMEM || err == FRAG_IO)
+    if (err == FRAG_NOMEM || err == FRAG_IO || errno)
         return failed(j, "read", e);
     if (err != FRAG_OK)
         return frag_fail(e, err,
@@ -226,8 +228,10 @@ static enum frag_err scan(struct journal *j, uint64_t size, journal_seen seen,
                    e);
         free(bytes);
         j->end += sizeof(h) + h.size;
+        errno = 0;
     }
-    return err;
+    /* What cannot be read is not dropped. */
+    return err == FRAG_OK && errno ? failed(j, "read", e) : err;
 }
 
 static enum frag_err begin(struct journal *j, const char *identity,
@@ -281,7 +285,12 @@ static enum frag_err lock_once(struct journal *j, struct frag_error *e)
 {
     if (j->fd >= 0)
         close(j->fd);
-    j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (j->fd < 0 && errno == ELOOP)
+        return frag_fail(e, FRAG_IO,
+                         "%s: expected a journal, found a symbolic link; "
+                         "remove the link, or choose another output",
+                         j->path);
     if (j->fd < 0)
         return failed(j, "create", e);
     if (flock(j->fd, LOCK_EX | LOCK_NB) == 0 || j->may_lack_lock)
@@ -314,8 +323,10 @@ static enum frag_err start(struct journal *j, enum journal_mode mode,
     FRAG_TRY(lock(j, e));
     if (fstat(j->fd, &at) < 0)
         return failed(j, "read", e);
-    if (!S_ISREG(at.st_mode))
-        return frag_fail(e, FRAG_IO, "%s: it is no regular file", j->path);
+    if (!S_ISREG(at.st_mode) || at.st_nlink > 1)
+        return frag_fail(e, FRAG_IO, "%s: %s", j->path,
+                         S_ISREG(at.st_mode) ? "it has another name, too"
+                                             : "it is no regular file");
     if (mode == JOURNAL_NEW && at.st_size > 0)
         return frag_fail(e, FRAG_IO,
                          "%s: it contains unfinished work; --resume continues "

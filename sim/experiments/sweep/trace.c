@@ -154,7 +154,8 @@ static enum frag_err make_cells(const struct sweep *s,
         return no_memory(trace, e);
     for (uint32_t i = 0; err == FRAG_OK && i < on->device_count; i++) {
         input_devices_add(&devices, on->devices[i].device);
-        if (wanted != INPUT_ANY_DEVICE && on->devices[i].device != wanted)
+        if (wanted == INPUT_ANY_DEVICE ? !on->devices[i].is_replayed
+                                       : on->devices[i].device != wanted)
             continue;
         err = make_device_cells(s, trace, i, e);
         found = true;
@@ -260,6 +261,15 @@ static enum frag_err new_header(struct sweep_trace *trace, const char *hash,
     return out->bytes ? FRAG_OK : no_memory(trace, e);
 }
 
+static enum frag_err check_device(void *sweep, const struct input *in,
+                                  struct frag_error *e)
+{
+    const struct sweep *s = sweep;
+
+    return input_replays(in, s->spec->device) ? input_has_history(in, e)
+                                              : FRAG_OK;
+}
+
 /* Frees what an earlier opening found, whether or not it failed. */
 static void forget(struct sweep_trace *trace)
 {
@@ -285,6 +295,8 @@ enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
         return all_done(trace) ? FRAG_OK : read_trace(s, trace, e);
     }
     FRAG_TRY(read_trace(s, trace, e));
+    FRAG_TRY(input_each_device(trace->opened, trace->name, s->spec->device,
+                               check_device, s, e));
     FRAG_TRY(new_header(trace, hash, entry, e));
     return make_cells(s, trace, e);
 }

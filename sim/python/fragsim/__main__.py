@@ -8,7 +8,11 @@ from ._tool import tool_path
 
 def main() -> None:
     """Runs the tool with the arguments of this process."""
-    path = tool_path()
+    try:
+        path = tool_path()
+    except FileNotFoundError as missing:
+        print(f"fragsim: {missing}", file=sys.stderr)
+        sys.exit(4)
     sys.stdout.flush()
     os.execv(path, ["fragsim", *sys.argv[1:]])
 
