@@ -37,6 +37,8 @@ static void enlist(struct pages *p, struct page_tile *t)
         free_set_insert(&p->held, &t->node);
     if (!list)
         return;
+    if (p->has_lowest && t->state == TILE_BARE)
+        holes_insert(&p->lowest, &t->hole);
     t->below = NULL;
     t->above = *list;
     if (*list)
@@ -52,6 +54,8 @@ static void delist(struct pages *p, struct page_tile *t)
         free_set_remove(&p->held, &t->node);
     if (!list)
         return;
+    if (p->has_lowest && t->state == TILE_BARE)
+        holes_remove(&p->lowest, &t->hole);
     if (t->below)
         t->below->above = t->above;
     else

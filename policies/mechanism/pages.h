@@ -32,7 +32,7 @@
 #ifndef FRAG_POLICIES_MECHANISM_PAGES_H
 #define FRAG_POLICIES_MECHANISM_PAGES_H
 
-#include "policies/mechanism/free_set.h"
+#include "policies/mechanism/holes.h"
 #include "policies/mechanism/nodes.h"
 #include "policies/mechanism/phys_table.h"
 #include "policies/policy.h"
@@ -47,7 +47,10 @@ struct page_span;
 #define PAGES_AT_ONCE ((uint64_t)1 << 19)
 
 struct page_tile {
-    struct free_node node;         /* first: size, addr; links while held */
+    union { /* first: size, addr; links while held, or bare and in the tree */
+        struct free_node node;
+        struct hole hole;
+    };
     struct page_tile *prev, *next; /* neighbours in address order; the ends of
                                       the span count as used tiles */
     struct page_span *span;
@@ -97,8 +100,10 @@ struct pages {
     struct page_span *spans;
     struct free_set held;
     struct page_tile *bare, *lost; /* lists; their order has no effect */
-    struct nodes nodes;            /* records of tiles */
-    struct spare_chunk *spare;     /* stack of spare chunks */
+    bool has_lowest;               /* pages_apart was called */
+    struct hole *lowest;       /* with has_lowest: the bare tiles, by address */
+    struct nodes nodes;        /* records of tiles */
+    struct spare_chunk *spare; /* stack of spare chunks */
     uint64_t spare_chunks, spare_room;
     uint64_t spare_count; /* pages in spare chunks */
     uint64_t chunk;       /* most pages that are created as one; 0: 1 */

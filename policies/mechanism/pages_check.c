@@ -162,6 +162,7 @@ static const char *check_sets(const struct seen *seen)
     struct met held = {.most = seen->held.count};
     struct met bare = {.most = seen->bare.count};
     struct met lost = {.most = seen->lost.count};
+    struct met low = {.most = seen->bare.count};
 
     CHECK_ALL(free_set_check(&p->held, NULL, &held));
     CHECK_ALL(check_list(p->bare, &bare));
@@ -170,6 +171,9 @@ static const char *check_sets(const struct seen *seen)
           "the held set is not the held tiles");
     CHECK(met_are_equal(&bare, &seen->bare),
           "the bare list is not the bare tiles");
+    CHECK_ALL(holes_check(p->lowest, NULL, &low));
+    CHECK(!p->has_lowest || met_are_equal(&low, &seen->bare),
+          "the tree of bare tiles is not the bare tiles");
     CHECK(met_are_equal(&lost, &seen->lost),
           "the lost list is not the lost tiles");
     return NULL;

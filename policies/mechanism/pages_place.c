@@ -121,26 +121,28 @@ enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-static struct page_tile *lowest_bare(const struct pages *p, frag_size size)
+static void make_lowest(struct pages *p)
 {
-    struct page_tile *best = NULL;
-
+    p->has_lowest = true;
     for (struct page_tile *t = p->bare; t; t = t->above)
-        if (t->node.size >= size && (!best || t->node.addr < best->node.addr))
-            best = t;
-    return best;
+        holes_insert(&p->lowest, &t->hole);
 }
 
 enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out)
 {
     const frag_size room = size + 2 * p->unit;
-    struct page_tile *t = lowest_bare(p, room);
+    struct page_tile *t;
+    struct hole *found;
 
-    if (!t) {
+    if (!p->has_lowest)
+        make_lowest(p);
+    found = holes_lowest(p->lowest, room, 0);
+    if (!found) {
         FRAG_TRY(pages_span(heap, p, room));
-        t = lowest_bare(p, room);
+        found = holes_lowest(p->lowest, room, 0);
     }
+    t = (struct page_tile *)found;
     *out = (struct spot){t, t->node.addr + p->unit, size / p->unit};
     return FRAG_OK;
 }

@@ -41,28 +41,16 @@ enum frag_err torch_add_slab(struct torch *t, uint64_t count)
     return FRAG_OK;
 }
 
-static struct torch_block *scan(const struct torch_slab *slab, uint64_t from)
+struct torch_block *torch_walk_next(struct torch_walk *w)
 {
-    for (; slab; slab = slab->next, from = 0)
-        for (uint64_t i = from; i < slab->count; i++)
-            if (slab->blocks[i].node.size)
-                return (struct torch_block *)(uintptr_t)&slab->blocks[i];
+    for (; w->slab; w->slab = w->slab->next, w->at = 0)
+        while (w->at < w->slab->count) {
+            const struct torch_block *b = &w->slab->blocks[w->at++];
+
+            if (b->node.size)
+                return (struct torch_block *)(uintptr_t)b;
+        }
     return NULL;
-}
-
-struct torch_block *torch_first_block(const struct torch *t)
-{
-    return scan(t->slabs, 0);
-}
-
-struct torch_block *torch_next_block(const struct torch *t,
-                                     const struct torch_block *b)
-{
-    const struct torch_slab *slab = t->slabs;
-
-    while (b < slab->blocks || b >= slab->blocks + slab->count)
-        slab = slab->next;
-    return scan(slab, (uint64_t)(b - slab->blocks) + 1);
 }
 
 /* ---- spaces ---- */

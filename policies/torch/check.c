@@ -143,11 +143,12 @@ static const char *check_spares(const struct torch *t)
 const char *torch_check(const struct frag_heap *heap)
 {
     const struct torch *t = heap->state;
+    struct torch_walk walk = {t->slabs, 0};
+    const struct torch_block *b;
     struct seen seen = {0};
 
     CHECK_ALL(check_spares(t));
-    for (const struct torch_block *b = torch_first_block(t); b;
-         b = torch_next_block(t, b))
+    while ((b = torch_walk_next(&walk)))
         if (b->prev == &t->edge)
             CHECK_ALL(check_segment(t, b, &seen));
     CHECK(seen.blocks == t->record_count - t->spare_count,

@@ -134,9 +134,10 @@ void frag_torch_snapshot(const struct frag_heap *heap,
                          void *user)
 {
     const struct torch *t = heap->state;
+    struct torch_walk walk = {t->slabs, 0};
+    const struct torch_block *b;
 
-    for (const struct torch_block *b = torch_first_block(t); b;
-         b = torch_next_block(t, b))
+    while ((b = torch_walk_next(&walk)))
         if (torch_is_edge(b->prev))
             show_chain(t, b, block, user);
 }

@@ -332,9 +332,10 @@ static frag_size chain_size(const struct torch_block *b)
 void torch_segments_fini(struct frag_heap *heap)
 {
     struct torch *t = heap->state;
+    struct torch_walk walk = {t->slabs, 0};
+    struct torch_block *b;
 
-    for (struct torch_block *b = torch_first_block(t); b;
-         b = torch_next_block(t, b))
+    while ((b = torch_walk_next(&walk)))
         if (torch_is_edge(b->prev) && !b->expandable)
             (void)heap->mem->ops->segment_free(heap->mem, b->node.addr,
                                                chain_size(b));

@@ -187,11 +187,14 @@ static inline void torch_drop_block(struct torch *t, struct torch_block *b)
     t->spare_count++;
 }
 
-/* The first block, and the block after `b`, in no defined order; spare blocks
- * are skipped. NULL at the end. */
-struct torch_block *torch_first_block(const struct torch *t);
-struct torch_block *torch_next_block(const struct torch *t,
-                                     const struct torch_block *b);
+/* A walk over all blocks, in no defined order; spare blocks are skipped. */
+struct torch_walk {
+    const struct torch_slab *slab;
+    uint64_t at; /* record of the slab that comes next */
+};
+
+/* The next block of a walk, which begins as {t->slabs, 0}. NULL at the end. */
+struct torch_block *torch_walk_next(struct torch_walk *w);
 
 /* As torch_space, but the latest request had another pool or stream, or no
  * space of this size was known. */

@@ -43,7 +43,7 @@ void vma_block_init(struct vma_block *block, struct nodes *nodes,
 {
     memset(block, 0, vma_block_bytes(size));
     block->addr = addr;
-    block->size = block->free = size;
+    block->size = block->free = block->most = size;
     block->strategy = strategy;
     block->rest = nodes_take(nodes);
     *block->rest = (struct vma_chunk){.hole.node = {.addr = addr, .size = size},
@@ -208,14 +208,15 @@ void vma_block_free(struct vma_block *block, struct nodes *nodes,
         chunk = merge(nodes, chunk->below, chunk);
     }
     if (chunk->above == block->rest) {
-        merge(nodes, chunk, block->rest);
-        return;
-    }
-    if (!is_used(chunk->above)) {
+        chunk = merge(nodes, chunk, block->rest);
+    } else if (!is_used(chunk->above)) {
         delist(block, chunk->above);
         chunk = merge(nodes, chunk, chunk->above);
     }
-    enlist(block, chunk);
+    if (chunk->hole.node.size > block->most)
+        block->most = chunk->hole.node.size;
+    if (chunk != block->rest)
+        enlist(block, chunk);
 }
 
 /* ---- the check ---- */
@@ -268,6 +269,8 @@ static const char *check_chunks(const struct vma_block *block, struct met *met,
         CHECK(t->above == above, "a chunk does not know the one above it");
         CHECK(t->block == block, "a chunk does not know its block");
         CHECK(size > 0 || t == block->rest, "a chunk is empty");
+        CHECK(is_used(t) || size <= block->most,
+              "a free chunk is larger than `most`");
         CHECK(size <= end - block->addr && t->hole.node.addr == end - size,
               "a chunk does not end where the one above it begins");
         CHECK(!above || is_used(t) || is_used(above),

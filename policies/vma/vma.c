@@ -48,6 +48,7 @@
  */
 #include "policies/mechanism/segments.h"
 #include "policies/vma/block.h"
+#include "policies/vma/order.h"
 #include "traces/grow.h"
 
 #include <stdlib.h>
@@ -65,6 +66,7 @@ struct vma {
     struct vma_block **blocks;        /* in the order in which they are tried */
     size_t count, empties;            /* blocks; empty blocks */
     uint64_t room;                    /* allocated entries of `blocks` */
+    struct vma_order order;           /* of `blocks` */
     struct hole *dedicated, *refused; /* dedicated memory: live; freed, but
                                     refused by the device */
     struct nodes nodes;               /* of chunks */
@@ -133,18 +135,35 @@ static enum frag_err alloc_dedicated(struct frag_heap *heap, frag_size size,
 
 /* ---- blocks ---- */
 
+static struct vma_place placed(const struct vma *p, size_t at)
+{
+    const struct vma_block *b = p->blocks[at];
+
+    return (struct vma_place){b->most,
+                              at > 0 && p->blocks[at - 1]->free > b->free};
+}
+
+/* Updates the places from ... to, as far as they have blocks. */
+static void place_blocks(struct vma *p, size_t from, size_t to)
+{
+    for (size_t i = from; i <= to && i < p->count; i++) {
+        p->blocks[i]->place = i;
+        vma_order_set(&p->order, i, placed(p, i));
+    }
+}
+
 /* Swaps the first two neighbours that are not in the order of free bytes. */
 static void sort_one_step(struct vma *p)
 {
-    for (size_t i = 1; i < p->count; i++) {
-        struct vma_block *before = p->blocks[i - 1];
+    const size_t at = vma_order_falls(&p->order);
+    struct vma_block *b;
 
-        if (before->free > p->blocks[i]->free) {
-            p->blocks[i - 1] = p->blocks[i];
-            p->blocks[i] = before;
-            return;
-        }
-    }
+    if (at == VMA_NOWHERE)
+        return;
+    b = p->blocks[at];
+    p->blocks[at] = p->blocks[at - 1];
+    p->blocks[at - 1] = b;
+    place_blocks(p, at - 1, at + 1);
 }
 
 /* Allocates from one block; false if it has no chunk that is large enough. */
@@ -153,10 +172,14 @@ static bool alloc_from(struct vma *p, struct vma_block *b, frag_size size,
 {
     struct vma_chunk *chunk = vma_block_find(b, size);
 
-    if (!chunk)
+    if (!chunk) {
+        b->most = size - 1;
+        place_blocks(p, b->place, b->place);
         return false;
+    }
     p->empties -= vma_block_is_empty(b);
     vma_block_alloc(b, &p->nodes, chunk, size);
+    place_blocks(p, b->place, b->place + 1);
     sort_one_step(p);
     *out = chunk;
     return true;
@@ -167,11 +190,15 @@ static bool alloc_from_any(struct vma *p, frag_size size,
 {
     const bool backwards = p->strategy == VMA_MIN_TIME;
 
-    for (size_t i = 0; i < p->count; i++)
-        if (alloc_from(p, p->blocks[backwards ? p->count - 1 - i : i], size,
-                       out))
+    for (;;) {
+        const size_t at = backwards ? vma_order_last(&p->order, size)
+                                    : vma_order_first(&p->order, size);
+
+        if (at == VMA_NOWHERE)
+            return false;
+        if (alloc_from(p, p->blocks[at], size, out))
             return true;
-    return false;
+    }
 }
 
 static frag_size unused_budget(const struct vma *p)
@@ -200,16 +227,18 @@ static enum frag_err create_block(struct frag_heap *heap, frag_size bytes)
     }
     vma_block_init(b, &p->nodes, addr, bytes, (enum vma_strategy)p->strategy);
     p->blocks[p->count++] = b;
+    place_blocks(p, p->count - 1, p->count);
     p->held += bytes;
     p->empties++;
     return FRAG_OK;
 }
 
-static frag_size largest_block(const struct vma *p)
+/* The size of the largest block, or of one of at least `enough` bytes. */
+static frag_size largest_block(const struct vma *p, frag_size enough)
 {
     frag_size largest = 0;
 
-    for (size_t i = 0; i < p->count; i++)
+    for (size_t i = 0; i < p->count && largest < enough; i++)
         if (p->blocks[i]->size > largest)
             largest = p->blocks[i]->size;
     return largest;
@@ -219,8 +248,8 @@ static frag_size largest_block(const struct vma *p)
 static enum frag_err add_block(struct frag_heap *heap, frag_size size)
 {
     struct vma *p = heap->state;
-    const frag_size largest = largest_block(p);
     frag_size bytes = p->preferred;
+    const frag_size largest = largest_block(p, bytes / 2);
     unsigned halvings = 0;
     enum frag_err err;
 
@@ -228,6 +257,7 @@ static enum frag_err add_block(struct frag_heap *heap, frag_size size)
         return FRAG_OOM;
     if (!GROW(p->blocks, p->room, p->count + 1))
         return FRAG_NOMEM;
+    FRAG_TRY(vma_order_reserve(&p->order, p->count + 1));
     for (; halvings < MAX_HALVINGS && bytes / 2 > largest && bytes / 4 >= size;
          halvings++)
         bytes /= 2;
@@ -268,6 +298,8 @@ static void return_block(struct frag_heap *heap, size_t at)
     p->count--;
     memmove(&p->blocks[at], &p->blocks[at + 1],
             (p->count - at) * sizeof(struct vma_block *));
+    place_blocks(p, at, p->count);
+    vma_order_set(&p->order, p->count, (struct vma_place){0});
     nodes_put(&p->nodes, b->rest);
     free(b);
 }
@@ -277,17 +309,16 @@ static void free_shared(struct frag_heap *heap, struct vma_chunk *chunk)
     struct vma *p = heap->state;
     struct vma_block *b = chunk->block;
     const bool is_spare = p->empties > 0, is_over = p->held >= p->usable;
-    size_t at = p->count - 1;
+    const size_t last = p->count - 1;
 
     vma_block_free(b, &p->nodes, chunk);
+    place_blocks(p, b->place, b->place + 1);
     if (vma_block_is_empty(b)) {
         p->empties++;
-        while (p->blocks[at] != b)
-            at--;
         if (is_spare || is_over)
-            return_block(heap, at);
-    } else if (is_spare && vma_block_is_empty(p->blocks[at])) {
-        return_block(heap, at);
+            return_block(heap, b->place);
+    } else if (is_spare && vma_block_is_empty(p->blocks[last])) {
+        return_block(heap, last);
     }
     sort_one_step(p);
 }
@@ -357,7 +388,16 @@ static void fini(struct frag_heap *heap)
         free(b);
     }
     free(p->blocks);
+    free(p->order.tree);
     nodes_release(&p->nodes);
+}
+
+static bool is_placed(const struct vma *p, size_t at)
+{
+    const struct vma_place *found = &p->order.tree[p->order.width + at];
+    const struct vma_place wanted = placed(p, at);
+
+    return found->most == wanted.most && found->falls == wanted.falls;
 }
 
 const char *vma_check(const struct frag_heap *heap)
@@ -368,6 +408,8 @@ const char *vma_check(const struct frag_heap *heap)
 
     for (size_t i = 0; i < p->count; i++) {
         CHECK_ALL(vma_block_check(p->blocks[i]));
+        CHECK(p->blocks[i]->place == i, "a block does not know its place");
+        CHECK(is_placed(p, i), "the order of blocks is not up to date");
         held += p->blocks[i]->size;
         empties += vma_block_is_empty(p->blocks[i]);
     }

@@ -48,6 +48,8 @@ void build_device_close(struct device_build *d)
         return;
     build_columns_free(&d->events);
     live_fini(&d->live);
+    live_fini(&d->many_streams);
+    live_fini(&d->many_pools);
     free(d->vacant);
     free(d->actions);
     free(d->flushes);
@@ -192,41 +194,93 @@ void build_return_slot(struct device_build *d, uint32_t slot)
     d->vacant[d->vacant_count++] = slot;
 }
 
+/* Streams and pools are compared one by one up to this number, which nearly no
+ * job exceeds; the others are found by hash. */
+enum { FEW = 8 };
+
+static struct live_row *find_many(const struct live *many, uint64_t count,
+                                  uint64_t key)
+{
+    return count > FEW ? live_find(many, key) : NULL;
+}
+
+/* Whether the index of a new stream or pool is stored where it is needed. */
+static bool put_many(struct live *many, uint64_t count, uint64_t key)
+{
+    return count < FEW || live_find(many, key) ||
+           live_put(many, key, (uint32_t)count);
+}
+
+static uint64_t few_of(uint64_t count)
+{
+    return count < FEW ? count : FEW;
+}
+
 enum frag_err build_stream(struct frag_build *b, struct device_build *d,
                            uint64_t handle, uint32_t *index,
                            struct frag_error *e)
 {
-    for (uint64_t i = 0; i < d->stream_count; i++)
+    const struct live_row *row;
+
+    for (uint64_t i = 0; i < few_of(d->stream_count); i++)
         if (d->streams[i] == handle) {
             *index = (uint32_t)i;
             return FRAG_OK;
         }
+    row = find_many(&d->many_streams, d->stream_count, handle);
+    if (row) {
+        *index = row->slot;
+        return FRAG_OK;
+    }
     if (d->stream_count > UINT16_MAX)
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: expected at most 65536 streams, found more",
                          b->path);
-    if (!GROW(d->streams, d->stream_room, d->stream_count + 1))
+    if (!GROW(d->streams, d->stream_room, d->stream_count + 1) ||
+        !put_many(&d->many_streams, d->stream_count, handle))
         return FRAG_NOMEM;
     *index = (uint32_t)d->stream_count;
     d->streams[d->stream_count++] = handle;
     return FRAG_OK;
 }
 
+static bool is_pool(const struct device_build *d, uint64_t i,
+                    struct frag_pool_id pool)
+{
+    return d->pools[i].owner == pool.owner && d->pools[i].number == pool.number;
+}
+
+/* The index of a pool; UINT64_MAX: it is new. Pools whose keys are equal are
+ * compared one by one. */
+static uint64_t find_pool(const struct device_build *d,
+                          struct frag_pool_id pool, uint64_t key)
+{
+    const struct live_row *row = find_many(&d->many_pools, d->pool_count, key);
+    const bool is_there = row && is_pool(d, row->slot, pool);
+    const uint64_t end = row ? d->pool_count : few_of(d->pool_count);
+
+    for (uint64_t i = 0; i < end && !is_there; i++)
+        if (is_pool(d, i, pool))
+            return i;
+    return is_there ? row->slot : UINT64_MAX;
+}
+
 enum frag_err build_pool(struct frag_build *b, struct device_build *d,
                          struct frag_pool_id pool, uint32_t *index,
                          struct frag_error *e)
 {
-    for (uint64_t i = 0; i < d->pool_count; i++)
-        if (d->pools[i].owner == pool.owner &&
-            d->pools[i].number == pool.number) {
-            *index = (uint32_t)i;
-            return FRAG_OK;
-        }
+    const uint64_t key = pool.owner * 0x9e3779b97f4a7c15u + pool.number;
+    const uint64_t found = find_pool(d, pool, key);
+
+    *index = (uint32_t)found;
+    if (found != UINT64_MAX)
+        return FRAG_OK;
     if (d->pool_count > UINT16_MAX)
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: expected at most 65536 pools, found more",
                          b->path);
-    if (!GROW(d->pools, d->pool_room, d->pool_count + 1))
+    if (!GROW(d->pools, d->pool_room, d->pool_count + 1) ||
+        !put_many(&d->many_pools, d->pool_count, key))
         return FRAG_NOMEM;
     *index = (uint32_t)d->pool_count;
     d->pools[d->pool_count++] = pool;

@@ -106,6 +106,8 @@ struct device_build {
     uint64_t stream_count, stream_room;
     struct frag_pool_id *pools; /* [0] is (0, 0) */
     uint64_t pool_count, pool_room;
+    struct live many_streams, many_pools; /* indices beyond the first few, by
+                                             handle or a hash of the pool */
 
     struct early_block *early;
     uint64_t early_count, early_room;

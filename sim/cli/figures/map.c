@@ -56,9 +56,9 @@ static int by_address(const void *left, const void *right)
 
 static void join(struct map *m, const struct stretch *next)
 {
-    struct stretch *last = &m->stretches[m->count - 1];
+    struct stretch *last = m->count ? &m->stretches[m->count - 1] : NULL;
 
-    if (m->count && next->addr - last->addr <= last->size) {
+    if (last && next->addr - last->addr <= last->size) {
         frag_size end = next->addr - last->addr + next->size;
 
         last->size = end > last->size ? end : last->size;

@@ -78,12 +78,13 @@ static bool is_left_out(const struct table *t, size_t column)
     return column < t->optional;
 }
 
-static void put(const struct table *t, size_t i, FILE *out, bool color)
+static void put(const struct table *t, size_t i, size_t wide, FILE *out,
+                bool color)
 {
     const struct table_cell *cell = &t->cells[i];
     size_t column = i % t->columns;
     bool last = column + 1 == t->columns;
-    int pad = (int)(width(t, column) - brief_letters(shown(cell)));
+    int pad = (int)(wide - brief_letters(shown(cell)));
     const char *style = i < t->columns ? "\033[1m" : "\033[31m";
     bool styled = color && (i < t->columns || cell->alarm);
 
@@ -129,16 +130,26 @@ static enum frag_err shorten(struct table *t, size_t column)
     return err;
 }
 
+#define LEFT_OUT SIZE_MAX
+
 enum frag_err table_print(struct table *t, FILE *out, bool color)
 {
+    size_t *wide;
+
     if (t->missing)
         return FRAG_NOMEM;
     for (size_t i = 0; i < t->columns; i++)
         if (letters_of(t->right[i]))
             FRAG_TRY(shorten(t, i));
+    wide = calloc(t->columns, sizeof(*wide));
+    if (!wide)
+        return FRAG_NOMEM;
+    for (size_t i = 0; i < t->columns; i++)
+        wide[i] = is_left_out(t, i) ? LEFT_OUT : width(t, i);
     for (size_t i = 0; i < t->count; i++)
-        if (!is_left_out(t, i % t->columns))
-            put(t, i, out, color);
+        if (wide[i % t->columns] != LEFT_OUT)
+            put(t, i, wide[i % t->columns], out, color);
+    free(wide);
     return FRAG_OK;
 }
 
