@@ -497,6 +497,39 @@ static void the_caller_may_forbid_the_thread(void **state)
     assert_int_equal(started, one_if_possible());
 }
 
+/* Every form, and forms in forms, are bounded by what the file has on the disk.
+ */
+static void what_a_packed_file_may_hold_is_bounded(void **state)
+{
+    enum { MIB = 1 << 20 };
+    struct bytes text = {calloc(1, MIB), MIB}, out;
+
+    (void)state;
+    assert_int_equal(frag_source_most(1), 256ull << 20);
+    assert_int_equal(frag_source_most(1 << 20), 1000ull << 20);
+    assert_int_equal(frag_source_most(UINT64_MAX), 256ull << 30);
+    for (size_t i = 0; i < 7; i++) {
+        struct bytes packed =
+            i < 6 ? packers[i % 3](text) : zip_entry("data.pkl", text, 8, 0);
+        struct bytes again =
+            i / 3 == 1 ? packers[(i + 1) % 3](packed) : (struct bytes){NULL, 0};
+        struct frag_error e = {""};
+
+        setenv(SOURCE_MOST_VARIABLE, "1048575", 1);
+        assert_int_equal(unpack(again.at ? again : packed, &out, &e),
+                         FRAG_CORRUPT);
+        assert_non_null(strstr(e.text, "--max-unpacked"));
+        free(out.at);
+        setenv(SOURCE_MOST_VARIABLE, "1MiB", 1);
+        expect_unpacked(again.at ? again : packed, text);
+        expect_unpacked(text, text);
+        free(packed.at);
+        free(again.at);
+    }
+    unsetenv(SOURCE_MOST_VARIABLE);
+    free(text.at);
+}
+
 static void garbage_after_a_gzip_member_is_no_end(void **state)
 {
     struct bytes text = text_of(99), packed = pack_gzip(text), out;
@@ -727,6 +760,7 @@ int main(void)
         cmocka_unit_test(a_plain_input_is_hashed_ahead),
         cmocka_unit_test(signals_are_for_the_callers_thread),
         cmocka_unit_test(the_caller_may_forbid_the_thread),
+        cmocka_unit_test(what_a_packed_file_may_hold_is_bounded),
         cmocka_unit_test(garbage_after_a_gzip_member_is_no_end),
         cmocka_unit_test(a_text_in_a_zip_is_found),
         cmocka_unit_test(the_pickle_in_a_zip_is_found),

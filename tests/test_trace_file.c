@@ -18,6 +18,7 @@
 
 #include "tests/trace_equal.h"
 #include "traces/build/build.h"
+#include "traces/bytes/source.h"
 #include "traces/file/guard.h"
 #include "traces/file/trace_file.h"
 
@@ -552,6 +553,10 @@ static void what_leads_out_of_the_file_is_refused(void **state)
          "f[events].create_dataset(\"bytes\", n, \"u8\", external="
          "[(\"raw\", 0, h5py.h5f.UNLIMITED)])",
          "data in another file at \"/devices/0/events/bytes\""},
+        {"del f[events + \"bytes\"]\n"
+         "f[events].create_dataset(\"bytes\", (1000,), \"u8\", chunks=(64,))",
+         "more than --max-unpacked SIZE allows at "
+         "\"/devices/0/events/bytes\""},
     };
     struct frag_trace *t = sample();
     char path[256], fifo[256];
@@ -559,6 +564,7 @@ static void what_leads_out_of_the_file_is_refused(void **state)
     (void)state;
     need_h5py();
     assert_int_equal(mkfifo(in_folder("fifo", fifo), 0600), 0);
+    setenv(SOURCE_MOST_VARIABLE, "4KiB", 1);
     in_folder("edited.h5", path);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct frag_trace *again = NULL;
@@ -594,6 +600,7 @@ static void what_leads_out_of_the_file_is_refused(void **state)
                      error.text);
     }
     frag_trace_close(t);
+    unsetenv(SOURCE_MOST_VARIABLE);
     unlink(fifo);
 }
 

@@ -9,6 +9,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
 #include "sim/experiments/plugin.h"
+#include "traces/bytes/source.h"
 #include "traces/printable.h"
 
 static const struct verb *const verbs[] = {
@@ -107,6 +108,17 @@ static struct apart_limits limits_of(const struct verb *verb,
     return limits;
 }
 
+/* In the environment, the bound is that of the programs that this one runs,
+ * too. */
+static void allow_unpacked(frag_size bytes)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+    if (bytes)
+        setenv(SOURCE_MOST_VARIABLE, text, 1);
+}
+
 static int run(const struct verb *verb, int argc, char **argv, char *command)
 {
     void *values = malloc(verb->size);
@@ -120,6 +132,7 @@ static int run(const struct verb *verb, int argc, char **argv, char *command)
     memcpy(values, verb->defaults, verb->size);
     options_check(verb, argc, argv);
     options_parse(verb, argc, argv, values);
+    allow_unpacked(common->most_unpacked);
     apart.limits = limits_of(verb, values);
     plugin_guard(apart_continue, &apart);
     code = verb->run(&call, values);

@@ -12,6 +12,7 @@
 #include "sim/cli/words.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
+#include "traces/bytes/source.h"
 #include "traces/edit/edit.h"
 #include "traces/import/importers.h"
 
@@ -35,6 +36,7 @@ static const struct {
      "time in seconds since the epoch that results store as the time of the "
      "run; measured times are then left out, and equal runs write equal "
      "files"},
+    {SOURCE_MOST_VARIABLE, "the value of --" SOURCE_MOST_OPTION},
     {"FRAG_PLOTS", "folder that holds the gnuplot scripts"},
     {"CI, TERM",
      "if CI is set and not empty, or TERM is dumb or not set, there is no "

@@ -10,6 +10,7 @@
 #include "sim/arena/arena.h"
 #include "sim/cli/cli.h"
 #include "sim/experiments/choices.h"
+#include "traces/bytes/source.h"
 #include "traces/printable.h"
 
 enum {
@@ -25,6 +26,10 @@ const struct option_row common_options[] = {
      "colour the text: auto, always or never (auto: on a terminal, unless "
      "NO_COLOR is set)",
      OPTION_CHOICE, offsetof(struct common, color), "auto|always|never"},
+    {SOURCE_MOST_OPTION, 0, "SIZE",
+     "bytes that a packed input may unpack to (default: 1000 times its size, "
+     "but 256 MiB to 256 GiB)",
+     OPTION_SIZE, offsetof(struct common, most_unpacked), NULL},
     {0},
 };
 

@@ -35,6 +35,7 @@ struct common {
     struct texts args; /* arguments that are not options */
     unsigned color;    /* enum color */
     bool quiet;
+    frag_size most_unpacked; /* bytes; 0: see frag_source_most */
 };
 
 extern const struct option_row common_options[]; /* ended by a NULL name */

@@ -484,7 +484,7 @@ static bool open_input(const char *path, struct input *in,
 
     *fault = (struct hdf5_fault){0};
     *in = (struct input){.fault = fault, .quiet = hdf5_quiet_begin(fault)};
-    in->file = hdf5_open(path);
+    in->file = hdf5_open(fault, path);
     (void)stat(path, &info);
     in->bytes = (uint64_t)info.st_size;
     return in->file >= 0;

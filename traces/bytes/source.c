@@ -230,8 +230,7 @@ static enum frag_err unpack_piece(struct frag_source *s, struct piece *piece,
     struct stage *packed = s->ready.below;
 
     piece->count = piece->taken = 0;
-    FRAG_TRY(
-        packed->ops->fill(packed, piece->bytes, STEP_BYTES, &piece->count, e));
+    FRAG_TRY(stage_fill(packed, piece->bytes, STEP_BYTES, &piece->count, e));
     piece->last = packed->ended;
     atomic_store(&s->unpacking, s->file.used);
     FRAG_TRY(hash_to(s, s->file.used, e));

@@ -40,6 +40,13 @@ enum frag_err frag_source_open_memory(const char *name, const void *bytes,
  * are enough. */
 bool frag_source_is_packed(const unsigned char *bytes, size_t count);
 
+/* The bytes that a file of `packed` bytes may unpack to, in all its layers and
+ * in the filters of HDF5: 1000 times as many, but 256 MiB to 256 GiB, or what
+ * the environment variable says, a size such as 2TiB. */
+#define SOURCE_MOST_VARIABLE "FRAGSIM_MAX_UNPACKED"
+#define SOURCE_MOST_OPTION   "max-unpacked" /* of fragsim; sets the variable */
+uint64_t frag_source_most(uint64_t packed);
+
 enum { FRAG_SOURCE_WINDOW = 1 << 16 }; /* bytes */
 
 /* Sets *bytes to the next bytes of the input and returns their number: at least

@@ -42,6 +42,7 @@ struct stage {
     const unsigned char *at; /* the window */
     size_t count;            /* bytes of the window */
     uint64_t used;           /* bytes skipped so far: the offset of `at` */
+    uint64_t made;           /* bytes of stage_fill so far */
     bool ended;              /* the window is the end of the stage */
     bool open_ended; /* what is unpacked marks its own end, and other bytes
                         follow it */
@@ -52,6 +53,10 @@ enum { STAGE_BUFFER = 1 << 18 }; /* bytes */
 /* The packed forms. */
 extern const struct stage_ops unpack_gzip, unpack_xz, unpack_zstd, unpack_zip;
 
+/* Calls fill(). CORRUPT if the stage has now unpacked more bytes than
+ * frag_source_most allows for the file below it. */
+enum frag_err stage_fill(struct stage *s, unsigned char *to, size_t room,
+                         size_t *made, struct frag_error *e);
 /* Extends the window to at least `want` bytes (at most STAGE_BUFFER / 2), fewer
  * only at the end of the stage. CORRUPT, IO, NOMEM. */
 enum frag_err stage_peek(struct stage *s, size_t want, struct frag_error *e);

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "traces/bytes/source.h"
+
 /* INFLATION_MAX is the largest ratio of unpacked to stored bytes: the built-in
  * filters of HDF5 compress data at most by a factor of about 1000. CHECKED is
  * the first version of the superblock with checksums. */
@@ -91,12 +93,13 @@ bool hdf5_survives(const char *path, void (*read)(const char *path))
     return WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }
 
-hid_t hdf5_open(const char *path)
+hid_t hdf5_open(struct hdf5_fault *fault, const char *path)
 {
     struct stat info;
 
     if (stat(path, &info) < 0 || !S_ISREG(info.st_mode))
         return -1;
+    fault->most = frag_source_most((uint64_t)info.st_size);
     return H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
 }
 
@@ -156,13 +159,46 @@ hid_t hdf5_group(struct hdf5_fault *fault, hid_t at, const char *name)
                                       : refused(fault, at, name, why);
 }
 
+/* The bytes in memory of a dataset that is packed, or has rows that the file
+ * does not store; 0 if it is stored as it is. */
+static uint64_t unpacked_bytes(hid_t data)
+{
+    hid_t space = H5Dget_space(data), type = H5Dget_type(data);
+    const hssize_t rows = space < 0 ? 0 : H5Sget_simple_extent_npoints(space);
+    const uint64_t item = type < 0 ? 0 : H5Tget_size(type);
+    const uint64_t stored = H5Dget_storage_size(data);
+
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (rows <= 0 || !item || (uint64_t)rows <= stored / item)
+        return 0;
+    return (uint64_t)rows > UINT64_MAX / 2 / item ? UINT64_MAX / 2
+                                                  : (uint64_t)rows * item;
+}
+
+/* Why the datasets that were opened are too large; NULL if they are not. */
+static const char *too_much(struct hdf5_fault *fault, hid_t data)
+{
+    const uint64_t more = unpacked_bytes(data);
+
+    if (fault->unpacked > fault->most || more > fault->most - fault->unpacked)
+        return "more than --" SOURCE_MOST_OPTION " SIZE allows";
+    fault->unpacked += more;
+    return NULL;
+}
+
 hid_t hdf5_dataset(struct hdf5_fault *fault, hid_t at, const char *name)
 {
     const char *why = misled(at, name);
     hid_t data = !why && hdf5_has(at, name) ? H5Dopen2(at, name, H5P_DEFAULT)
                                             : refused(fault, at, name, why);
 
-    why = data < 0 ? NULL : elsewhere(data);
+    if (data < 0)
+        return -1;
+    why = elsewhere(data);
+    why = why ? why : too_much(fault, data);
     if (!why)
         return data;
     H5Dclose(data);

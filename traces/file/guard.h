@@ -32,8 +32,10 @@ bool hdf5_survives(const char *path, void (*read)(const char *path));
 
 /* Why a file was refused, or HDF5 could not read it. Zeroed at first. */
 struct hdf5_fault {
-    char found[160]; /* what leads out of the file; "" if nothing does */
-    int error;       /* errno of the last system call that failed; 0: none */
+    uint64_t most;     /* bytes that datasets may unpack to */
+    uint64_t unpacked; /* bytes of packed datasets that were opened */
+    char found[160];   /* what leads out of the file; "" if nothing does */
+    int error;         /* errno of the last system call that failed; 0: none */
 };
 
 /* Replaces CORRUPT by IO, with the system's message, if a system call failed,
@@ -49,13 +51,13 @@ enum frag_err hdf5_failed(const char *path, const char *what, int error,
 
 /* Opens a regular file for reading; close it with H5Fclose. Negative if HDF5
  * cannot, or for a pipe, a device or a folder. */
-hid_t hdf5_open(const char *path);
+hid_t hdf5_open(struct hdf5_fault *fault, const char *path);
 
 /* Whether the group has a link of this name, which has no slash. */
 bool hdf5_has(hid_t at, const char *name);
 
-/* These two open a member of a group. Negative if there is none, or if it is
- * not in this file. */
+/* These two open a member of a group. Negative if there is none, if it is not
+ * in this file, or if packed datasets unpack to more than frag_source_most. */
 hid_t hdf5_group(struct hdf5_fault *fault, hid_t at, const char *name);
 hid_t hdf5_dataset(struct hdf5_fault *fault, hid_t at, const char *name);
 

@@ -421,7 +421,7 @@ static enum frag_err read_file(struct trace_reader *r)
     enum frag_err err;
 
     FRAG_TRY(map_file(r));
-    r->file = hdf5_open(r->path);
+    r->file = hdf5_open(r->fault, r->path);
     if (r->file < 0)
         return frag_fail(r->e, FRAG_CORRUPT,
                          "%s:0: expected a complete HDF5 file, found one that "
