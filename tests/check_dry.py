@@ -58,6 +58,10 @@ def check_gpus():
         assert 10 * one["major"] + one["minor"] == capability == found["code"]
         assert found["shared"] == shared << 10, found
         assert 100 * MIB < one["total"] - found["left"] < 600 * MIB, found
+    for gpu, blocks in (("h200", [8, 32, 6, 2]), ("l4", [6, 24, 3, 1]),
+                        ("t4", [4, 16, 2, 1])):
+        found, _ = scene("properties", gpu)
+        assert found["blocks"] == blocks, (gpu, found)
     found, _ = scene("properties")
     assert found["13"]["total"] == H200["total"], found
     assert found["left"] == H200["total"] - H200["context"], found

@@ -19,8 +19,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 PYTHON = os.environ.get("FRAG_DRY_PYTHON", "")
 PROGRAM = r'''
+import random
 import sys
 import torch
+import torch.utils._python_dispatch
 d = sys.argv[1]
 def say(*what): print("=", *what)
 
@@ -80,6 +82,18 @@ if d == "cuda":
     assert static.tolist() == [6, 7, 8], static.tolist()
     graph.replay()
     assert static.tolist() == [0, 0, 0]
+    # The answer of an H200 with PyTorch 2.11; the table of Random123 (philox4x32 10).
+    random.seed(0)
+    torch.manual_seed(0)
+    torch.randn(400_000, 128, device=d)
+    drawn = torch.randint(0, 400_000, (random.randrange(20_000, 200_000),), device=d)
+    assert drawn.unique().numel() == 104620, drawn.unique().numel()
+    mode = torch.utils._python_dispatch._get_current_dispatch_mode()
+    philox = type(mode).__init__.__globals__["philox"]
+    assert philox(0, 0, 1024, 256)[::256].tolist() == [
+        0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
+    assert philox(-1, 4 * 2**31, 8, 1)[4:].tolist() == philox(
+        -1, 4 * (2**31 + 1), 4, 1).tolist()
 '''
 TRAINING = r'''
 import torch
@@ -91,6 +105,25 @@ for step in range(3):
     torch.nn.functional.cross_entropy(y, torch.randint(0, 64, (32,)).cuda()).backward()
     optimizer.step()
     optimizer.zero_grad()
+def adds():
+    inner = x.detach().view(4, 8, 64).transpose(0, 1)
+    mask = torch.zeros(8, 8, device="cuda")
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        torch.nn.functional.scaled_dot_product_attention(
+            *3 * [torch.randn(2, 4, 8, 16, device="cuda")], mask)
+    with torch.no_grad():
+        return layers(inner)
+class Own(torch.utils._python_dispatch.TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+count = lambda: len(torch.cuda.memory._snapshot()["device_traces"][0])
+adds()
+before = count()
+adds()
+plain = count() - before
+with Own():
+    adds()
+print("= adds", plain, count() - before - plain > plain)
 trace = torch.cuda.memory._snapshot()["device_traces"][0]
 files = {f["filename"] for entry in trace for f in entry.get("frames", ())}
 print("= entries", len(trace), any("fragsim_known" in f for f in files))
@@ -126,7 +159,8 @@ def main():
         with_values = dry(folder, TRAINING)[1]
         without = dry(folder, "import torch.utils._python_dispatch as p\n"
                       "m = p._get_current_dispatch_mode()\nm.leave()\n" + TRAINING)[1]
-        assert with_values == without and "False" in without[0], (with_values, without)
+        assert with_values == without and "True" in without[0] \
+            and "False" in without[1], (with_values, without)
     print("check_dry_values: 13 lines as on the CPU")
     return 0
 

@@ -123,7 +123,7 @@ def _keep_known():
     except ImportError:
         return
     _known = _load("fragsim_known")
-    _known.start(_now, _native)
+    _known.start(_now, _native, _loaded[0].frag_dry_own_modes)
 
 
 def _load(name):

@@ -34,8 +34,10 @@ SHAPED = ("aten::new_ones", "aten::new_zeros", "aten::new_full", "aten::new_empt
 DECIDED = {"aten::bitwise_or": True, "aten::logical_or": True, "aten::__or__": True,
            "aten::bitwise_and": False, "aten::logical_and": False,
            "aten::__and__": False, "aten::mul": False}
-# Operators that draw whole numbers: what is kept are other numbers than a GPU draws.
-RANDOM = ("aten::randint", "aten::randint_like", "aten::randperm")
+# Operators that draw whole numbers. Those of the first are the GPU's own (see philox); of
+# the second, other numbers than a GPU draws are kept.
+INTEGERS = ("aten::randint",)
+RANDOM = ("aten::randint_like", "aten::randperm") + INTEGERS
 # Operators that copy, and the argument that is copied.
 READS = {"aten::_to_copy": 0, "aten::to": 0, "aten::copy_": 1}
 ITEMS = ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero")
@@ -85,13 +87,48 @@ def _written(func, args):
     return list(_tensors(changed, {}))
 
 
+def philox(seed, offset, count, threads):
+    """The numbers of 32 bits that a kernel of PyTorch draws for `count` elements, as
+    int64: Philox4x32-10 (Salmon et al., SC 2011, as cuRAND seeds it), whose counter is
+    the offset of the generator and the number of the thread. A thread takes four
+    numbers a turn, `threads` elements apart."""
+    low, turns = 0xffffffff, -(-count // (4 * threads))
+    turn = torch.arange(offset // 4, offset // 4 + turns).view(-1, 1)
+    x, y = turn & low, turn >> 32
+    z, w = torch.arange(threads).view(1, -1), torch.zeros(1, dtype=torch.int64)
+    keys = seed & low, seed >> 32 & low
+    for _ in range(10):
+        one, other = x * 0xD2511F53, z * 0xCD9E8D57
+        x, y, z, w = ((other >> 32 & low) ^ y ^ keys[0], other & low,
+                      (one >> 32 & low) ^ w ^ keys[1], one & low)
+        keys = keys[0] + 0x9E3779B9 & low, keys[1] + 0xBB67AE85 & low
+    return torch.stack((x, y, z, w), 1).flatten()[:count]
+
+
+def integers(args, kwargs):
+    """What randint(low=0, high, size) yields on the GPU."""
+    low, high = args[:2] if len(args) == 3 else (0, args[0])
+    shape, dtype = args[-1], kwargs.get("dtype") or torch.int64
+    device, count = torch.device(kwargs["device"]), torch.Size(shape).numel()
+    if dtype not in WHOLE or not 0 < high - low < 1 << 28 or not 0 < count <= MOST:
+        raise Unknown
+    index = torch.cuda.current_device() if device.index is None else device.index
+    generator = kwargs.get("generator") or torch.cuda.default_generators[index]
+    gpu = torch.cuda.get_device_properties(index)
+    most = gpu.multi_processor_count * (gpu.max_threads_per_multi_processor // 256)
+    drawn = philox(generator.initial_seed(), generator.get_offset(), count,
+                   256 * min(most, -(-count // 256)))
+    return (drawn % (high - low) + low).to(dtype).view(shape)
+
+
 class Known(TorchDispatchMode):
     """`now` has what the next read of this thread yields: now.known, its bytes, and
     now.counted, a number."""
 
-    def __init__(self, now, native):
+    def __init__(self, now, native, own_modes):
         super().__init__()
         self.now, self.native, self.entered = now, native, False
+        self.own_modes = own_modes
         self.values = {}  # of a storage's address: (weak reference, bytes on the CPU)
 
     @classmethod
@@ -100,10 +137,12 @@ class Known(TorchDispatchMode):
 
     def enter(self):
         self.entered = True
+        self.own_modes(1)
         self.__enter__()
 
     def leave(self):
         self.entered = False
+        self.own_modes(0)
         self.__exit__(None, None, None)
 
     # ---- what is kept ----
@@ -187,6 +226,11 @@ class Known(TorchDispatchMode):
         """What the operator yields, on the CPU; it may change known values."""
         name = func._schema.name
         if name in RANDOM:
+            if name in INTEGERS:
+                try:
+                    return integers(args, kwargs)
+                except Unknown:
+                    pass
             return self.drawn(func, args, dict(kwargs, generator=None))
         if torch.Tag.nondeterministic_seeded in func.tags or func.namespace != "aten":
             raise Unknown
@@ -317,10 +361,11 @@ def _outside_of_backward(known):
     torch.autograd._engine_run_backward = run_without
 
 
-def start(now, native):
+def start(now, native, own_modes):
     """Keeps values from now on. native(address, size) has the bytes of device memory
-    that the stand-ins know, or None."""
-    known = Known(now, native)
+    that the stand-ins know, or None; own_modes(count) is told how many modes of a
+    thread are not the program's."""
+    known = Known(now, native, own_modes)
     _outside_of_backward(known)
     replay = torch.cuda.CUDAGraph.replay
 

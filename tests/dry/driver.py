@@ -134,6 +134,10 @@ def properties():
                 text.raw[OFFSETS[release]:OFFSETS[release] + 4], "little")}
     found["shared"] = number(RUNTIME.cudaDeviceGetAttribute, 97, 0)
     found["code"] = binary_version()
+    found["blocks"] = [
+        number(RUNTIME.cudaOccupancyMaxActiveBlocksPerMultiprocessor, None, threads,
+               ctypes.c_size_t(kib << 10))
+        for threads, kib in ((256, 0), (16, 0), (256, 32), (1024, 0))]
     found["left"] = room()[0]
     return found
 

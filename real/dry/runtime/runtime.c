@@ -814,13 +814,21 @@ EXPORT cudaError_t cudaFuncSetAttribute(const void *function, int which,
     return cudaSuccess;
 }
 
+/* As many blocks as threads and dynamic shared memory leave room for, if their
+ * registers and static shared memory, which are in the compiled code, do. */
 EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     int *count, const void *function, int size, size_t shared)
 {
+    const struct frag_gpu *g = frag_dry_gpu();
+    /* What no block can ask for is taken by the system, for each block. */
+    const int taken = (int)shared + g->shared_all - g->shared_most;
+
     (void)function;
-    (void)size;
-    (void)shared;
-    *count = 1;
+    frag_dry_note(DRY_GUESS, "occupancy: registers of compiled code not read");
+    *count = size > 0 ? g->threads / size : 0;
+    *count = *count < g->blocks ? *count : g->blocks;
+    if (taken > 0 && *count > g->shared_all / taken)
+        *count = g->shared_all / taken;
     return cudaSuccess;
 }
 
