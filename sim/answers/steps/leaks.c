@@ -369,6 +369,12 @@ static int by_slope(const void *a, const void *b)
     return x->first > y->first ? -1 : x->first < y->first;
 }
 
+/* A rate that a size can state, whatever sizes a damaged trace has. */
+static double stated(double rate)
+{
+    return fmin(rate, 0x1p62);
+}
+
 static void add_up(struct leaks *l)
 {
     const struct windows *w = &l->windows;
@@ -378,10 +384,10 @@ static void add_up(struct leaks *l)
     for (uint64_t i = 0; i < l->count; i++) {
         struct leak *leak = &l->items[i];
 
-        leak->rate =
+        leak->rate = stated(
             leak->growth.slope * (double)leak->growth.steps /
-            (w->at[leak->value_count - 1].units - w->at[leak->from].units);
-        l->rate += leak->rate;
+            (w->at[leak->value_count - 1].units - w->at[leak->from].units));
+        l->rate = stated(l->rate + leak->rate);
         l->held += leak->held;
     }
     for (uint64_t k = l->from; k < w->count; k++)
@@ -460,5 +466,5 @@ uint64_t leaks_units_left(const struct leaks *l, frag_size used,
         return UINT64_MAX;
     if (used >= capacity)
         return 0;
-    return (uint64_t)((double)(capacity - used) / l->rate);
+    return (uint64_t)fmin((double)(capacity - used) / l->rate, 0x1p63);
 }
