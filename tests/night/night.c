@@ -77,10 +77,14 @@ static void run_number(const struct night *n, uint64_t run, struct command *c,
 {
     struct dice d = dice_of(run);
     struct limits limits = usual;
+    char path[4096];
 
     limits.leaks = run % LEAKS_EVERY == 0;
     command_make(c, &d, &n->seeds);
     child_run_command(c->args, c->count, write_inputs, c, &limits, o);
+    found_path(path, n->out, o->key);
+    if (o->processor >= limits.processor && access(path, F_OK) < 0)
+        child_run_command(c->args, c->count, write_inputs, c, &wide, o);
 }
 
 /* -- counts ---------------------------------------------------------------- */
@@ -172,7 +176,7 @@ static void keep(const struct night *n, uint64_t run, const struct command *c,
         fprintf(log, "%s\t%llu\n", o->key, (unsigned long long)run);
         fclose(log);
     }
-    snprintf(path, sizeof(path), "%s/found", n->out);
+    found_path(path, n->out, o->key);
     shrink_and_keep(path, run, c, o, &wide);
 }
 
@@ -317,6 +321,7 @@ static int one_run(char **argv)
     static struct outcome o;
     char folder[64];
 
+    n.out = "";
     snprintf(folder, sizeof(folder), "/dev/shm/night-%d", (int)getpid());
     if (!seeds_read(&n.seeds, argv[2]) || !child_enter(folder))
         return 1;

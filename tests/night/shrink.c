@@ -227,20 +227,20 @@ static void fewer_bytes(struct search *s)
 
 /* -- found ----------------------------------------------------------------- */
 
-/* A name for a key: its letters and a sum. */
-static void name_of(char out[80], const char *key)
+void found_path(char path[PATH], const char *out, const char *key)
 {
     uint32_t sum = 2166136261u;
+    char name[61] = "";
     size_t at = 0;
 
     for (const char *c = key; *c; c++) {
         sum = (sum ^ (unsigned char)*c) * 16777619u;
         if (at < 60 && isalnum((unsigned char)*c))
-            out[at++] = *c;
-        else if (at < 60 && at && out[at - 1] != '_')
-            out[at++] = '_';
+            name[at++] = *c;
+        else if (at < 60 && at && name[at - 1] != '_')
+            name[at++] = '_';
     }
-    snprintf(out + at, 80 - at, "_%08x", sum);
+    snprintf(path, PATH, "%s/found/%s_%08x", out, name, sum);
 }
 
 static void take(struct kept *k, const struct command *c)
@@ -263,15 +263,13 @@ static void take(struct kept *k, const struct command *c)
     }
 }
 
-void shrink_and_keep(const char *found, uint64_t run, const struct command *c,
+void shrink_and_keep(const char *path, uint64_t run, const struct command *c,
                      const struct outcome *o, const struct limits *limits)
 {
-    char name[80], path[PATH], note[80];
+    char note[80];
     struct search *s = malloc(sizeof(*s));
     struct kept k;
 
-    name_of(name, o->key);
-    snprintf(path, sizeof(path), "%s/%s", found, name);
     if (!s || mkdir(path, 0777) < 0) {
         free(s);
         return; /* known */

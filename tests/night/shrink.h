@@ -22,10 +22,13 @@ void kept_free(struct kept *k);
 void kept_run(const struct kept *k, const struct limits *limits,
               struct outcome *out);
 
-/* If no case with this key is in the folder `found`: runs the case again with
- * these limits, makes it smaller as long as its key stays the same, and keeps
- * it there, with the report. */
-void shrink_and_keep(const char *found, uint64_t run, const struct command *c,
+/* The folder of the case with this key, in OUT/found. */
+void found_path(char path[4096], const char *out, const char *key);
+
+/* If there is no such folder yet: runs the case again with these limits, makes
+ * it smaller as long as its key stays the same, and keeps it there, with the
+ * report. */
+void shrink_and_keep(const char *path, uint64_t run, const struct command *c,
                      const struct outcome *o, const struct limits *limits);
 
 #endif

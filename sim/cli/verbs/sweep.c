@@ -399,6 +399,9 @@ static int sweep_verb(const struct call *call, const void *values)
 
     if (!v->outputs.hdf5 && !v->list)
         return cli_misuse(call, "expected -o FILE, the file for the results");
+    if (v->list && (v->outputs.json || v->outputs.csv))
+        return cli_misuse(call, "--list prints no JSON and no CSV: leave out "
+                                "--json and --csv");
     code = outputs_misused(call, &v->outputs);
     if (code != EXIT_DONE)
         return code;
