@@ -340,7 +340,9 @@ static void judge_folder(struct outcome *o, const char *verb,
 
     while (at && (entry = readdir(at)))
         if (is_leftover(entry->d_name, may_hold))
-            set_key(o, verb, "left behind", entry->d_name);
+            set_key(o, verb, "left behind",
+                    strstr(entry->d_name, ".partial") ? ".partial"
+                                                      : entry->d_name);
     if (at)
         closedir(at);
 }
@@ -349,6 +351,7 @@ static void judge(struct outcome *o, char *const *args, size_t count,
                   const struct limits *limits, int status, const char *reached)
 {
     const char *last = strstr(o->report, "fragsim ");
+    char code[32];
 
     judge_report(o);
     if (reached)
@@ -360,10 +363,10 @@ static void judge(struct outcome *o, char *const *args, size_t count,
         set_key(o, args[0], "memory", "");
     if (WIFSIGNALED(status))
         set_key(o, args[0], "signal", strsignal(WTERMSIG(status)));
-    if (o->code >= EXIT_DEVICE ||
+    snprintf(code, sizeof(code), "exit code %d", o->code);
+    if (o->code > EXIT_FILES ||
         (o->code == EXIT_NO && !may_say_no(args, count)))
-        set_key(o, args[0], o->code == EXIT_DEVICE ? "exit 5" : "exit code",
-                last ? last : "");
+        set_key(o, args[0], code, o->code == EXIT_DEVICE && last ? last : "");
 }
 
 static void read_report(struct outcome *o, int err, size_t size)

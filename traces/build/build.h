@@ -64,7 +64,8 @@ struct frag_snapshot_segment {
 struct frag_snapshot_block {
     frag_addr addr; /* 0: directly after the previous block */
     frag_size size;
-    frag_size requested; /* FRAG_SIZE_UNKNOWN if not recorded */
+    frag_size requested; /* FRAG_SIZE_UNKNOWN if not recorded; of a block that
+                            is not free, at least 1 */
     enum frag_block_state state;
 };
 

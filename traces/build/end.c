@@ -82,6 +82,9 @@ enum frag_err frag_build_block(struct frag_build *b, uint32_t device,
         return misplaced(b, where,
                          "a block of at most the rest of its segment,",
                          s->addr + s->size - d->block_end, block->size, e);
+    if (!block->requested && block->state != FRAG_INACTIVE)
+        return misplaced(b, where, "a live block whose request has at least", 1,
+                         0, e);
     if (!GROW(d->blocks, d->block_room, d->block_count + 1))
         return FRAG_NOMEM;
     d->blocks[d->block_count++] = (struct frag_recorded_block){
