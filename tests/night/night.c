@@ -37,7 +37,7 @@ int __wrap_main(int argc, char **argv);
 
 /* The limits of a run, and those under which a fault must show again. */
 static const struct limits usual = {2, 120, 1024, false};
-static const struct limits wide = {10, 120, 1024, true};
+static const struct limits wide = {20, 120, 1024, true};
 
 enum { VERBS = 40, LEAKS_EVERY = 8 };
 
@@ -217,15 +217,16 @@ static uint64_t number_or(char **argv, int argc, int at, uint64_t other)
 
 static void report_each_minute(const struct night *n, double begin)
 {
-    uint64_t left = n->jobs;
+    const uint64_t before = n->counts->done;
+    uint64_t left = n->jobs, done;
 
     for (int tick = 0; left; tick++) {
         while (waitpid(-1, NULL, WNOHANG) > 0)
             left--;
+        done = n->counts->done - before;
         if (left && tick % 600 == 599)
             fprintf(stderr, "%llu runs, %.1f a second\n",
-                    (unsigned long long)n->counts->done,
-                    (double)n->counts->done / (now() - begin));
+                    (unsigned long long)done, (double)done / (now() - begin));
         usleep(100000);
     }
 }

@@ -111,11 +111,6 @@ static enum frag_err draw_map(const struct values *v, const struct explain *x,
 
     if (!v->map)
         return FRAG_OK;
-    if (!x->replayed)
-        return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s: the map shows events, and the snapshot has "
-                         "no history",
-                         x->trace->path);
     snprintf(text, sizeof(text), "torch%s%s", *x->settings ? ":" : "",
              x->settings);
     FRAG_TRY(policy_choice_read(text, &policy, e));
@@ -133,6 +128,11 @@ static enum frag_err draw(const struct values *v, const struct input *in,
                           const struct explain *x, struct progress *progress,
                           struct frag_error *e)
 {
+    if (v->map && !x->replayed)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s: the map shows events, and the snapshot has "
+                         "no history",
+                         x->trace->path);
     if (v->picture)
         FRAG_TRY(draw_holes(x, in->name, v->picture, v->keep, e));
     return draw_map(v, x, progress, e);
