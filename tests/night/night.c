@@ -39,7 +39,7 @@ int __wrap_main(int argc, char **argv);
 static const struct limits usual = {2, 120, 1024, false};
 static const struct limits wide = {20, 120, 1024, true};
 
-enum { VERBS = 40, LEAKS_EVERY = 8 };
+enum { VERBS = 40, LEAKS_EVERY = 32 };
 
 /* Shared by the processes; numbers only, which print_table adds. */
 struct counts {
