@@ -21,22 +21,18 @@ static frag_size round_down(frag_size size, frag_size unit)
     return size - size % unit;
 }
 
-/* The list for tiles in the state of t; NULL if there is none. */
+/* The list for bare or lost tiles. */
 static struct page_tile **list_of(struct pages *p, const struct page_tile *t)
 {
-    return t->state == TILE_BARE   ? &p->bare
-           : t->state == TILE_LOST ? &p->lost
-                                   : NULL;
+    return t->state == TILE_BARE ? &p->bare : &p->lost;
 }
 
-static void enlist(struct pages *p, struct page_tile *t)
+/* Adds a bare or lost tile to its list, and a bare one to the tree. Such tiles
+ * change seldom, so this is no part of its callers. */
+static __attribute__((noinline)) void push(struct pages *p, struct page_tile *t)
 {
     struct page_tile **list = list_of(p, t);
 
-    if (t->state == TILE_HELD)
-        free_set_insert(&p->held, &t->node);
-    if (!list)
-        return;
     if (p->has_lowest && t->state == TILE_BARE)
         holes_insert(&p->lowest, &t->hole);
     t->below = NULL;
@@ -46,22 +42,32 @@ static void enlist(struct pages *p, struct page_tile *t)
     *list = t;
 }
 
-static void delist(struct pages *p, struct page_tile *t)
+static __attribute__((noinline)) void drop(struct pages *p, struct page_tile *t)
 {
-    struct page_tile **list = list_of(p, t);
-
-    if (t->state == TILE_HELD)
-        free_set_remove(&p->held, &t->node);
-    if (!list)
-        return;
     if (p->has_lowest && t->state == TILE_BARE)
         holes_remove(&p->lowest, &t->hole);
     if (t->below)
         t->below->above = t->above;
     else
-        *list = t->above;
+        *list_of(p, t) = t->above;
     if (t->above)
         t->above->below = t->below;
+}
+
+static void enlist(struct pages *p, struct page_tile *t)
+{
+    if (t->state == TILE_HELD)
+        free_set_insert(&p->held, &t->node);
+    else if (t->state != TILE_USED)
+        push(p, t);
+}
+
+static void delist(struct pages *p, struct page_tile *t)
+{
+    if (t->state == TILE_HELD)
+        free_set_remove(&p->held, &t->node);
+    else if (t->state != TILE_USED)
+        drop(p, t);
 }
 
 /* Adds a tile with the state of t to the ring, between prev and next. */

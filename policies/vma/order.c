@@ -1,47 +1,60 @@
-/* order.c - the tree of order.h. */
+/* order.c - the tree and the storage of order.h. */
 #include "policies/vma/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-static struct vma_place joined(const struct vma_place *pair)
+static frag_size larger(const frag_size *pair)
 {
-    return (struct vma_place){
-        .most = pair[0].most > pair[1].most ? pair[0].most : pair[1].most,
-        .falls = pair[0].falls || pair[1].falls};
+    return pair[0] > pair[1] ? pair[0] : pair[1];
+}
+
+/* Makes zeroed storage for `width` places; false if the host has no memory. */
+static bool open(struct vma_order *o, size_t width)
+{
+    const size_t words = width / 64 + 1;
+
+    *o = (struct vma_order){calloc(2 * width, sizeof(*o->most)), width,
+                            calloc(words, sizeof(*o->falls)),
+                            calloc(words / 64 + 1, sizeof(*o->words))};
+    return o->most && o->falls && o->words;
+}
+
+void vma_order_fini(struct vma_order *o)
+{
+    free(o->most);
+    free(o->falls);
+    free(o->words);
 }
 
 enum frag_err vma_order_reserve(struct vma_order *o, size_t count)
 {
     size_t width = o->width ? o->width : 1;
-    struct vma_place *tree;
+    struct vma_order wider;
 
     if (count <= o->width)
         return FRAG_OK;
     while (width < count)
         width *= 2;
-    tree = calloc(2 * width, sizeof(*tree));
-    if (!tree)
+    if (!open(&wider, width)) {
+        vma_order_fini(&wider);
         return FRAG_NOMEM;
-    if (o->width)
-        memcpy(&tree[width], &o->tree[o->width], o->width * sizeof(*tree));
-    for (size_t i = width - 1; i > 0; i--)
-        tree[i] = joined(&tree[2 * i]);
-    free(o->tree);
-    *o = (struct vma_order){tree, width};
+    }
+    for (size_t i = 0; i < o->width; i++) {
+        vma_order_set(&wider, i, o->most[o->width + i]);
+        vma_order_mark(&wider, i, vma_order_is_marked(o, i));
+    }
+    vma_order_fini(o);
+    *o = wider;
     return FRAG_OK;
 }
 
-void vma_order_set(struct vma_order *o, size_t place, struct vma_place to)
+void vma_order_change(struct vma_order *o, size_t place, frag_size most)
 {
-    struct vma_place *tree = o->tree;
+    size_t i = o->width + place;
 
-    for (size_t i = o->width + place; i > 0; i /= 2) {
-        if (tree[i].most == to.most && tree[i].falls == to.falls)
-            return;
-        tree[i] = to;
-        if (i > 1)
-            to = joined(&tree[i & ~(size_t)1]);
+    for (; i > 0 && o->most[i] != most; i /= 2) {
+        o->most[i] = most;
+        most = larger(&o->most[i & ~(size_t)1]);
     }
 }
 
@@ -49,10 +62,10 @@ size_t vma_order_first(const struct vma_order *o, frag_size size)
 {
     size_t i = 1;
 
-    if (!o->width || o->tree[1].most < size)
+    if (!o->width || o->most[1] < size)
         return VMA_NOWHERE;
     while (i < o->width)
-        i = 2 * i + (o->tree[2 * i].most < size);
+        i = 2 * i + (o->most[2 * i] < size);
     return i - o->width;
 }
 
@@ -60,20 +73,9 @@ size_t vma_order_last(const struct vma_order *o, frag_size size)
 {
     size_t i = 1;
 
-    if (!o->width || o->tree[1].most < size)
+    if (!o->width || o->most[1] < size)
         return VMA_NOWHERE;
     while (i < o->width)
-        i = 2 * i + (o->tree[2 * i + 1].most >= size);
-    return i - o->width;
-}
-
-size_t vma_order_falls(const struct vma_order *o)
-{
-    size_t i = 1;
-
-    if (!o->width || !o->tree[1].falls)
-        return VMA_NOWHERE;
-    while (i < o->width)
-        i = 2 * i + !o->tree[2 * i].falls;
+        i = 2 * i + (o->most[2 * i + 1] >= size);
     return i - o->width;
 }

@@ -135,20 +135,26 @@ static enum frag_err alloc_dedicated(struct frag_heap *heap, frag_size size,
 
 /* ---- blocks ---- */
 
-static struct vma_place placed(const struct vma *p, size_t at)
+static bool falls(const struct vma *p, size_t at)
 {
-    const struct vma_block *b = p->blocks[at];
-
-    return (struct vma_place){b->most,
-                              at > 0 && p->blocks[at - 1]->free > b->free};
+    return at > 0 && p->blocks[at - 1]->free > p->blocks[at]->free;
 }
 
-/* Updates the places from ... to, as far as they have blocks. */
+/* Updates the order after a change in the block at a place. */
+static void update_place(struct vma *p, size_t at)
+{
+    vma_order_set(&p->order, at, p->blocks[at]->most);
+    vma_order_mark(&p->order, at, falls(p, at));
+    if (at + 1 < p->count)
+        vma_order_mark(&p->order, at + 1, falls(p, at + 1));
+}
+
+/* Updates it after other blocks have come to the places from ... to - 1. */
 static void place_blocks(struct vma *p, size_t from, size_t to)
 {
-    for (size_t i = from; i <= to && i < p->count; i++) {
+    for (size_t i = from; i < to; i++) {
         p->blocks[i]->place = i;
-        vma_order_set(&p->order, i, placed(p, i));
+        update_place(p, i);
     }
 }
 
@@ -174,12 +180,12 @@ static bool alloc_from(struct vma *p, struct vma_block *b, frag_size size,
 
     if (!chunk) {
         b->most = size - 1;
-        place_blocks(p, b->place, b->place);
+        update_place(p, b->place);
         return false;
     }
     p->empties -= vma_block_is_empty(b);
     vma_block_alloc(b, &p->nodes, chunk, size);
-    place_blocks(p, b->place, b->place + 1);
+    update_place(p, b->place);
     sort_one_step(p);
     *out = chunk;
     return true;
@@ -299,7 +305,8 @@ static void return_block(struct frag_heap *heap, size_t at)
     memmove(&p->blocks[at], &p->blocks[at + 1],
             (p->count - at) * sizeof(struct vma_block *));
     place_blocks(p, at, p->count);
-    vma_order_set(&p->order, p->count, (struct vma_place){0});
+    vma_order_set(&p->order, p->count, 0);
+    vma_order_mark(&p->order, p->count, false);
     nodes_put(&p->nodes, b->rest);
     free(b);
 }
@@ -312,7 +319,7 @@ static void free_shared(struct frag_heap *heap, struct vma_chunk *chunk)
     const size_t last = p->count - 1;
 
     vma_block_free(b, &p->nodes, chunk);
-    place_blocks(p, b->place, b->place + 1);
+    update_place(p, b->place);
     if (vma_block_is_empty(b)) {
         p->empties++;
         if (is_spare || is_over)
@@ -388,16 +395,15 @@ static void fini(struct frag_heap *heap)
         free(b);
     }
     free(p->blocks);
-    free(p->order.tree);
+    vma_order_fini(&p->order);
     nodes_release(&p->nodes);
 }
 
 static bool is_placed(const struct vma *p, size_t at)
 {
-    const struct vma_place *found = &p->order.tree[p->order.width + at];
-    const struct vma_place wanted = placed(p, at);
-
-    return found->most == wanted.most && found->falls == wanted.falls;
+    return p->blocks[at]->place == at &&
+           p->order.most[p->order.width + at] == p->blocks[at]->most &&
+           vma_order_is_marked(&p->order, at) == falls(p, at);
 }
 
 const char *vma_check(const struct frag_heap *heap)
@@ -408,7 +414,6 @@ const char *vma_check(const struct frag_heap *heap)
 
     for (size_t i = 0; i < p->count; i++) {
         CHECK_ALL(vma_block_check(p->blocks[i]));
-        CHECK(p->blocks[i]->place == i, "a block does not know its place");
         CHECK(is_placed(p, i), "the order of blocks is not up to date");
         held += p->blocks[i]->size;
         empties += vma_block_is_empty(p->blocks[i]);

@@ -5,6 +5,7 @@
 
 #include "sim/answers/explain/parts.h"
 #include "sim/answers/steps/leaks.h"
+#include "traces/live.h"
 
 const char *const explain_cause_words[EXPLAIN_CAUSE_COUNT] = {
 #define X(name, word, phrase, text) word,
@@ -68,25 +69,27 @@ static void add_block(struct explain *x, const struct explain_block *b)
     x->requested += b->requested <= b->size ? b->requested : b->size;
 }
 
-static struct explain_space *space_of(struct explain *x,
+/* The space of a block, by its index in `known`; NULL: the host has no memory.
+ */
+static struct explain_space *space_of(struct explain *x, struct live *known,
                                       const struct explain_block *b)
 {
-    uint64_t i = 0;
+    const uint64_t key =
+        ((uint64_t)b->pool << 32 | b->stream) << 1 | b->is_small;
+    const struct live_row *row = live_find(known, key);
 
-    while (i < x->space_count &&
-           !(x->spaces[i].pool == b->pool && x->spaces[i].stream == b->stream &&
-             x->spaces[i].is_small == b->is_small))
-        i++;
-    if (i == x->space_count)
-        x->spaces[x->space_count++] = (struct explain_space){
-            .pool = b->pool, .stream = b->stream, .is_small = b->is_small};
-    return &x->spaces[i];
+    if (row)
+        return &x->spaces[row->slot];
+    if (!live_put(known, key, (uint32_t)x->space_count))
+        return NULL;
+    x->spaces[x->space_count] = (struct explain_space){
+        .pool = b->pool, .stream = b->stream, .is_small = b->is_small};
+    return &x->spaces[x->space_count++];
 }
 
-static void add_to_space(struct explain *x, const struct explain_block *b)
+static void add_to_space(struct explain_space *space,
+                         const struct explain_block *b)
 {
-    struct explain_space *space = space_of(x, b);
-
     space->segments += b->addr == b->segment;
     space->reserved += b->size;
     if (is_held(b)) {
@@ -173,6 +176,21 @@ static uint64_t count_segments(const struct state *s)
     return count;
 }
 
+/* Adds all blocks to their spaces. */
+static enum frag_err sum_spaces(struct explain *x, const struct state *s)
+{
+    struct live known = {0};
+    struct explain_space *space = x->spaces;
+
+    for (uint64_t i = 0; space && i < s->count; i++) {
+        space = space_of(x, &known, &s->blocks[i]);
+        if (space)
+            add_to_space(space, &s->blocks[i]);
+    }
+    live_fini(&known);
+    return space ? FRAG_OK : FRAG_NOMEM;
+}
+
 enum frag_err cause_sum(struct explain *x, const struct state *s,
                         struct frag_error *e)
 {
@@ -182,10 +200,10 @@ enum frag_err cause_sum(struct explain *x, const struct state *s,
     x->pins = calloc(segments + 1, sizeof(*x->pins));
     if (!x->spaces || !x->pins)
         return frag_no_memory(e, "the segments");
-    for (uint64_t i = 0; i < s->count; i++) {
+    for (uint64_t i = 0; i < s->count; i++)
         add_block(x, &s->blocks[i]);
-        add_to_space(x, &s->blocks[i]);
-    }
+    if (sum_spaces(x, s) != FRAG_OK)
+        return frag_no_memory(e, "the spaces");
     for (uint64_t i = 0; i < s->count; i = state_segment_end(s, i))
         add_pin(x, s, i, state_segment_end(s, i));
     if (x->space_count)

@@ -251,7 +251,7 @@ static int say_faults(const struct plan *plan, const char *faults,
     for (int i = 0; at && i < FAULTS_SHOWN; i++) {
         printable_line(stderr, "%.*s", (int)strcspn(at, "\n"), at);
         at = strchr(at, '\n');
-        at += at != NULL;
+        at = at ? at + 1 : NULL;
     }
     if (has_results(plan))
         snprintf(kept, sizeof(kept),
