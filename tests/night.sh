@@ -16,7 +16,7 @@ cmake --preset fuzz >/dev/null
 cmake --build $build --target fragsim night >/dev/null
 rm -rf $pack/lib $pack/seeds $pack/plots
 mkdir -p $pack/lib/libc
-FRAGSIM=$build/fragsim tests/fuzz_seeds.py $pack/seeds
+FRAGSIM=$PWD/$build/fragsim tests/fuzz_seeds.py $pack/seeds
 cp -r plots $pack/plots
 cp $build/tests/night $pack/lib/night
 for library in $(ldd $pack/lib/night | grep -o '/[^ ]*'); do

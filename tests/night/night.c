@@ -36,8 +36,8 @@
 int __wrap_main(int argc, char **argv);
 
 /* The limits of a run, and those under which a fault must show again. */
-static const struct limits usual = {2, 120, 1024, false};
-static const struct limits wide = {20, 120, 1024, true};
+static const struct limits usual = {2, 300, 1024, false};
+static const struct limits wide = {60, 300, 1024, true};
 
 enum { VERBS = 40, LEAKS_EVERY = 32 };
 
