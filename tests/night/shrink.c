@@ -266,7 +266,7 @@ static void take(struct kept *k, const struct command *c)
 void shrink_and_keep(const char *path, uint64_t run, const struct command *c,
                      const struct outcome *o, const struct limits *limits)
 {
-    char note[80];
+    char note[240];
     struct search *s = malloc(sizeof(*s));
     struct kept k;
 
