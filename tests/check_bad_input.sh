@@ -40,7 +40,7 @@ judge() {
         ;;
     esac
     if [ "$found" -ne 0 ]; then
-        lines=$(grep -vc '^Try ' "$err")
+        lines=$(grep -Evc '^Try |^fragsim sweep: 1 trace or cell failed' "$err")
         [ "$lines" -eq 1 ] || wrong "$name: $lines lines on stderr, not 1"
         grep -qF -- "$word" "$err" || wrong "$name: stderr lacks '$word'"
         [ ! -s "$out" ] || wrong "$name: something on stdout"
@@ -130,6 +130,118 @@ refuse 2 no_such_key replay good.csv -p first_fit:no_such_key=1
 refuse 2 expandeable replay good.csv -p torch:expandeable_segments:True
 refuse 2 12xyz replay good.csv -p direct -c 12xyz
 refuse '2 4' nothere.csv import nothere.csv -o result.h5
+
+refuse 2 "expected an even number" replay good.csv \
+    -p torch:expandable_segments:True,large_segment_size_mb:21
+refuse 2 "for which this host has memory, found 99999999999999 times 1" \
+    edit good.csv -e repeat:times=99999999999999 -o result.h5
+refuse 2 "expected a whole number from 1" gen stationary:allocs=1e18 -o result.h5
+refuse 2 "expected a size" replay good.csv -c 0
+
+# A snapshot and a trace file without a device.
+printf '\x80\x02}(X\x08\0\0\0segments]X\x0d\0\0\0device_traces]u.' >bare.pickle
+"$fragsim" import good.csv -q -o devices.h5
+python=
+for one in python3 /usr/bin/python3; do
+    "$one" -c 'import h5py' 2>/dev/null && python=$one && break
+done
+[ ! "$python" ] || "$python" -c 'import h5py
+with h5py.File("devices.h5", "r+") as f:
+    del f["devices"]["0"]'
+before=$(listing)
+for verb in info top replay "triage -c 1GiB -o result.html" "sweep -o result.h5"; do
+    # shellcheck disable=SC2086
+    [ ! "$python" ] || refuse 3 "expected 1 to 1024 devices" $verb devices.h5
+done
+refuse 3 "the snapshot has no history" replay -q bare.pickle
+refuse 3 "the snapshot has no history" sweep bare.pickle -o result.h5
+"$fragsim" info bare.pickle >"$out" 2>"$err"
+judge 0 $? 'info bare.pickle' ''
+
+# Calls of the system fail for the files whose name has FAULTY in it. A
+# sanitizer must be the first library, so it is not preloaded here.
+cat >fault.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fails(const char *call, int fd)
+{
+    const char *name = getenv("FAULTY"), *which = getenv("FAULT");
+    char link[64], path[4096] = "";
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    return name && which && !strcmp(which, call) &&
+           readlink(link, path, sizeof(path) - 1) > 0 && strstr(path, name);
+}
+
+#define READ(name, offset, ...) \
+    ssize_t name(int fd, void *to, size_t size offset) \
+    { \
+        if (fails("read", fd)) { \
+            errno = EIO; \
+            return -1; \
+        } \
+        return ((ssize_t (*)())dlsym(RTLD_NEXT, #name))(__VA_ARGS__); \
+    }
+#define COMMA_AT , long at
+READ(read, , fd, to, size)
+READ(pread, COMMA_AT, fd, to, size, at)
+READ(pread64, COMMA_AT, fd, to, size, at)
+
+void *mmap(void *at, size_t size, int rights, int how, int fd, off_t from)
+{
+    if (fd >= 0 && fails("read", fd)) {
+        errno = EIO;
+        return (void *)-1;
+    }
+    return ((void *(*)())dlsym(RTLD_NEXT, "mmap"))(at, size, rights, how, fd,
+                                                   from);
+}
+
+int flock(int fd, int how)
+{
+    if (fails("lock", fd)) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return ((int (*)(int, int))dlsym(RTLD_NEXT, "flock"))(fd, how);
+}
+END
+case ${FRAG_INSTALL_CFLAGS:-} in *sanitize*) ;; *)
+    cc -w -shared -fPIC fault.c -o fault.so -ldl ;;
+esac
+"$fragsim" import good.csv -q -o whole.h5
+# An unfinished sweep has a journal, which must stay as it is.
+"$fragsim" sweep good.csv missing.csv -q -p direct -o grid.h5 2>/dev/null
+cp grid.h5.journal journal.copy
+before=$(listing)
+
+# faulty CALL NAME WORD ARGUMENTS...: as refuse 4, with this fault.
+faulty() {
+    local call=$1 name=$2 word=$3
+    shift 3
+    # shellcheck disable=SC2097,SC2098
+    FAULT=$call FAULTY=$name LD_PRELOAD=$PWD/fault.so \
+        "$fragsim" "$@" >"$out" 2>"$err" </dev/null
+    judge 4 $? "$call of $name fails: fragsim $*" "$word"
+}
+if [ -e fault.so ]; then
+    for file in good.csv whole.h5 bare.pickle; do
+        faulty read $file "Input/output error" info $file
+        faulty read $file "Input/output error" replay $file
+    done
+    faulty read grid.h5.journal "Input/output error" \
+        sweep good.csv missing.csv -q -p direct -o grid.h5 --resume
+    cmp grid.h5.journal journal.copy || wrong 'the journal was changed'
+    for verb in info replay top; do
+        faulty lock whole.h5 "set HDF5_USE_FILE_LOCKING=FALSE" $verb whole.h5
+    done
+fi
 
 # The disk is full: at once, and after some blocks.
 checks=$((checks + 1))

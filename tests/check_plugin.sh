@@ -328,6 +328,7 @@ while IFS='|' read -r name script words test; do
             echo "$verb with $name has left a result"
             exit 1
         fi
+        same "partial files of $verb with $name" "$(compgen -G 'out.*partial*')" ""
     done
     ends "$name" 1 "${test//CRASH/$crash}" policies --test "./$name.so" \
         --plugin-seconds "$seconds" --plugin-memory 600MiB

@@ -191,7 +191,7 @@ static void describe_memory(const struct end *end, frag_size memory, FILE *out)
                 frag_size_format(used, a), frag_size_format(memory, b));
 }
 
-static void judge(const struct apart *a, frag_size memory,
+static void judge(const struct apart *a, frag_size memory, pid_t child,
                   const struct end *end)
 {
     char where[PLACE_TEXT], *words = NULL;
@@ -199,6 +199,7 @@ static void judge(const struct apart *a, frag_size memory,
     FILE *out;
 
     temporary_remove_all(); /* what was made before the child */
+    temporary_remove_of(child);
     if (is_proper(end))
         end_alike(end);
     out = open_memstream(&words, &size);
@@ -221,7 +222,7 @@ enum frag_err apart_continue(const void *user, struct frag_error *e)
     struct end end;
     pid_t child;
 
-    if (!place_share())
+    if (!place_share() || !temporary_share())
         return frag_no_memory(e, "the process of a policy");
     signal(SIGCHLD, SIG_DFL);
     waited_signals(&set);
@@ -229,7 +230,7 @@ enum frag_err apart_continue(const void *user, struct frag_error *e)
     child = fork();
     if (child > 0) {
         end = await(child, a->limits.seconds);
-        judge(a, memory, &end);
+        judge(a, memory, child, &end);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (child < 0)

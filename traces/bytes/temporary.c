@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,13 +25,15 @@ enum { RANDOM = 8, TRIES = 100, LISTED = 64 };
 
 enum { FREE, RESERVED, USED };
 
-/* A global, because a signal handler has no other access to state. A name that
- * finds no room is not removed by a signal. */
-static struct {
+struct listed {
     atomic_int state;
     pid_t process; /* a child must not remove the files of its parent */
     char name[PATH_MAX];
-} listed[LISTED];
+};
+
+/* A global, because a signal handler has no other access to state. A name that
+ * finds no room is not removed by a signal. */
+static struct listed own[LISTED], *listed = own;
 
 static atomic_bool closed; /* no further file may be made */
 
@@ -103,15 +106,31 @@ void temporary_keep(char *name)
     free(name);
 }
 
-void temporary_remove_all(void)
+void temporary_remove_of(pid_t process)
 {
     const int error = errno;
 
-    closed = true;
     for (int i = 0; i < LISTED; i++)
-        if (listed[i].state == USED && listed[i].process == getpid())
+        if (listed[i].state == USED && listed[i].process == process)
             remove_at(AT_FDCWD, listed[i].name);
     errno = error;
+}
+
+void temporary_remove_all(void)
+{
+    closed = true;
+    temporary_remove_of(getpid());
+}
+
+bool temporary_share(void)
+{
+    void *shared = mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (shared == MAP_FAILED)
+        return false;
+    listed = memcpy(shared, own, sizeof(own));
+    return true;
 }
 
 /* -- creation -------------------------------------------------------------- */

@@ -7,6 +7,9 @@
 #ifndef FRAG_TRACES_BYTES_TEMPORARY_H
 #define FRAG_TRACES_BYTES_TEMPORARY_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "traces/base.h"
 
 /* Creates an empty file named HEAD, eight random characters and TAIL, with the
@@ -25,6 +28,13 @@ void temporary_keep(char *name);
 /* Removes all files and folders that this process made and did not pass to the
  * functions above; no further one can be made. A signal handler may call it. */
 void temporary_remove_all(void);
+
+/* From now on, processes that are forked list their names in memory that this
+ * process shares, so that it can remove what one of them left when it crashed.
+ * To be called once, before any thread. False if the host has no memory. */
+bool temporary_share(void);
+/* Removes what the process, which has ended, made and did not remove. */
+void temporary_remove_of(pid_t process);
 
 /* Removes the files that temporary_file(head, tail) made in processes that no
  * longer run; the caller knows that none runs. A HEAD that was too long is

@@ -1,5 +1,8 @@
 /* join.c - the edits that join events: repetitions of a trace, one trace after
  * another, and two traces at the same time. */
+#include <inttypes.h>
+#include <unistd.h>
+
 #include "traces/edit/parts.h"
 
 static bool has_times(const struct source *s)
@@ -33,14 +36,25 @@ static enum frag_err append(struct job *job, struct source *next)
     return track_all(t, next);
 }
 
+/* The most events that the memory of this host holds while they are edited. */
+static uint64_t most_events(void)
+{
+    enum { BYTES_OF_EVENT = 64 };
+
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) /
+           BYTES_OF_EVENT;
+}
+
 enum frag_err run_repeat(struct job *job)
 {
     const uint64_t times = job->edit->values[KEY_TIMES].first;
     const uint64_t count = job->source.device->count;
 
-    if (count && times > UINT64_MAX / 256 / count)
-        return edit_fail(job->making, "the events of the result would be too "
-                                      "many to be counted");
+    if (count && times > most_events() / count)
+        return edit_fail(job->making,
+                         "expected at most %" PRIu64 " events, for which this "
+                         "host has memory, found %" PRIu64 " times %" PRIu64,
+                         most_events(), times, count);
     FRAG_TRY(track_all(&job->track, &job->source));
     job->making->total += count;
     for (uint64_t i = 1; i < times; i++) {
