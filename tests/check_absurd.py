@@ -88,6 +88,11 @@ def main():
             out.write("op,id,bytes,stream\n" + "".join(
                 f"alloc,{i},1000,{i}\nfree,{i},,{i}\n"
                 for i in range(STREAMS)))
+            out.writelines(f"alloc,{i},1000,{i}\n" for i in range(99))
+        found = json.loads(subprocess.run(
+            [FRAGSIM, "info", "-q", "--json", "-", path], check=True,
+            capture_output=True).stdout)["results"][0]["devices"][0]
+        faults += found["num_streams"] != STREAMS
         for policy in policies:
             code, kib, seconds, words = usage(
                 [FRAGSIM, "replay", "-q", path, "-p", policy])

@@ -32,6 +32,12 @@ static const struct picture pictures[] = {
     {"vma", ROOM, "a16 b16 c4",
      "aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb|"
      "cccc............................................................"},
+    /* Full blocks are passed over until a free makes room, for an equal size
+     * too; the fuller block comes first. */
+    {"vma", ROOM, "a4 b4 c4 d12 -a e4",     "eeeebbbb|ccccdddddddddddd"},
+    {"vma", ROOM, "a4 b4 c4 d12 -d -a e4",  "eeeebbbb|cccc............"},
+    {"vma:strategy=min_time", ROOM, "a4 b4 c4 d12 -d -a e4",
+     "....bbbb|cccceeee........"},
     /* More than half a block: memory of its own, which goes at once. */
     {"vma", ROOM, "a33",                    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
     {"vma", ROOM, "a33 -a",                 ""},
