@@ -86,9 +86,8 @@ def main():
         path = os.path.join(folder, "streams.csv")
         with open(path, "w", encoding="ascii") as out:
             out.write("op,id,bytes,stream\n" + "".join(
-                f"alloc,{i},1000,{i}\nfree,{i},,{i}\n"
+                f"alloc,{i},1000,{i}\nfree,{i},,{i}\n" * (1 + (i < 99))
                 for i in range(STREAMS)))
-            out.writelines(f"alloc,{i},1000,{i}\n" for i in range(99))
         found = json.loads(subprocess.run(
             [FRAGSIM, "info", "-q", "--json", "-", path], check=True,
             capture_output=True).stdout)["results"][0]["devices"][0]
