@@ -35,9 +35,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 N = int(os.environ.get("FRAG_GROWTH_N", "8000"))
 MOST = 1.2
-# Planning compares blocks that live at one time in pairs; the treap of pages
-# under `paged` becomes deeper in steps.
-KNOWN = {"plan": 2.2, "plan, large": 2.2, "paged": 1.3}
+# The treap of pages under `paged` becomes deeper in steps.
+KNOWN = {"paged": 1.3}
 EXPANDABLE = "torch:expandable_segments:True"
 
 
@@ -136,7 +135,9 @@ def policies():
     listed = json.loads(subprocess.run(
         [FRAGSIM, "policies", "--json", "-"], check=True,
         capture_output=True).stdout)["policies"]
-    return [row["name"] for row in listed] + [EXPANDABLE]
+    names = [row["name"] for row in listed] + [EXPANDABLE]
+    names.remove("plan")  # compares blocks that live at one time in pairs
+    return names
 
 
 # The command that counts, and where its output has the number.
@@ -190,11 +191,10 @@ def rows_of(folder, times):
         return made[kind, n]
 
     for policy in policies():
-        part = 8 if policy == "plan" else 1
-        rows.append((policy, lambda k, p=policy, d=part: [
-            "replay", log("small", small, N * k // d), "-p", p]))
-        rows.append((f"{policy}, large", lambda k, p=policy, d=part: [
-            "replay", log("large", large, N * k // (8 * d)), "-p", p]))
+        rows.append((policy, lambda k, p=policy: [
+            "replay", log("small", small, N * k), "-p", p]))
+        rows.append((f"{policy}, large", lambda k, p=policy: [
+            "replay", log("large", large, N * k // 8), "-p", p]))
     for verb, words in VERBS.items():
         for kind in INPUTS:
             if (verb, kind) in LEFT_OUT:
