@@ -80,12 +80,15 @@ static bool is_guessed(const struct scaling *s, uint64_t block)
 }
 
 /* Bytes of whole elements: a size that is no whole number is rounded up to the
- * largest power of two, at most 16, that divides the size in the template. */
+ * largest power of two, at most 16, that divides the size in the template. The
+ * most is 2^62, which no device has. */
 static frag_size whole(double bytes, frag_size template)
 {
     const frag_size unit = template % 16 ? template & -template : 16;
     const double nearest = round(bytes);
 
+    if (nearest >= 0x1p62)
+        return (frag_size)1 << 62;
     if (nearest >= 1 && fabs(bytes - nearest) < 1e-3)
         return (frag_size)nearest;
     return frag_round_up(bytes < 1 ? 1 : (frag_size)ceil(bytes), unit);
