@@ -131,8 +131,6 @@ refuse 2 expandeable replay good.csv -p torch:expandeable_segments:True
 refuse 2 12xyz replay good.csv -p direct -c 12xyz
 refuse '2 4' nothere.csv import nothere.csv -o result.h5
 
-refuse 2 "expected an even number" replay good.csv \
-    -p torch:expandable_segments:True,large_segment_size_mb:21
 refuse 2 "for which this host has memory, found 99999999999999 times 1" \
     edit good.csv -e repeat:times=99999999999999 -o result.h5
 refuse 2 "expected a whole number from 1" gen stationary:allocs=1e18 -o result.h5

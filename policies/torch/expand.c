@@ -68,6 +68,13 @@ static struct torch_block *add_reservation(struct torch *t,
     return b;
 }
 
+/* The driver refuses pages that are no multiple of 2 MiB, which the settings
+ * allow; PyTorch ends with the driver's error then. */
+static enum frag_err of_driver(enum frag_err err)
+{
+    return err == FRAG_INVALID ? FRAG_DEVICE : err;
+}
+
 static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
                              struct torch_block **out)
 {
@@ -81,7 +88,7 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
     err = heap->mem->ops->va_reserve(heap->mem, size, &r->addr);
     if (err != FRAG_OK) {
         free(r);
-        return err;
+        return of_driver(err);
     }
     *out = add_reservation(t, space, r);
     return FRAG_OK;
@@ -168,7 +175,8 @@ static enum frag_err map_pages(struct frag_heap *heap,
     for (created = from; created < to; created += page) {
         if (pages[created / page])
             continue; /* kept from a release that failed */
-        err = ops->phys_create(heap->mem, page, &pages[created / page]);
+        err = of_driver(
+            ops->phys_create(heap->mem, page, &pages[created / page]));
         if (err != FRAG_OK)
             break;
     }

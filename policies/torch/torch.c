@@ -21,25 +21,14 @@
  * Source: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as
  * recorded on an H200.
  */
-#include <inttypes.h>
-
 #include "policies/torch/state.h"
 
-/* PyTorch accepts pages that the driver refuses, and fails at the first one. */
 static enum frag_err torch_configure(void *state, const char *text,
                                      struct frag_error *e)
 {
     struct torch *t = state;
 
-    FRAG_TRY(torch_conf_parse(&t->conf, text, e));
-    if (!t->conf.expandable_segments ||
-        t->conf.large_segment % TORCH_SMALL_SEGMENT == 0)
-        return FRAG_OK;
-    return frag_fail(e, FRAG_INVALID,
-                     "large_segment_size_mb: with expandable_segments:True "
-                     "expected an even number, because the driver maps "
-                     "multiples of 2 MiB, found %" PRIu64,
-                     t->conf.large_segment / FRAG_MIB);
+    return torch_conf_parse(&t->conf, text, e);
 }
 
 static void torch_describe(const void *state, FILE *out)
