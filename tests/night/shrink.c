@@ -47,7 +47,7 @@ static bool read_args(struct kept *k, const char *folder)
 static void stored_name(char out[INPUT_NAME], const char *name, char from,
                         char to)
 {
-    snprintf(out, INPUT_NAME, "%s", name);
+    snprintf(out, INPUT_NAME, "%.*s", INPUT_NAME - 1, name);
     for (; *out; out++)
         if (*out == from)
             *out = to;

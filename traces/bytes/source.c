@@ -47,7 +47,7 @@ struct piece {
  * file is hashed by the second thread, and what it left by frag_source_sha256.
  *
  * While the second thread runs, it alone uses the hash, and, if the file is
- * packed, the stages below `ready`. */
+ * packed, `unpacker` and the stages below it. */
 struct frag_source {
     struct stage file;
     struct stage layers[LAYERS_MAX];
@@ -65,7 +65,8 @@ struct frag_source {
     struct ahead ahead;
     enum frag_err ahead_err; /* of the last step */
     struct frag_error ahead_e;
-    struct stage ready; /* of a packed file: what the thread unpacked */
+    struct stage *unpacker; /* of the thread */
+    struct stage ready;     /* of a packed file: what the thread unpacked */
     struct piece ring[RING];
     uint64_t taken;             /* pieces that have left the ring */
     _Atomic uint64_t unpacking; /* the thread's position in the file */
@@ -227,11 +228,10 @@ static bool hash_step(void *user, uint64_t k)
 static enum frag_err unpack_piece(struct frag_source *s, struct piece *piece,
                                   struct frag_error *e)
 {
-    struct stage *packed = s->ready.below;
-
     piece->count = piece->taken = 0;
-    FRAG_TRY(stage_fill(packed, piece->bytes, STEP_BYTES, &piece->count, e));
-    piece->last = packed->ended;
+    FRAG_TRY(
+        stage_fill(s->unpacker, piece->bytes, STEP_BYTES, &piece->count, e));
+    piece->last = s->unpacker->ended;
     atomic_store(&s->unpacking, s->file.used);
     FRAG_TRY(hash_to(s, s->file.used, e));
     drop_pages(s, whole_drops(s->file.used));
@@ -317,11 +317,12 @@ static void start_unpacking(struct frag_source *s)
     s->ahead.step = unpack_step;
     s->ahead.lead = RING - 1;
     atomic_store(&s->unpacking, s->file.used);
-    /* The reader has the window of the stage; the thread fills the ring only.
-     */
+    /* The reader has the window of the stage. Only the thread has the stages
+     * below the window, and checks their bound. */
     s->ready = *top;
     s->ready.ops = &ready_bytes;
-    s->ready.below = top;
+    s->ready.below = NULL;
+    s->unpacker = top;
     s->ready.state = s;
     s->ready.buffer = NULL;
     if (make_ring(s) && ahead_start(&s->ahead))
