@@ -11,51 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/trace_equal.h"
 #include "traces/gen/generator.h"
 
 /* ---- traces ---- */
-
-static char folder[] = "/tmp/test_gen.XXXXXX";
-static char profile_path[64], trace_path[64];
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *out = fopen(path, "w");
-
-    assert_non_null(out);
-    assert_true(fputs(text, out) >= 0);
-    assert_int_equal(fclose(out), 0);
-}
-
-/* Two sizes: 100 bytes, 1 of 4 requests and 10 of 12 live; 7 bytes, 3 of 4 and
- * 2 of 12. And requests of 100 bytes that live for 3. */
-static int make_inputs(void **state)
-{
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(profile_path, sizeof(profile_path), "%s/profile.csv", folder);
-    snprintf(trace_path, sizeof(trace_path), "%s/trace.csv", folder);
-    write_text(profile_path, "100, 1.0, 10.0\n7, 3.0, 2.0\n");
-    write_text(trace_path, "op,id,bytes,stream\n"
-                           "alloc,1,100,0\nalloc,2,100,0\nalloc,3,100,0\n"
-                           "free,1,0,0\nalloc,4,100,0\n"
-                           "free,2,0,0\nalloc,5,100,0\n"
-                           "free,3,0,0\nalloc,6,100,0\n"
-                           "free,4,0,0\nfree,5,0,0\nfree,6,0,0\n");
-    return 0;
-}
-
-static int remove_inputs(void **state)
-{
-    (void)state;
-    unlink(profile_path);
-    unlink(trace_path);
-    return rmdir(folder);
-}
 
 static struct frag_trace *made(const char *name, const char *params,
                                uint64_t seed)
@@ -71,28 +31,18 @@ static struct frag_trace *made(const char *name, const char *params,
     return t;
 }
 
-/* Parameters for a short run of each generator; "%s" is the file it needs. */
-static const char *short_run(const char *name, char text[128])
+/* Parameters for a short run of each generator. */
+static const char *short_run(const char *name)
 {
     static const char *const rows[][2] = {
         {"stationary", "allocs=3000,live=50,streams=3"},
         {"training", "steps=4,layers=5"},
         {"inference", "requests=40,running=8"},
-        {"fitted", "allocs=2000,trace=%s"},
-        {"tiling", "blocks=500"},
-        {"fleetbench", "allocs=2000,live=100,profile=%s"},
     };
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        const char *file = strcmp(name, "fitted") ? profile_path : trace_path;
-        const char *hole = strstr(rows[i][1], "%s");
-
-        if (strcmp(name, rows[i][0]) != 0)
-            continue;
-        snprintf(text, 128, "%.*s%s", (int)(hole ? hole - rows[i][1] : 127),
-                 rows[i][1], hole ? file : "");
-        return text;
-    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (!strcmp(name, rows[i][0]))
+            return rows[i][1];
     fail_msg("%s has no short run in this test", name);
     return NULL;
 }
@@ -104,16 +54,14 @@ static void a_seed_gives_the_same_events_and_another_one_others(void **state)
     (void)state;
     for (size_t i = 0; frag_generators[i]; i++) {
         const char *name = frag_generators[i]->name;
-        char params[128];
+        const char *params = short_run(name);
         struct frag_trace *a, *b, *c;
 
-        short_run(name, params);
         a = made(name, params, 7);
         b = made(name, params, 7);
         c = made(name, params, 8);
         assert_null(events_differ(a->devices, b->devices));
-        if (strcmp(name, "fitted") != 0) /* its trace has one kind of block */
-            assert_non_null(events_differ(a->devices, c->devices));
+        assert_non_null(events_differ(a->devices, c->devices));
         frag_trace_close(a);
         frag_trace_close(b);
         frag_trace_close(c);
@@ -124,10 +72,8 @@ static void every_block_is_freed_in_the_end(void **state)
 {
     (void)state;
     for (size_t i = 0; frag_generators[i]; i++) {
-        char params[128];
-        struct frag_trace *t =
-            made(frag_generators[i]->name,
-                 short_run(frag_generators[i]->name, params), 1);
+        const char *name = frag_generators[i]->name;
+        struct frag_trace *t = made(name, short_run(name), 1);
         const struct frag_device_trace *d = t->devices;
         uint64_t allocs = 0, frees = 0;
 
@@ -166,15 +112,6 @@ static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
          "constant|uniform|exponential|lognormal|pareto"},
         {"training", "weights=big",
          "training: weights=big: expected a size from 1 B to 64 GiB"},
-        {"fitted", "", "fitted: expected trace=FILE"},
-        {"fleetbench", "profile=", "fleetbench: expected profile=FILE"},
-        {"tiling", "blocks=9,ticks=2,bytes=2KiB",
-         "tiling: expected blocks of at most bytes / unit x ticks = 8, found "
-         "9"},
-        {"tiling", "bytes=1TiB,unit=1",
-         "tiling: expected bytes / unit of at most 2^32 - 1, found "
-         "1099511627776; "
-         "raise unit or lower bytes"},
     };
 
     (void)state;
@@ -244,6 +181,26 @@ static void exponential_lifetimes_have_an_exponential_tail(void **state)
     for (int m = 1; m < 4; m++)
         assert_true(fabs(above[m] / 40000 - exp(-m)) < 0.015);
     free(born);
+    frag_trace_close(t);
+}
+
+/* Blocks that live for 3 requests are freed in the order of their birth. */
+static void blocks_of_one_lifetime_die_in_the_order_of_birth(void **state)
+{
+    struct frag_trace *t =
+        made("stationary", "allocs=500,live=3,lifetimes=constant", 1);
+    const struct frag_device_trace *d = t->devices;
+    uint64_t born[16], allocs = 0, last = 0;
+
+    (void)state;
+    assert_true(d->slots <= 16);
+    for (uint64_t k = 0; k < d->count; k++) {
+        if (d->op[k] == FRAG_ALLOC) {
+            born[d->id[k]] = ++allocs;
+            continue;
+        }
+        assert_int_equal(born[d->id[k]], ++last);
+    }
     frag_trace_close(t);
 }
 
@@ -323,185 +280,6 @@ static void a_cache_grows_by_a_chunk_while_the_old_one_is_live(void **state)
     frag_trace_close(t);
 }
 
-/* ---- fitted ---- */
-
-static void fitted_requests_keep_size_and_lifetime_together(void **state)
-{
-    struct frag_trace *t;
-    char params[128];
-    uint64_t allocs = 0, frees = 0;
-
-    (void)state;
-    snprintf(params, sizeof(params), "allocs=500,trace=%s", trace_path);
-    t = made("fitted", params, 1);
-    /* In the trace each block of 100 bytes lives for 3 requests. The last three
-     * end with the trace: after 3, 2 and 1 requests. */
-    for (uint64_t k = 0; k < t->devices->count; k++) {
-        if (t->devices->op[k] == FRAG_FREE) {
-            frees++;
-            continue;
-        }
-        assert_int_equal(t->devices->bytes[k], 100);
-        allocs++;
-        assert_true(allocs - frees <= 3);
-    }
-    assert_int_equal(allocs, 500);
-    frag_trace_close(t);
-}
-
-/* Between two requests, what dies is freed oldest first. */
-static void of_equals_the_older_block_dies_first(void **state)
-{
-    struct frag_trace *t;
-    const struct frag_device_trace *d;
-    uint64_t born[16], allocs = 0, last = 0, ties = 0;
-    char params[128];
-
-    (void)state;
-    snprintf(params, sizeof(params), "allocs=500,trace=%s", trace_path);
-    t = made("fitted", params, 1);
-    d = t->devices;
-    assert_true(d->slots <= 16);
-    for (uint64_t k = 0; allocs < 500; k++) {
-        if (d->op[k] == FRAG_ALLOC) {
-            born[d->id[k]] = ++allocs;
-            last = 0;
-            continue;
-        }
-        assert_true(born[d->id[k]] > last);
-        ties += last > 0;
-        last = born[d->id[k]];
-    }
-    assert_true(ties > 10);
-    frag_trace_close(t);
-}
-
-/* ---- tiling ---- */
-
-/* Whenever something is about to be freed, and at the end of all allocations,
- * memory is full; never is more live. */
-static void a_tiling_is_full_at_all_times(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed < 20; seed++) {
-        struct frag_trace *t =
-            made("tiling", "blocks=300,bytes=1MiB,unit=256,ticks=100", seed);
-        const struct frag_device_trace *d = t->devices;
-        frag_size *size = calloc(d->slots, sizeof(*size)), live = 0;
-        uint64_t allocs = 0;
-
-        assert_non_null(size);
-        for (uint64_t k = 0; k < d->count && allocs < 300; k++) {
-            if (d->op[k] == FRAG_ALLOC) {
-                assert_int_equal(d->bytes[k] % 256, 0);
-                live += size[d->id[k]] = d->bytes[k];
-                allocs++;
-                assert_true(live <= FRAG_MIB);
-                continue;
-            }
-            if (d->op[k - 1] == FRAG_ALLOC)
-                assert_int_equal(live, FRAG_MIB);
-            live -= size[d->id[k]];
-        }
-        assert_int_equal(allocs, 300);
-        assert_int_equal(live, FRAG_MIB);
-        assert_int_equal(d->count, 600);
-        free(size);
-        frag_trace_close(t);
-    }
-}
-
-/* Places blocks k.. of a tiling one after the other at any free units; whether
- * all find a place. Times are events, live is the map of memory. */
-static bool fits(const struct frag_device_trace *d, uint64_t k, uint32_t map,
-                 uint32_t *masks, unsigned units)
-{
-    if (k == d->count)
-        return true;
-    if (d->op[k] == FRAG_FREE)
-        return fits(d, k + 1, map & ~masks[d->id[k]], masks, units);
-    for (unsigned at = 0; at + d->bytes[k] <= units; at++) {
-        const uint32_t mask = ((1u << d->bytes[k]) - 1) << at;
-        const uint32_t old = masks[d->id[k]];
-
-        if (map & mask)
-            continue;
-        masks[d->id[k]] = mask;
-        if (fits(d, k + 1, map | mask, masks, units))
-            return true;
-        masks[d->id[k]] = old;
-    }
-    return false;
-}
-
-static void a_search_finds_a_place_for_all_of_a_small_tiling(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed < 50; seed++) {
-        struct frag_trace *t =
-            made("tiling", "blocks=9,bytes=12,unit=1,ticks=12", seed);
-        uint32_t masks[16] = {0};
-
-        assert_true(t->devices->slots <= 16);
-        assert_true(fits(t->devices, 0, 0, masks, 12));
-        frag_trace_close(t);
-    }
-}
-
-/* ---- fleetbench ---- */
-
-static void a_profile_gives_shares_of_requests_and_of_live_blocks(void **state)
-{
-    enum { LIVE = 3000, ALLOCS = 40000 };
-    struct frag_trace *t;
-    const struct frag_device_trace *d;
-    double large_at_start = 0, large = 0, live = 0, lives = 0, allocs = 0;
-    char params[160];
-
-    (void)state;
-    snprintf(params, sizeof(params), "live=%d,allocs=%d,profile=%s", LIVE,
-             ALLOCS, profile_path);
-    t = made("fleetbench", params, 1);
-    d = t->devices;
-    for (uint64_t k = 0; k < d->count && allocs < LIVE + ALLOCS; k++) {
-        if (d->op[k] != FRAG_ALLOC) {
-            assert_true(k >= LIVE);
-            live--;
-            continue;
-        }
-        assert_true(d->bytes[k] == 100 || d->bytes[k] == 7);
-        *(allocs < LIVE ? &large_at_start : &large) += d->bytes[k] == 100;
-        allocs++;
-        live++;
-        lives += allocs > LIVE ? live : 0;
-    }
-    assert_true(fabs(large_at_start / LIVE - 10.0 / 12) < 0.02);
-    assert_true(fabs(large / ALLOCS - 1.0 / 4) < 0.01);
-    assert_true(fabs(lives / ALLOCS / LIVE - 1) < 0.03);
-    frag_trace_close(t);
-}
-
-static void a_malformed_profile_is_answered_with_its_line(void **state)
-{
-    struct frag_trace *t = NULL;
-    struct frag_error e;
-    char params[160], words[256], path[96];
-
-    (void)state;
-    snprintf(path, sizeof(path), "%s/bad.csv", folder);
-    write_text(path, "8, 1, 1\n8, 0, 1\n");
-    snprintf(params, sizeof(params), "profile=%s", path);
-    snprintf(words, sizeof(words),
-             "%s:2: expected size, rate, live, all above 0 (size at most 2^40, "
-             "others below 1e15), found \"8, 0, 1\"",
-             path);
-    assert_int_equal(
-        frag_generate(frag_generator_find("fleetbench"), params, 1, &t, &e),
-        FRAG_CORRUPT);
-    assert_string_equal(e.text, words);
-    unlink(path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -510,15 +288,10 @@ int main(void)
         cmocka_unit_test(a_wrong_parameter_is_answered_with_what_is_right),
         cmocka_unit_test(stationary_meets_its_means),
         cmocka_unit_test(exponential_lifetimes_have_an_exponential_tail),
+        cmocka_unit_test(blocks_of_one_lifetime_die_in_the_order_of_birth),
         cmocka_unit_test(training_keeps_weights_and_states_between_steps),
         cmocka_unit_test(a_cache_grows_by_a_chunk_while_the_old_one_is_live),
-        cmocka_unit_test(fitted_requests_keep_size_and_lifetime_together),
-        cmocka_unit_test(of_equals_the_older_block_dies_first),
-        cmocka_unit_test(a_tiling_is_full_at_all_times),
-        cmocka_unit_test(a_search_finds_a_place_for_all_of_a_small_tiling),
-        cmocka_unit_test(a_profile_gives_shares_of_requests_and_of_live_blocks),
-        cmocka_unit_test(a_malformed_profile_is_answered_with_its_line),
     };
 
-    return cmocka_run_group_tests(tests, make_inputs, remove_inputs);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,24 +7,8 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/failing_malloc.h"
 #include "traces/gen/generator.h"
-
-static char path[] = "/tmp/test_gen_faults.XXXXXX";
-
-static void write_input(const char *text)
-{
-    FILE *out = fopen(path, "w");
-
-    assert_non_null(out);
-    assert_true(fputs(text, out) >= 0);
-    assert_int_equal(fclose(out), 0);
-}
 
 static void check(const char *name, const char *params)
 {
@@ -50,34 +34,10 @@ static void check(const char *name, const char *params)
 
 static void a_full_host_is_an_error_and_leaks_nothing(void **state)
 {
-    char params[96];
-
     (void)state;
     check("stationary", "allocs=3000,live=50,streams=3");
     check("training", "steps=4,layers=5");
     check("inference", "requests=40,running=8");
-    check("tiling", "blocks=500");
-
-    write_input("100, 1.0, 10.0\n7, 3.0, 2.0\n");
-    snprintf(params, sizeof(params), "allocs=2000,live=100,profile=%s", path);
-    check("fleetbench", params);
-    write_input("op,id,bytes,stream\nalloc,1,100,0\nfree,1,0,0\n");
-    snprintf(params, sizeof(params), "allocs=2000,trace=%s", path);
-    check("fitted", params);
-}
-
-static int make_file(void **state)
-{
-    const int file = mkstemp(path);
-
-    (void)state;
-    return file < 0 ? -1 : close(file);
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return unlink(path);
 }
 
 int main(void)
@@ -86,5 +46,5 @@ int main(void)
         cmocka_unit_test(a_full_host_is_an_error_and_leaks_nothing),
     };
 
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

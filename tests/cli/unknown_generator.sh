@@ -1,1 +1,1 @@
-fragsim gen tilling -o t.h5
+fragsim gen trainin -o t.h5

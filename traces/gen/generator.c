@@ -60,7 +60,7 @@ static bool in_range(const struct frag_gen_param *p, double value)
 }
 
 /* Reads a value of a parameter into *at. Returns false if the text is no value
- * of its kind or is out of range. The value of a file is the pointer `text`. */
+ * of its kind or is out of range. */
 static bool read_value(const struct frag_gen_param *p, const char *text,
                        void *at)
 {
@@ -80,9 +80,6 @@ static bool read_value(const struct frag_gen_param *p, const char *text,
         return read_real(text, at) && in_range(p, *(double *)at);
     case FRAG_GEN_CHOICE:
         return read_choice(p->choices, text, at);
-    case FRAG_GEN_FILE:
-        *(const char **)at = text;
-        return *text;
     }
     return false;
 }
@@ -97,9 +94,6 @@ static enum frag_err wrong_value(const struct frag_generator *g,
     if (p->choices)
         return frag_fail(e, FRAG_INVALID, "%s: %s=%s: expected one of %s",
                          g->name, p->name, text, p->choices);
-    if (p->kind == FRAG_GEN_FILE)
-        return frag_fail(e, FRAG_INVALID, "%s: expected %s=FILE", g->name,
-                         p->name);
     if (p->kind == FRAG_GEN_SIZE)
         return frag_fail(
             e, FRAG_INVALID, "%s: %s=%s: expected a size from %s to %s",
@@ -136,22 +130,18 @@ static enum frag_err set(const struct frag_generator *g, char *word,
                      *hint ? hint : "; \"fragsim gen\" lists the parameters");
 }
 
-/* Sets all values: first the defaults, then those of the text. The text is cut
- * into words and must outlive the values. */
+/* Sets all values: first the defaults, then those of the text, which is
+ * cut into words. */
 static enum frag_err set_all(const struct frag_generator *g, char *text,
                              char *values, struct frag_error *e)
 {
     char *save;
 
     for (const struct frag_gen_param *p = g->params; p->name; p++)
-        if (p->init)
-            read_value(p, p->init, values + p->offset);
+        read_value(p, p->init, values + p->offset);
     for (char *word = strtok_r(text, ",", &save); word;
          word = strtok_r(NULL, ",", &save))
         FRAG_TRY(set(g, word, values, e));
-    for (const struct frag_gen_param *p = g->params; p->name; p++)
-        if (p->kind == FRAG_GEN_FILE && !*(char **)(void *)(values + p->offset))
-            return wrong_value(g, p, "", e);
     return FRAG_OK;
 }
 

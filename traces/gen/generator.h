@@ -21,7 +21,6 @@ enum frag_gen_param_kind {
     FRAG_GEN_NUMBER, /* uint64_t */
     FRAG_GEN_REAL,   /* double */
     FRAG_GEN_CHOICE, /* uint64_t: index of the word in `choices` */
-    FRAG_GEN_FILE,   /* const char *: a path, without commas */
 };
 
 /* One parameter: allocs is one in `fragsim gen stationary:allocs=1000`. */
@@ -29,8 +28,7 @@ struct frag_gen_param {
     const char *name;
     enum frag_gen_param_kind kind;
     size_t offset;       /* of the value in the generator's values */
-    const char *init;    /* default, as a user would write it; NULL for a file,
-                            which has no default */
+    const char *init;    /* default, as a user would write it */
     const char *choices; /* "a|b|c" for CHOICE, else NULL */
     double min, max;     /* inclusive range of SIZE, NUMBER and REAL values */
     const char *help;    /* one line, with the unit */
@@ -41,8 +39,7 @@ struct frag_generator {
     const char *summary;                 /* one line */
     size_t size;                         /* of the values */
     const struct frag_gen_param *params; /* ended by a NULL name */
-    /* Emits all events. INVALID for values that contradict each other, IO or
-     * CORRUPT for an input file, NOMEM. */
+    /* Emits all events. NOMEM. */
     enum frag_err (*run)(struct frag_gen *g, const void *values);
 };
 
@@ -62,8 +59,8 @@ const struct frag_generator *frag_generator_find(const char *name);
 
 /* Generates a trace. `params` is a text such as "allocs=1000,mean=1MiB"; with
  * NULL or "", all parameters have their defaults. `seed` is at most
- * FRAG_SEED_MAX. INVALID for a wrong parameter, IO or CORRUPT for an input file
- * that cannot be read, NOMEM. On error *out is untouched. */
+ * FRAG_SEED_MAX. INVALID for a wrong parameter, NOMEM. On error *out is
+ * untouched. */
 enum frag_err frag_generate(const struct frag_generator *generator,
                             const char *params, uint64_t seed,
                             struct frag_trace **out,

@@ -3,6 +3,3 @@
 GENERATOR(stationary)
 GENERATOR(training)
 GENERATOR(inference)
-GENERATOR(fitted)
-GENERATOR(tiling)
-GENERATOR(fleetbench)

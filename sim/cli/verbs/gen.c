@@ -18,8 +18,7 @@ static void print_generator(const struct frag_generator *g)
 {
     printf("%-12s %s\n", g->name, g->summary);
     for (const struct frag_gen_param *p = g->params; p->name; p++) {
-        printf("    %s=%s\n        %s", p->name, p->init ? p->init : "FILE",
-               p->help);
+        printf("    %s=%s\n        %s", p->name, p->init, p->help);
         if (p->choices)
             printf(" (%s)", p->choices);
         putchar('\n');
