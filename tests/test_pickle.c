@@ -908,8 +908,8 @@ static uint32_t next_random(uint32_t *x)
     return *x >> 8;
 }
 
-/* Every page of the memo: with one value, with few, with many, left and come
- * back to, read often. The judge is an array. */
+/* Numbers in order and out of order, set again and read often. The judge is an
+ * array. */
 static void the_memo_keeps_every_number(void **state)
 {
     enum { COUNT = 60000, READS = 1000 };

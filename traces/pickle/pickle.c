@@ -93,7 +93,7 @@ void pickle_close(struct pickle *p)
     free(p->stack);
     free(p->marks);
     free(p->long_bytes);
-    memo_fini(&p->memo);
+    free(p->memo.codes);
     texts_fini(&p->texts);
     free(p);
 }

@@ -6,8 +6,8 @@
  * the members of each one as soon as they are read. The reader forgets complete
  * containers. It skips everything that the schema does not name.
  *
- * Memory: the distinct texts, one code for each memoized value (a few bits
- * where values repeat), and the values of lists that are not complete.
+ * Memory: the distinct texts, a code of 4 bytes for each memoized value, and
+ * the values of lists that are not complete.
  *
  * Python's module pickletools documents the opcodes.
  */
