@@ -122,11 +122,6 @@ void pickle_pair(const struct pickle *p, uint64_t number, uint64_t pair[2])
     memcpy(pair, p->texts.rows[number].at, 2 * sizeof(*pair));
 }
 
-uint64_t pickle_text_count(const struct pickle *p)
-{
-    return p->texts.count;
-}
-
 uint64_t pickle_where(const struct pickle *p)
 {
     return p->where;

@@ -111,9 +111,6 @@ const char *pickle_text(const struct pickle *p, uint64_t number,
                         size_t *length);
 void pickle_pair(const struct pickle *p, uint64_t number, uint64_t pair[2]);
 
-/* The number of distinct texts so far, pairs and memoized scalars included. */
-uint64_t pickle_text_count(const struct pickle *p);
-
 /* Describes a value for messages: "a text", "an integer of more than 64 bits",
  * "a trace entry". */
 const char *pickle_describe(const struct pickle *p,
