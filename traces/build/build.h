@@ -184,15 +184,6 @@ enum frag_err frag_build_settings(struct frag_build *b,
                                   const struct frag_recorded_settings *s,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Sets the stream of each FREE that states the stream of its own ALLOC to 0.
- * The columns are those of a device with free_streams. *found is whether a FREE
- * on another stream remains, the value of free_streams. NOMEM; then nothing
- * has changed. */
-enum frag_err frag_build_free_streams(const uint8_t *op, const uint32_t *id,
-                                      frag_stream *stream, uint64_t count,
-                                      uint32_t slots,
-                                      bool *found) FRAG_MUST_CHECK;
-
 /* Stores frag_trace.releases: the second numbers of the first and the last
  * release of PyTorch 2; UINT32_MAX as the last one stands for all later ones.
  * first <= last. */

@@ -1,4 +1,5 @@
-/* device.h - the state of the builder. Private to traces/build/.
+/* device.h - the state of the builder, for traces/build/, and for traces/edit/,
+ * which writes the columns of an edited device.
  *
  * device.c holds the state. Other files add to it: build.c adds entries,
  * event.c the events of scripts, which window.c may pass on, end.c the final
@@ -139,6 +140,7 @@ struct device_build {
                         entry */
     uint64_t reused; /* allocs at addresses whose free had not completed */
     bool has_time, has_stack, has_pool_ids;
+    bool has_marks;    /* the events of the marks are known */
     bool free_streams; /* as in frag_device_trace */
 };
 

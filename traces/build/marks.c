@@ -40,7 +40,7 @@ enum frag_err build_marks(struct frag_build *b, struct device_build *d)
     const struct columns *c = &d->events;
     uint64_t at = d->initial;
 
-    if (!d->mark_count)
+    if (!d->mark_count || d->has_marks)
         return FRAG_OK;
     if (!d->has_time) {
         d->mark_count = 0;

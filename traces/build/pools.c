@@ -198,35 +198,28 @@ static void renumber(struct device_build *d, const frag_stream *map)
     renumber_segments(d->start_segments, d->start_segment_count, map);
 }
 
-enum frag_err frag_build_free_streams(const uint8_t *op, const uint32_t *id,
-                                      frag_stream *stream, uint64_t count,
-                                      uint32_t slots, bool *found)
-{
-    frag_stream *of = calloc((size_t)slots + 1, sizeof(*of)); /* of a slot */
-
-    if (!of)
-        return FRAG_NOMEM;
-    *found = false;
-    for (uint64_t i = 0; i < count; i++) {
-        if (op[i] == FRAG_ALLOC)
-            of[id[i]] = stream[i];
-        else if (op[i] == FRAG_FREE && stream[i] == of[id[i]] + 1)
-            stream[i] = 0;
-        else if (op[i] == FRAG_FREE && stream[i])
-            *found = true;
-    }
-    free(of);
-    return FRAG_OK;
-}
-
+/* Sets the stream of each FREE that states the stream of its own ALLOC to 0. */
 enum frag_err build_free_streams(struct device_build *d)
 {
     const struct columns *c = &d->events;
+    frag_stream *of; /* of a slot */
 
-    return d->free_streams
-               ? frag_build_free_streams(c->op, c->id, c->stream, c->count,
-                                         d->slots, &d->free_streams)
-               : FRAG_OK;
+    if (!d->free_streams)
+        return FRAG_OK;
+    of = calloc((size_t)d->slots + 1, sizeof(*of));
+    if (!of)
+        return FRAG_NOMEM;
+    d->free_streams = false;
+    for (uint64_t i = 0; i < c->count; i++) {
+        if (c->op[i] == FRAG_ALLOC)
+            of[c->id[i]] = c->stream[i];
+        else if (c->op[i] == FRAG_FREE && c->stream[i] == of[c->id[i]] + 1)
+            c->stream[i] = 0;
+        else if (c->op[i] == FRAG_FREE && c->stream[i])
+            d->free_streams = true;
+    }
+    free(of);
+    return FRAG_OK;
 }
 
 enum frag_err build_streams(struct device_build *d)

@@ -31,7 +31,7 @@ static enum frag_err add_all(struct job *job, const struct frag_steps *steps)
             FRAG_TRY(add_call(job));
         FRAG_TRY(track_marks(t, &job->source, i));
         if (i < d->count)
-            FRAG_TRY(track_put(t, &job->source, i, NULL));
+            FRAG_TRY(track_put(t, &job->source, i));
     }
     job->making->total += d->count;
     return FRAG_OK;
@@ -57,7 +57,7 @@ enum frag_err run_no_empty_cache(struct job *job)
         FRAG_TRY(track_marks(&job->track, &job->source, i));
         job->making->changed += d->op[i] == FRAG_EMPTY_CACHE;
         if (d->op[i] != FRAG_EMPTY_CACHE)
-            FRAG_TRY(track_put(&job->track, &job->source, i, NULL));
+            FRAG_TRY(track_put(&job->track, &job->source, i));
     }
     job->making->total += d->count;
     return track_marks(&job->track, &job->source, d->count);

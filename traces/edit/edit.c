@@ -113,11 +113,6 @@ const char *frag_edits_file(const struct frag_edits *list, size_t n)
 
 /* ---- notes ---- */
 
-static enum frag_err note_no_memory(const struct making *m, enum frag_err err)
-{
-    return err == FRAG_OK ? err : frag_no_memory(m->error, "the notes");
-}
-
 static bool has_answers(const struct frag_trace *t)
 {
     for (uint32_t i = 0; i < t->device_count; i++)
@@ -139,7 +134,7 @@ static enum frag_err copy_notes(const struct making *m)
             "the trace was edited, so the answers of the recorded allocator "
             "(segments, addresses, failed requests) were left out: they do not "
             "apply to other requests");
-    return note_no_memory(m, err);
+    return err;
 }
 
 static enum frag_err note_edit(const struct making *m,
@@ -159,7 +154,7 @@ static enum frag_err note_edit(const struct making *m,
     for (uint32_t i = 0; err == FRAG_OK && other && i < other->note_count; i++)
         err = frag_build_note(m->build, "%.200s: %s", other->path,
                               other->notes[i]);
-    return note_no_memory(m, err);
+    return err;
 }
 
 /* ---- one edit ---- */
@@ -210,66 +205,73 @@ static enum frag_err check_partners(const struct making *m,
     return FRAG_OK;
 }
 
-static bool is_apart(const struct edit *edit)
+/* What is added to the handles of a second job's streams, so that they are none
+ * of those of the first one. */
+static uint64_t apart_of(const struct edit *edit,
+                         const struct frag_device_trace *d)
 {
-    return edit->kind->run == run_interleave;
+    uint64_t most = 0;
+
+    if (edit->kind->run != run_interleave)
+        return 0;
+    for (uint32_t i = 0; i < d->stream_count; i++)
+        most = d->streams[i] > most ? d->streams[i] : most;
+    return most + 1;
 }
 
-static enum frag_err open_job(struct job *job, const struct frag_trace *other,
-                              const struct frag_device_trace *d)
+static enum frag_err open_track(struct track *t, struct making *m,
+                                const struct frag_device_trace *d,
+                                const struct frag_device_trace *with)
 {
-    const struct frag_device_trace *with =
-        other ? partner(job->making, other, d) : NULL;
+    enum frag_err err;
+
+    *t = (struct track){.making = m,
+                        .d = build_device(m->build, d->device, &err, m->error),
+                        .has_time = d->time && (!with || with->time),
+                        .has_stack = d->stack || (with && with->stack),
+                        .recorded = FRAG_NEVER};
+    if (!t->d)
+        return err;
+    t->d->has_time = t->has_time;
+    t->d->has_stack = t->has_stack;
+    t->d->has_pool_ids = t->d->has_marks = true;
+    return FRAG_OK;
+}
+
+static enum frag_err run_opened(struct job *job, const struct frag_trace *other,
+                                const struct frag_device_trace *d,
+                                const struct frag_device_trace *with)
+{
     struct track *t = &job->track;
+    uint32_t stream;
 
-    t->making = job->making;
-    t->recorded = FRAG_NEVER;
-    t->out.device = d->device;
-    t->has_time = d->time && (!with || with->time);
-    t->has_stack = d->stack || (with && with->stack);
-    FRAG_TRY(source_open(&job->source, job->making->trace, d, t, false));
-    return with ? source_open(&job->other, other, with, t, is_apart(job->edit))
-                : FRAG_OK;
+    FRAG_TRY(open_track(t, job->making, d, with));
+    FRAG_TRY(source_open(&job->source, job->making->trace, d, t, 0));
+    if (with)
+        FRAG_TRY(
+            source_open(&job->other, other, with, t, apart_of(job->edit, d)));
+    FRAG_TRY(job->edit->kind->run(job));
+    if (!t->d->stream_count) /* without events, one stream remains */
+        FRAG_TRY(build_stream(job->making->build, t->d, d->streams[0], &stream,
+                              job->making->error));
+    return track_finish(t);
 }
 
+/* Sets *added to the number of events that completed the trace. */
 static enum frag_err run_device(struct making *m,
                                 const struct frag_trace *other,
                                 const struct frag_device_trace *d,
-                                struct track *out)
+                                uint64_t *added)
 {
     struct job job = {.making = m, .edit = m->edit};
-    enum frag_err err = open_job(&job, other, d);
+    const enum frag_err err =
+        run_opened(&job, other, d, other ? partner(m, other, d) : NULL);
 
-    if (err == FRAG_OK)
-        err = m->edit->kind->run(&job);
     source_close(&job.source);
     source_close(&job.other);
-    *out = job.track;
+    if (err == FRAG_OK && job.track.recorded != FRAG_NEVER)
+        *added = track_count(&job.track) - job.track.recorded;
     return err;
-}
-
-/* Makes the trace without devices: its texts, stacks and notes. */
-static enum frag_err make_frame(const struct making *m, struct frag_trace **out)
-{
-    const struct frag_trace *in = m->trace;
-    struct frag_trace *t = NULL;
-
-    if (frag_build_finish(m->build, NULL, &t, m->error) != FRAG_OK)
-        return frag_no_memory(m->error, "the edited trace");
-    memcpy(t->sha256, in->sha256, sizeof(t->sha256));
-    t->file_bytes = in->file_bytes;
-    t->devices = storage_array(t, in->device_count, sizeof(*t->devices));
-    if (in->settings)
-        t->settings = storage_text(t, in->settings, strlen(in->settings));
-    if (in->releases)
-        t->releases = storage_text(t, in->releases, strlen(in->releases));
-    if (t->devices && (!in->settings || t->settings) &&
-        (!in->releases || t->releases)) {
-        *out = t;
-        return FRAG_OK;
-    }
-    frag_trace_close(t);
-    return frag_no_memory(m->error, "the edited trace");
 }
 
 static enum frag_err check_events(const struct making *m,
@@ -283,60 +285,61 @@ static enum frag_err check_events(const struct making *m,
                  : edit_fail(m, "no event of %.100s remains", m->trace->path);
 }
 
-static enum frag_err finish(const struct making *m, struct track *tracks,
-                            struct frag_trace **out)
+/* Gives the trace what the builder does not know. */
+static enum frag_err finish(const struct making *m, const uint64_t *added,
+                            struct frag_trace *t)
 {
-    struct frag_trace *t = NULL;
-    enum frag_err err = FRAG_OK;
+    const struct frag_trace *in = m->trace;
 
-    FRAG_TRY(make_frame(m, &t));
-    for (uint32_t i = 0; err == FRAG_OK && i < m->trace->device_count; i++) {
-        err = track_finish(&tracks[i], t, &t->devices[i]);
-        t->device_count++;
-        if (err == FRAG_OK)
-            err = frag_trace_check(&t->devices[i], t->path, m->error);
-        if (err == FRAG_NOMEM)
-            err = frag_no_memory(m->error, "the edited trace");
-    }
-    if (err == FRAG_OK)
-        err = check_events(m, t);
-    if (err == FRAG_OK)
-        *out = t;
-    else
-        frag_trace_close(t);
-    return err;
+    memcpy(t->sha256, in->sha256, sizeof(t->sha256));
+    t->file_bytes = in->file_bytes;
+    for (uint32_t i = 0; i < t->device_count; i++)
+        t->devices[i].added = added[i];
+    if (in->settings)
+        t->settings = storage_text(t, in->settings, strlen(in->settings));
+    if (in->releases)
+        t->releases = storage_text(t, in->releases, strlen(in->releases));
+    if ((in->settings && !t->settings) || (in->releases && !t->releases))
+        return FRAG_NOMEM;
+    return check_events(m, t);
 }
 
 static enum frag_err run_devices(struct making *m,
                                  const struct frag_trace *other,
-                                 struct track *tracks)
+                                 uint64_t *added, struct frag_trace **out)
 {
+    enum frag_err err;
+
     FRAG_TRY(check_partners(m, other));
     FRAG_TRY(select_open(m));
     FRAG_TRY(copy_notes(m));
     for (uint32_t i = 0; i < m->trace->device_count; i++)
-        FRAG_TRY(run_device(m, other, &m->trace->devices[i], &tracks[i]));
-    return note_edit(m, other);
+        FRAG_TRY(run_device(m, other, &m->trace->devices[i], &added[i]));
+    FRAG_TRY(note_edit(m, other));
+    FRAG_TRY(frag_build_finish(m->build, NULL, out, m->error));
+    err = finish(m, added, *out);
+    if (err != FRAG_OK)
+        frag_trace_close(*out);
+    return err;
 }
 
 static enum frag_err make_trace(struct making *m,
                                 const struct frag_trace *other,
                                 struct frag_trace **out)
 {
-    const uint32_t count = m->trace->device_count;
-    struct track *tracks = calloc((size_t)count + 1, sizeof(*tracks));
-    enum frag_err err;
+    uint64_t *added =
+        calloc((size_t)m->trace->device_count + 1, sizeof(*added));
+    struct frag_trace *made = NULL;
+    enum frag_err err = FRAG_NOMEM;
 
     m->build = frag_build_open(m->trace->path, m->trace->format);
-    if (tracks && m->build)
-        err = run_devices(m, other, tracks);
-    else
-        err = frag_no_memory(m->error, "the edited trace");
+    if (added && m->build)
+        err = run_devices(m, other, added, &made);
     if (err == FRAG_OK)
-        err = finish(m, tracks, out);
-    for (uint32_t i = 0; tracks && i < count; i++)
-        track_close(&tracks[i]);
-    free(tracks);
+        *out = made;
+    if (err == FRAG_NOMEM)
+        frag_no_memory(m->error, "the edited trace");
+    free(added);
     frag_build_close(m->build);
     select_close(m);
     return err;

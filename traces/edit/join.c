@@ -30,8 +30,8 @@ static enum frag_err append(struct job *job, struct source *next)
     struct track *t = &job->track;
 
     FRAG_TRY(track_free_all(t));
-    if (t->has_time && t->out.count && has_times(next))
-        next->shift = t->time[t->out.count - 1] - begin_of(next);
+    if (t->has_time && track_count(t) && has_times(next))
+        next->shift = t->d->events.time[track_count(t) - 1] - begin_of(next);
     job->making->changed += next->device->count;
     return track_all(t, next);
 }
@@ -131,7 +131,7 @@ static bool is_first(const struct job *job, uint64_t i, uint64_t k)
 static enum frag_err put_next(struct job *job, struct source *s, uint64_t *i)
 {
     FRAG_TRY(track_marks(&job->track, s, *i));
-    return track_put(&job->track, s, (*i)++, NULL);
+    return track_put(&job->track, s, (*i)++);
 }
 
 static enum frag_err merge(struct job *job)

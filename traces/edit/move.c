@@ -155,7 +155,7 @@ static enum frag_err put_moved(struct job *job, const struct moves *v,
                                uint64_t at)
 {
     for (uint64_t i = v->first[at]; i != FRAG_NEVER; i = v->next[i]) {
-        FRAG_TRY(track_put(&job->track, &job->source, i, NULL));
+        FRAG_TRY(track_put(&job->track, &job->source, i));
         track_move_time(&job->track);
     }
     return FRAG_OK;
@@ -177,7 +177,7 @@ static enum frag_err put_all(struct job *job, const struct moves *v)
         if (!after)
             FRAG_TRY(track_marks(&job->track, &job->source, i));
         if (i < d->count && !v->is_moved[i])
-            FRAG_TRY(track_put(&job->track, &job->source, i, NULL));
+            FRAG_TRY(track_put(&job->track, &job->source, i));
     }
     return FRAG_OK;
 }

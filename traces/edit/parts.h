@@ -4,7 +4,7 @@
 #ifndef FRAG_TRACES_EDIT_PARTS_H
 #define FRAG_TRACES_EDIT_PARTS_H
 
-#include "traces/build/build.h"
+#include "traces/build/device.h"
 #include "traces/edit/edit.h"
 #include "traces/steps/blocks.h"
 #include "traces/steps/steps.h"
@@ -94,38 +94,20 @@ struct source {
     const struct frag_trace *trace;
     const struct frag_device_trace *device;
     struct blocks blocks;
-    uint32_t *slot;   /* of each block, in the output; UINT32_MAX: none */
-    uint32_t *stacks; /* in the output, for each stack; UINT32_MAX: not yet */
-    frag_stream *streams; /* in the output, for each stream */
-    frag_pool *pools;     /* in the output, for each pool */
-    uint64_t mark;        /* the next mark */
-    frag_time shift;      /* added to all times, modulo 2^64 */
+    uint32_t *slot;    /* of each block, in the output; UINT32_MAX: none */
+    uint32_t *stacks;  /* in the output, for each stack; UINT32_MAX: not yet */
+    uint64_t *streams; /* raw handles in the output, for each stream */
+    uint32_t *pools;   /* in the output, for each pool */
+    uint64_t mark;     /* the next mark */
+    frag_time shift;   /* added to all times, modulo 2^64 */
 };
 
 /* The device that an edit writes. */
 struct track {
-    struct frag_device_trace out; /* its columns are those below */
-    uint8_t *op;
-    uint32_t *id, *stack;
-    uint64_t *bytes;
-    frag_stream *stream;
-    frag_pool *pool;
-    frag_time *time;
-    uint64_t op_room, id_room, stack_room, bytes_room, stream_room, pool_room,
-        time_room;
-    bool has_time, has_stack;
-    uint32_t *vacant; /* slots; the slot returned last is used first */
-    uint64_t vacant_count, vacant_room;
-    uint8_t *live; /* of each slot */
-    uint64_t live_room;
-    uint64_t *streams; /* raw handles, in the order of their appearance */
-    uint64_t stream_count, streams_room;
-    struct frag_pool_id *pools;
-    uint64_t pool_count, pools_room;
-    struct frag_mark *marks;
-    uint64_t mark_count, marks_room;
-    uint64_t recorded; /* events that are not `added`; FRAG_NEVER: all */
     struct making *making;
+    struct device_build *d; /* of making->build */
+    bool has_time, has_stack;
+    uint64_t recorded; /* events that are not `added`; FRAG_NEVER: all */
 };
 
 /* One device of the input, and the same device of another trace if the edit
@@ -176,27 +158,32 @@ enum { BY_START, BY_CLOCK, BY_TURNS };
 enum { AT_STEP_BEGIN, AT_STEP_END };
 
 /* Opens a device for reading; `track` is the device that its events are written
- * to. With is_apart, its streams are none of those of the track. NOMEM,
- * INVALID. source_close releases it, on error too. */
+ * to. The raw handles of its streams grow by `apart`. NOMEM, INVALID.
+ * source_close releases it, on error too. */
 enum frag_err source_open(struct source *s, const struct frag_trace *trace,
                           const struct frag_device_trace *device,
-                          struct track *track, bool is_apart) FRAG_MUST_CHECK;
+                          struct track *track, uint64_t apart) FRAG_MUST_CHECK;
 void source_close(struct source *s);
 
 /* Prepares the slots and marks for another pass over the source. */
 void source_rewind(struct source *s);
 
-void track_close(struct track *track);
+/* Drops the pools that no event uses. NOMEM. */
+enum frag_err track_finish(struct track *track) FRAG_MUST_CHECK;
 
-/* Moves the columns to the trace, and drops streams and pools that no event
- * uses. */
-enum frag_err track_finish(struct track *track, struct frag_trace *t,
-                           struct frag_device_trace *out) FRAG_MUST_CHECK;
+/* The events of the track so far. */
+static inline uint64_t track_count(const struct track *track)
+{
+    return track->d->events.count;
+}
 
 /* Appends event i of the source. An event whose block has no slot in the output
- * is skipped; *put, if not NULL, says whether it was not. NOMEM. */
-enum frag_err track_put(struct track *track, struct source *s, uint64_t i,
-                        bool *put) FRAG_MUST_CHECK;
+ * is skipped. `stream` is the raw handle that an ALLOC has instead of its own;
+ * NULL: its own. NOMEM. */
+enum frag_err track_put_on(struct track *track, struct source *s, uint64_t i,
+                           const uint64_t *stream) FRAG_MUST_CHECK;
+enum frag_err track_put(struct track *track, struct source *s,
+                        uint64_t i) FRAG_MUST_CHECK;
 /* Appends an event that no source has: EMPTY_CACHE, or the FREE of a slot. It
  * has the time of the event before it. */
 enum frag_err track_add(struct track *track, enum frag_op op,
@@ -211,9 +198,6 @@ enum frag_err track_marks(struct track *track, struct source *s,
                           uint64_t i) FRAG_MUST_CHECK;
 /* Appends all events and marks of the source. */
 enum frag_err track_all(struct track *track, struct source *s) FRAG_MUST_CHECK;
-/* The index of a raw stream handle in the output; adds it. */
-enum frag_err track_stream(struct track *track, uint64_t handle,
-                           frag_stream *out) FRAG_MUST_CHECK;
 
 /* ---- selecting ---- */
 

@@ -24,7 +24,7 @@ static enum frag_err filter(struct job *job, bool wanted)
         m->total += is_request(job, i);
         m->changed += selected;
         if (!is_request(job, i) || selected == wanted)
-            FRAG_TRY(track_put(&job->track, &job->source, i, NULL));
+            FRAG_TRY(track_put(&job->track, &job->source, i));
     }
     return track_marks(&job->track, &job->source, job->source.device->count);
 }
@@ -50,8 +50,8 @@ static enum frag_err resize(struct job *job, uint64_t i, new_size *size)
 {
     struct making *m = job->making;
     struct track *t = &job->track;
-    const frag_size old = t->bytes[t->out.count - 1];
-    const frag_size bytes = size(job->edit, old);
+    frag_size *last = &t->d->events.bytes[track_count(t) - 1];
+    const frag_size old = *last, bytes = size(job->edit, old);
 
     if (!bytes)
         return edit_fail(m,
@@ -59,7 +59,7 @@ static enum frag_err resize(struct job *job, uint64_t i, new_size *size)
                          " would exceed 2^63 - 1 bytes",
                          old, i);
     m->changed += bytes != old;
-    t->bytes[t->out.count - 1] = bytes;
+    *last = bytes;
     return FRAG_OK;
 }
 
@@ -67,7 +67,7 @@ static enum frag_err resize_all(struct job *job, new_size *size)
 {
     for (uint64_t i = 0; i < job->source.device->count; i++) {
         FRAG_TRY(track_marks(&job->track, &job->source, i));
-        FRAG_TRY(track_put(&job->track, &job->source, i, NULL));
+        FRAG_TRY(track_put(&job->track, &job->source, i));
         job->making->total += is_request(job, i);
         if (is_request(job, i) && select_has(job, i))
             FRAG_TRY(resize(job, i, size));
@@ -117,9 +117,9 @@ enum frag_err run_pad(struct job *job)
 
 /* ---- streams ---- */
 
-/* The two streams, as rows of the output. */
+/* The raw handles of the two streams. */
 struct change {
-    frag_stream from, into;
+    uint64_t from, into;
 };
 
 /* Whether the block of the event moves from the one stream to the other. */
@@ -161,21 +161,20 @@ static enum frag_err check_stream(const struct job *job, uint64_t handle)
 enum frag_err run_stream(struct job *job)
 {
     struct track *t = &job->track;
-    struct change c;
+    const struct change c = {job->edit->values[KEY_FROM].first,
+                             job->edit->values[KEY_INTO].first};
 
-    FRAG_TRY(check_stream(job, job->edit->values[KEY_FROM].first));
-    FRAG_TRY(track_stream(t, job->edit->values[KEY_FROM].first, &c.from));
-    FRAG_TRY(track_stream(t, job->edit->values[KEY_INTO].first, &c.into));
+    FRAG_TRY(check_stream(job, c.from));
     for (uint64_t i = 0; i < job->source.device->count; i++) {
+        bool does_move;
+
         FRAG_TRY(track_marks(t, &job->source, i));
         job->making->total += is_request(job, i);
         if (is_ignored(job, &c, i))
             continue;
-        FRAG_TRY(track_put(t, &job->source, i, NULL));
-        if (is_request(job, i) && moves(job, &c, i)) {
-            t->stream[t->out.count - 1] = c.into;
-            job->making->changed++;
-        }
+        does_move = is_request(job, i) && moves(job, &c, i);
+        FRAG_TRY(track_put_on(t, &job->source, i, does_move ? &c.into : NULL));
+        job->making->changed += does_move;
     }
     return track_marks(t, &job->source, job->source.device->count);
 }

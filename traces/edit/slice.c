@@ -119,10 +119,10 @@ static enum frag_err put_live(struct job *job, uint64_t cut)
 
             if (s->blocks.of[i] != UINT32_MAX && is_alloc == !pass &&
                 block_is_live(&s->blocks, s->blocks.of[i], cut))
-                FRAG_TRY(track_put(t, &job->source, i, NULL));
+                FRAG_TRY(track_put(t, &job->source, i));
         }
         if (!pass)
-            t->out.initial = t->out.count;
+            t->d->initial = track_count(t);
     }
     return FRAG_OK;
 }
@@ -138,14 +138,14 @@ static void skip_marks(struct source *s, uint64_t cut)
 static enum frag_err last_marks(struct job *job, uint64_t to)
 {
     const struct frag_device_trace *d = job->source.device;
-    struct track *t = &job->track;
+    struct device_build *t = job->track.d;
     uint64_t kept;
 
-    FRAG_TRY(track_marks(t, &job->source, to));
+    FRAG_TRY(track_marks(&job->track, &job->source, to));
     if (to == d->count)
         return FRAG_OK;
     kept = t->mark_count;
-    while (kept && t->marks[kept - 1].event == t->out.count &&
+    while (kept && t->marks[kept - 1].event == t->events.count &&
            t->marks[kept - 1].kind == FRAG_MARK_BEGIN)
         kept--;
     t->mark_count = kept;
@@ -163,7 +163,7 @@ enum frag_err run_slice(struct job *job)
     skip_marks(&job->source, part.from);
     for (uint64_t i = part.from; i < part.to; i++) {
         FRAG_TRY(track_marks(&job->track, &job->source, i));
-        FRAG_TRY(track_put(&job->track, &job->source, i, NULL));
+        FRAG_TRY(track_put(&job->track, &job->source, i));
     }
     job->making->changed += part.to - part.from;
     job->making->total += count;
