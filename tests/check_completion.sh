@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # check_completion.sh: checks the texts that fragsim prints for shells. bash
-# must complete words as for a user who presses tab, zsh (if it is installed)
-# must read its file, and man must read one page for each command without a
+# must complete words as for a user who presses tab, and man must read one page for each command without a
 # warning.
 # Environment: FRAGSIM (default build/fragsim).
 set -u
@@ -40,12 +39,6 @@ complete_to "$root/README.md" fragsim info "$root/READ"
 COMP_WORDS=(fragsim replay --backend x) COMP_CWORD=3
 _fragsim 2>/dev/null
 [ ${#COMPREPLY[@]} -eq 0 ] || fail "offers ${COMPREPLY[*]} for a backend x"
-
-"$fragsim" help --completion zsh >"$folder/_fragsim"
-head -n 1 "$folder/_fragsim" | grep -qx '#compdef fragsim' ||
-    fail "zsh would not load it"
-! command -v zsh >/dev/null || zsh -n "$folder/_fragsim" ||
-    fail "zsh cannot read it"
 
 verbs=$("$fragsim" help | sed -n '/^usage/,/^More/s/^  \([a-z]*\) .*/\1/p')
 [ "$(wc -w <<<"$verbs")" -gt 10 ] || fail "help names no commands: $verbs"

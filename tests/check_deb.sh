@@ -25,7 +25,7 @@ dpkg-deb -x "$package" tree
 for file in bin/fragsim share/man/man1/fragsim.1.gz \
     share/man/man1/fragsim-replay.1.gz share/fragsim/plots/compare.gp \
     share/bash-completion/completions/fragsim \
-    share/zsh/vendor-completions/_fragsim include/fragsim/policies/policy.h; do
+    include/fragsim/policies/policy.h; do
     [ -e "tree/usr/$file" ] || [ -e "tree/usr/${file%.gz}" ] || {
         echo "check_deb: it lacks $file"
         exit 1

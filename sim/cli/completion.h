@@ -1,5 +1,5 @@
-/* completion.h - prints the scripts with which bash and zsh complete fragsim's
- * command lines. They are made from the tables of commands, options, topics and
+/* completion.h - prints the script with which bash completes fragsim's command
+ * lines. It is made from the tables of commands, options, topics and
  * policies. */
 #ifndef FRAG_SIM_CLI_COMPLETION_H
 #define FRAG_SIM_CLI_COMPLETION_H
@@ -10,6 +10,5 @@ struct verb;
 
 /* `verbs` lists all commands, ended by NULL. */
 void completion_bash(FILE *out, const struct verb *const *verbs);
-void completion_zsh(FILE *out, const struct verb *const *verbs);
 
 #endif

@@ -3,7 +3,6 @@
 #include "sim/cli/manual.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "policies/policy.h"
@@ -153,37 +152,6 @@ static const struct frag_importer trace_file = {
              "stdin cannot be one",
 };
 
-/* A row of the table of formats. */
-struct format {
-    const char *name, *summary, *made, *lacks;
-};
-
-typedef void (*format_printer)(FILE *out, const struct format *format);
-
-static void print_importer(FILE *out, format_printer print,
-                           const struct frag_importer *i)
-{
-    const struct format f = {i->name, i->summary, i->made, i->lacks};
-
-    print(out, &f);
-}
-
-static void print_inputs(FILE *out, format_printer print)
-{
-    print_importer(out, print, &trace_file);
-    for (size_t i = 0; frag_importers[i]; i++)
-        print_importer(out, print, frag_importers[i]);
-}
-
-static void print_recipe_formats(FILE *out, format_printer print)
-{
-    for (const struct recipe *r = recipes; r->name; r++) {
-        const struct format f = {r->name, r->summary, r->made, r->lacks};
-
-        print(out, &f);
-    }
-}
-
 static void print_labelled(FILE *out, const char *label, const char *text)
 {
     char line[1024];
@@ -192,22 +160,31 @@ static void print_labelled(FILE *out, const char *label, const char *text)
     print_paragraph(out, 6, line);
 }
 
-static void print_format(FILE *out, const struct format *f)
+static void print_format(FILE *out, const char *name, const char *summary,
+                         const char *made, const char *lacks)
 {
-    fprintf(out, "  %s\n", f->name);
-    print_paragraph(out, 6, f->summary);
-    print_labelled(out, "made by", f->made);
-    if (f->lacks)
-        print_labelled(out, "lacks", f->lacks);
+    fprintf(out, "  %s\n", name);
+    print_paragraph(out, 6, summary);
+    print_labelled(out, "made by", made);
+    if (lacks)
+        print_labelled(out, "lacks", lacks);
+}
+
+static void print_importer(FILE *out, const struct frag_importer *i)
+{
+    print_format(out, i->name, i->summary, i->made, i->lacks);
 }
 
 static void print_formats(FILE *out)
 {
     print_paragraph(out, 0, formats_text);
     fputc('\n', out);
-    print_inputs(out, print_format);
+    print_importer(out, &trace_file);
+    for (size_t i = 0; frag_importers[i]; i++)
+        print_importer(out, frag_importers[i]);
     fputs("\nBy a recipe (fragsim help recipes):\n\n", out);
-    print_recipe_formats(out, print_format);
+    for (const struct recipe *r = recipes; r->name; r++)
+        print_format(out, r->name, r->summary, r->made, r->lacks);
 }
 
 static void print_recipes(FILE *out)
@@ -398,78 +375,12 @@ static void policy_section(FILE *out)
         entry(out, frag_policies[i]->name, frag_policies[i]->summary);
 }
 
-static void column_section(FILE *out)
+/* The topics have their own texts, which the page does not repeat. */
+static void topic_section(FILE *out)
 {
-    section(out, "RESULT FILE", results_text);
-    fputs(".PP\n.EX\n", out);
-    roff(out, python_text);
-    fputs("\n.EE\n.PP\n", out);
-    roff(out, names_text);
-    fputc('\n', out);
-    for (size_t i = 0; i < TABLES; i++) {
-        fprintf(out, ".SS \"");
-        roff(out, tables[i].title);
-        fputs("\"\n", out);
-        for (const struct frag_column *c = tables[i].columns;
-             c->kind != FRAG_COLUMN_END; c++) {
-            char text[512];
-
-            snprintf(text, sizeof(text), "%s%s%s%s%s%s", c->meaning,
-                     *c->units ? " (" : "", c->units, *c->units ? ")" : "",
-                     c->formula ? "; = " : "", c->formula ? c->formula : "");
-            entry(out, c->name, text);
-        }
-    }
-}
-
-static void word_section(FILE *out)
-{
-    section(out, "WORDS", NULL);
-    for (size_t i = 0; words[i].name; i++) {
-        if (words[i].group) {
-            fputs(".SS \"", out);
-            roff(out, words[i].group);
-            fputs("\"\n", out);
-        }
-        entry(out, words[i].name, words[i].meaning);
-    }
-}
-
-static void format_entry(FILE *out, const struct format *f)
-{
-    char text[1024];
-
-    snprintf(text, sizeof(text), "%s. Made by: %s.%s%s%s", f->summary, f->made,
-             f->lacks ? " Lacks: " : "", f->lacks ? f->lacks : "",
-             f->lacks ? "." : "");
-    entry(out, f->name, text);
-}
-
-static void format_section(FILE *out)
-{
-    section(out, "INPUT FORMATS", formats_text);
-    print_inputs(out, format_entry);
-    section(out, "FORMATS BY A RECIPE",
-            "fragsim help recipes prints the recipes.");
-    print_recipe_formats(out, format_entry);
-}
-
-/* The text of `fragsim help edits', as it is. */
-static void edit_section(FILE *out)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *in = open_memstream(&text, &size);
-
-    if (in)
-        frag_edits_describe(in);
-    if (in && fclose(in) == 0) {
-        section(out, "EDITS", NULL);
-        fputs(".nf\n", out);
-        roff(out, text);
-        fputs("\n.fi\n", out);
-    }
-    free(text);
+    section(out, "TOPICS", "fragsim help TOPIC prints each of them.");
+    for (size_t i = 0; topics[i].name; i++)
+        entry(out, topics[i].name, topics[i].summary);
 }
 
 void manual_page(FILE *out, const struct verb *const *verbs)
@@ -494,10 +405,6 @@ void manual_page(FILE *out, const struct verb *const *verbs)
     section(out, "COMMON OPTIONS", NULL);
     option_entries(out, common_options);
     policy_section(out);
-    edit_section(out);
-    format_section(out);
-    word_section(out);
-    column_section(out);
     exit_section(out);
     section(out, "ENVIRONMENT", NULL);
     for (size_t i = 0; i < VARIABLES; i++)
@@ -505,4 +412,5 @@ void manual_page(FILE *out, const struct verb *const *verbs)
     section(out, "EXAMPLES", NULL);
     for (size_t i = 0; verbs[i]; i++)
         example(out, verbs[i]);
+    topic_section(out);
 }

@@ -1,9 +1,6 @@
 # The glossary has every heading that the tables of the commands print, and every
-# label of info and validate. The man page holds it too.
+# label of info and validate.
 fragsim help words | tee words
-fragsim help --man >page
-grep -c '^\.SH WORDS$' page
-grep -c '^\.B need$' page
 
 bundled=$(dirname "$0")/../../traces/bundled
 trace=$bundled/leak.pickle.xz

@@ -97,7 +97,7 @@ static const struct {
              "concat:file=@trace|interleave:file=@trace,by=clock|"
              "interleave:file=@trace,by=turns|keep:site=train|@edit;@edit|"
              "@text:@n"},
-    {"figure", "timeline|compare|pareto|breakdown|heatmap|frontier|sweep"},
+    {"figure", "timeline|compare|pareto|breakdown|heatmap|frontier"},
     {"to", "csv|snapshot|chrome|folded|rmm|minimalloc"},
     {"moment", "peak|oom|end|0|@n"},
     {"topic", "torch|replay|results|edits|@text"},
@@ -157,7 +157,7 @@ static const struct {
     {"--plot", ""},
     {"--from", ""},
     {"--test", ""}, /* takes seconds */
-    {"--completion", "bash|zsh"},
+    {"--completion", "none|bash"},
 };
 
 /* -- seeds ----------------------------------------------------------------- */

@@ -7,12 +7,10 @@
 #include "sim/cli/manual.h"
 #include "traces/nearest.h"
 
-enum shell { NO_SHELL, BASH, ZSH };
-
 struct values {
     struct common common;
     bool man;
-    unsigned completion; /* enum shell */
+    unsigned completion; /* 0: no script; 1: that for bash */
 };
 
 /* `meant` is the nearest name or NULL. */
@@ -51,9 +49,8 @@ static int help_run(const struct call *call, const void *values)
 
     if (v->man)
         return print_man(call, name);
-    if (v->completion != NO_SHELL) {
-        (v->completion == BASH ? completion_bash : completion_zsh)(stdout,
-                                                                   call->verbs);
+    if (v->completion) {
+        completion_bash(stdout, call->verbs);
         return EXIT_DONE;
     }
     if (!name) {
@@ -79,8 +76,8 @@ static int help_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"man", 0, NULL, "print the man page of fragsim, or of a command, as roff",
      OPTION_SWITCH, offsetof(struct values, man), NULL},
-    {"completion", 0, "SHELL", "print the completion script for bash or zsh",
-     OPTION_CHOICE, offsetof(struct values, completion), "none|bash|zsh"},
+    {"completion", 0, "SHELL", "print the completion script for bash",
+     OPTION_CHOICE, offsetof(struct values, completion), "none|bash"},
     {0},
 };
 

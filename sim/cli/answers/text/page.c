@@ -1,7 +1,6 @@
 /* page.c - writes the parts of a page of answers. */
 #include "sim/cli/answers/text/page.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,74 +103,6 @@ enum frag_err answer_page_text_end(struct answer_page *p, struct frag_error *e)
     free(p->collected);
     p->collected = NULL;
     return closed && !lost ? FRAG_OK : frag_no_memory(e, "the text of a page");
-}
-
-/* ---- tables ---- */
-
-static bool is_text(char column)
-{
-    return column == 'l' || column == 'c';
-}
-
-void answer_page_table(struct answer_page *p, const char *columns,
-                       const char *const *headings)
-{
-    p->columns = columns;
-    fputs("<div class=\"wide\"><table class=\"sort\">\n<thead><tr>", p->out);
-    for (size_t i = 0; columns[i]; i++)
-        put_between(p, is_text(columns[i]) ? "<th class=\"l\">" : "<th>",
-                    headings[i], "</th>");
-    fputs("</tr></thead>\n<tbody>\n", p->out);
-}
-
-static void put_text_cell(struct answer_page *p, char column, const char *text)
-{
-    if (column == 'c')
-        html_code(p->out, text);
-    else
-        put_between(p, "<td class=\"l\">", text, "</td>");
-}
-
-static void put_number_cell(struct answer_page *p, char column, uint64_t n)
-{
-    if (n == UINT64_MAX)
-        html_none(p->out);
-    else if (column == 's')
-        html_size(p->out, n);
-    else
-        html_count(p->out, n);
-}
-
-static void put_real_cell(struct answer_page *p, char column, double x)
-{
-    if (isnan(x))
-        html_none(p->out);
-    else if (column == 't')
-        html_seconds(p->out, x);
-    else
-        html_ratio(p->out, x);
-}
-
-void answer_page_row(struct answer_page *p, const struct answer_cell *cells)
-{
-    fputs("<tr>", p->out);
-    for (size_t i = 0; p->columns[i]; i++) {
-        const char column = p->columns[i];
-
-        if (is_text(column))
-            put_text_cell(p, column, cells[i].text);
-        else if (column == 'n' || column == 's')
-            put_number_cell(p, column, cells[i].n);
-        else
-            put_real_cell(p, column, cells[i].x);
-    }
-    fputs("</tr>\n", p->out);
-}
-
-void answer_page_table_end(struct answer_page *p)
-{
-    fputs("</tbody></table></div>\n", p->out);
-    p->columns = NULL;
 }
 
 /* ---- figures ---- */

@@ -2,7 +2,7 @@
  * `fragsim report`, part by part, from the texts that the commands print.
  *
  * All texts are written in their printable form and escaped. A part is a
- * section, a paragraph, a note, a text, a table or a figure. The caller closes
+ * section, a paragraph, a note, a text or a figure. The caller closes
  * one part before it begins the next, and checks ferror(out) at the end.
  */
 #ifndef FRAG_SIM_CLI_ANSWERS_TEXT_PAGE_H
@@ -18,8 +18,7 @@ struct answer_page {
     FILE *text; /* collects a preformatted text; NULL: none is begun */
     char *collected;
     size_t size;
-    unsigned figures;    /* so far */
-    const char *columns; /* of the table that is begun */
+    unsigned figures; /* so far */
 };
 
 /* Begins the page: its title, which is also the first heading. `out` is
@@ -52,20 +51,6 @@ void answer_page_notes(struct answer_page *p, const char *title,
 FILE *answer_page_text(struct answer_page *p);
 enum frag_err answer_page_text_end(struct answer_page *p,
                                    struct frag_error *e) FRAG_MUST_CHECK;
-
-/* One cell of a table; the letter of its column says which member counts. */
-struct answer_cell {
-    const char *text; /* 'l', and 'c' for code that may wrap */
-    uint64_t n;       /* 'n', and 's' for bytes; UINT64_MAX: a dash */
-    double x;         /* 'x' for a ratio, 't' for seconds; NAN: a dash */
-};
-
-/* A table that a click on a heading sorts. `columns` has one of these letters
- * for each column; it is borrowed until the end of the table. */
-void answer_page_table(struct answer_page *p, const char *columns,
-                       const char *const *headings);
-void answer_page_row(struct answer_page *p, const struct answer_cell *cells);
-void answer_page_table_end(struct answer_page *p);
 
 /* The SVG file at `path` as a figure, with its caption. IO if the file cannot
  * be read; the page is then without it. */
