@@ -29,7 +29,7 @@ ROOMS = {
     "traces/bytes": ([], "traces"),
     "traces/pickle": ([], "traces/bytes +"),
     "traces/build": ([], "traces"),
-    "traces/steps": ([], "traces"),
+    "traces/steps": ([], "traces traces/build"),
     "traces/scale": ([], "traces/steps +"),
     "traces/edit": ([], "traces/steps traces/build +"),
     "traces/json": ([], "traces/bytes +"),

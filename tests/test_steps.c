@@ -122,10 +122,10 @@ static void a_counterpart_of_another_stream_is_freed_on_its_own(void **state)
     assert_int_equal(extension_open(&x, &d, &blocks, &error), FRAG_OK);
     x.counterpart[0] = 1;
     assert_int_equal(extension_play(&x, 2, 0), FRAG_OK);
-    assert_int_equal(x.out.count, 4);
-    assert_int_equal(x.out.stream[2], 2);
-    assert_int_equal(x.out.id[3], 1);
-    assert_int_equal(x.out.stream[3], 0);
+    assert_int_equal(x.out.events.count, 4);
+    assert_int_equal(x.out.events.stream[2], 2);
+    assert_int_equal(x.out.events.id[3], 1);
+    assert_int_equal(x.out.events.stream[3], 0);
     extension_close(&x);
     blocks_close(&blocks);
 }

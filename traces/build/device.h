@@ -1,5 +1,5 @@
-/* device.h - the state of the builder, for traces/build/, and for traces/edit/,
- * which writes the columns of an edited device.
+/* device.h - the state of the builder, for traces/build/, and for traces/edit/
+ * and traces/steps/, which write the columns of a changed device.
  *
  * device.c holds the state. Other files add to it: build.c adds entries,
  * event.c the events of scripts, which window.c may pass on, end.c the final
@@ -228,6 +228,10 @@ enum frag_err build_pools(struct device_build *d);
 enum frag_err build_free_streams(struct device_build *d);
 enum frag_err build_streams(struct device_build *d);
 enum frag_err build_marks(struct frag_build *b, struct device_build *d);
+/* Moves the event columns to the trace, which owns them from then on. False if
+ * the host has no memory; then the others are still the builder's. */
+bool build_keep_events(struct frag_trace *t, struct frag_device_trace *out,
+                       struct device_build *d);
 void build_columns_free(struct columns *c); /* c is then empty */
 void build_device_close(struct device_build *d);
 void build_text_close(struct frag_build *b);

@@ -24,15 +24,13 @@ static bool keep(struct frag_trace *t, void *at)
 
 #define KEEP(trace, to, array) ((to) = (array), keep((trace), &(array)))
 
-static bool keep_events(struct frag_trace *t, struct frag_device_trace *out,
-                        struct device_build *d)
+bool build_keep_events(struct frag_trace *t, struct frag_device_trace *out,
+                       struct device_build *d)
 {
     struct columns *c = &d->events;
 
     out->count = d->passed + c->count;
-    out->initial = d->initial;
     out->slots = d->slots;
-    out->free_streams = d->free_streams;
     return KEEP(t, out->op, c->op) && KEEP(t, out->id, c->id) &&
            KEEP(t, out->bytes, c->bytes) && KEEP(t, out->stream, c->stream) &&
            KEEP(t, out->pool, c->pool) &&
@@ -90,7 +88,9 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(build_free_streams(d));
     FRAG_TRY(build_streams(d));
     FRAG_TRY(build_marks(b, d));
-    if (!keep_events(t, out, d) ||
+    out->initial = d->initial;
+    out->free_streams = d->free_streams;
+    if (!build_keep_events(t, out, d) ||
         !keep_recorded(t, &out->recorded, d,
                        d->entries && !b->names_addresses) ||
         !keep_tables(t, out, d))

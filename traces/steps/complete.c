@@ -153,17 +153,18 @@ static enum frag_err describe(const struct frag_steps *s,
 /* The most bytes that live blocks request in the extension. */
 static enum frag_err find_peak(const struct extension *x, frag_size *peak)
 {
+    const struct columns *c = &x->out.events;
     frag_size *held = calloc((size_t)x->out.slots + 1, sizeof(*held));
     frag_size live = 0;
 
     if (!held)
         return frag_no_memory(x->error, "the peak of the trace");
     *peak = 0;
-    for (uint64_t i = 0; i < x->out.count; i++) {
-        if (x->op[i] == FRAG_ALLOC)
-            live += held[x->id[i]] = x->bytes[i];
-        else if (x->op[i] == FRAG_FREE)
-            live -= held[x->id[i]];
+    for (uint64_t i = 0; i < c->count; i++) {
+        if (c->op[i] == FRAG_ALLOC)
+            live += held[c->id[i]] = c->bytes[i];
+        else if (c->op[i] == FRAG_FREE)
+            live -= held[c->id[i]];
         *peak = live > *peak ? live : *peak;
     }
     free(held);
@@ -195,7 +196,7 @@ static enum frag_err extend(struct extension *x, const struct frag_steps *s,
         FRAG_TRY(repeat_step(
             x, &s->items[first + c->added_steps % (s->count - first)],
             first + 1 < s->count));
-    c->added_events = x->out.count - x->blocks->events;
+    c->added_events = x->out.events.count - x->blocks->events;
     FRAG_TRY(find_peak(x, &c->peak));
     spread_find(s, c);
     return FRAG_OK;
@@ -206,26 +207,20 @@ static enum frag_err extend(struct extension *x, const struct frag_steps *s,
 static enum frag_err hand_over(struct extension *x, struct frag_trace *t,
                                struct frag_device_trace *d)
 {
-    void **const columns[] = {
-        (void **)&x->op,     (void **)&x->id,   (void **)&x->bytes,
-        (void **)&x->stream, (void **)&x->pool, (void **)&x->time,
-        (void **)&x->stack,
-    };
-    const struct frag_device_trace out = x->out;
-    enum frag_err err;
+    struct frag_device_trace out = *d;
+    enum frag_err err = FRAG_NOMEM;
 
-    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
-        if (!storage_keep(t, *columns[i]))
-            return frag_no_memory(x->error, "the completed trace");
-        *columns[i] = NULL;
+    x->out.has_time = d->time != NULL;
+    x->out.has_stack = d->stack != NULL;
+    if (build_keep_events(t, &out, &x->out)) {
+        *d = out;
+        d->added = d->count - x->blocks->events;
+        d->recorded = (struct frag_recorded){.start = d->recorded.start};
+        while (d->mark_count &&
+               d->marks[d->mark_count - 1].event > x->blocks->events)
+            d->mark_count--;
+        err = frag_trace_check(d, t->path, x->error);
     }
-    *d = out;
-    d->added = out.count - x->blocks->events;
-    d->recorded = (struct frag_recorded){.start = out.recorded.start};
-    while (d->mark_count &&
-           d->marks[d->mark_count - 1].event > x->blocks->events)
-        d->mark_count--;
-    err = frag_trace_check(d, t->path, x->error);
     return err == FRAG_NOMEM ? frag_no_memory(x->error, "the completed trace")
                              : err;
 }

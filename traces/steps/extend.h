@@ -8,6 +8,7 @@
 #ifndef FRAG_TRACES_STEPS_EXTEND_H
 #define FRAG_TRACES_STEPS_EXTEND_H
 
+#include "traces/build/device.h"
 #include "traces/steps/align.h"
 #include "traces/steps/blocks.h"
 
@@ -24,20 +25,10 @@ struct extension_block {
 struct extension {
     const struct frag_device_trace *from;
     const struct blocks *blocks;
-    struct frag_device_trace out; /* its columns are those below */
-
-    uint8_t *op;
-    uint32_t *id, *stack;
-    uint64_t *bytes;
-    frag_stream *stream;
-    frag_pool *pool;
-    frag_time *time;
-    uint64_t room;
+    struct device_build out; /* its columns and slots */
 
     struct extension_block *made;
     uint64_t made_count, made_room;
-    uint32_t *vacant; /* slots */
-    uint64_t vacant_count, vacant_room;
     uint32_t *counterpart; /* of each block of the trace; UINT32_MAX: none */
     struct frag_error *error;
 };
