@@ -683,32 +683,8 @@ def check_scale(folder):
             assert len(runs.rows) > 3 or not words, words
 
 
-def telling(rows, most):
-    """The runs that a figure of many runs shows, in their order."""
-    def badness(i):
-        row = rows[i]
-        bound = row["lower_bound_bytes"]
-        return row["num_ooms"], row["peak_reserved_bytes"] / bound if bound \
-            else 1.0
-
-    turns = []
-    for trace in dict.fromkeys(r["trace"] for r in rows):
-        mine = [i for i, r in enumerate(rows) if r["trace"] == trace]
-        mine.sort(key=lambda i: (-badness(i)[0], -badness(i)[1], i))
-        first = [i for k, i in enumerate(mine)
-                 if not k or badness(mine[k - 1]) != badness(i)]
-        for again, group in ((0, first), (1, [i for i in mine
-                                              if i not in first])):
-            left, turn = list(group), 0
-            while left:
-                i = left.pop(-1 if turn % 2 else 0)
-                turns.append((again, turn, -badness(i)[0], -badness(i)[1], i))
-                turn += 1
-    return sorted(t[-1] for t in sorted(turns)[:most])
-
-
 def check_choice(folder):
-    """The runs that are shown follow the rule; the options choose others."""
+    """The first runs are shown; the options choose others."""
     runs = many_traces(folder)
     for most in (12, 30):
         kept = draw_small(folder, runs, "compare", "--limit", str(most),
@@ -716,7 +692,7 @@ def check_choice(folder):
         found = [int(c["reserved"])
                  for c in cells(os.path.join(kept, "compare.tsv"))]
         assert found == [runs.rows[i]["peak_reserved_bytes"]
-                         for i in telling(runs.rows, most)]
+                         for i in range(most)]
 
     def chosen(*options):
         kept = draw_small(folder, runs, "breakdown", *options,

@@ -28,6 +28,5 @@ static enum frag_err rows(FILE *out, const struct selection *s)
 const struct figure figure_compare = {
     .name = "compare",
     .files = {{".tsv", rows}},
-    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 24, 48, limit_count_runs,
-                limit_choose_runs}},
+    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 24, 48, limit_count_runs, true}},
 };

@@ -110,11 +110,9 @@ static enum frag_err judge_limits(const struct figure *f, struct selection *s,
 static enum frag_err choose(const struct figure *f, const struct selection *s,
                             struct selection *out)
 {
-    const struct figure_limit *l = &f->limits[0];
+    size_t most = f->limits[0].is_of_runs ? s->most[0] : s->count;
 
-    if (l->choose)
-        FRAG_TRY(l->choose(s, s->most[0], out));
-    for (size_t i = 0; !l->choose && i < s->count; i++)
+    for (size_t i = 0; i < s->count && i < most; i++)
         FRAG_TRY(selection_add(out, s->runs[i]));
     memcpy(out->most, s->most, sizeof(out->most));
     return selection_name(out, f->policy_letters ? f->policy_letters

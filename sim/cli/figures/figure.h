@@ -29,9 +29,9 @@ struct trace_view {
 #define FIGURE_COLORS "lifetime|size|stream"
 enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE, FIGURE_STREAM };
 
-/* A figure has room for a limited number of panels, rows, columns or lines.
- * `choose` selects the runs that are shown; without it, the functions that
- * write the files leave out what has no room: selection.most has the limits. */
+/* A figure has room for a limited number of panels, rows, columns or lines. Of
+ * too many runs it shows the first; for the rest, the functions that write the
+ * files leave out what has no room: selection.most has the limits. */
 struct figure_limit {
     const char *what; /* in the plural: "runs"; NULL: no limit */
     const char *rule; /* which of them are shown */
@@ -39,8 +39,7 @@ struct figure_limit {
     size_t most;      /* the highest limit; the figure stays readable */
     /* How many there are. NOMEM. */
     enum frag_err (*count)(const struct selection *s, size_t *out);
-    enum frag_err (*choose)(const struct selection *s, size_t most,
-                            struct selection *out);
+    bool is_of_runs; /* of the runs, of which the first are shown */
 };
 
 /* What a figure leaves out, for its caption; "" if it shows everything. */

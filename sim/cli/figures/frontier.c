@@ -279,9 +279,9 @@ const struct figure figure_frontier = {
     .limits = {{"policies",
                 "torch and those that survive most, those that know "
                 "the future last",
-                40, 60, limit_count_policies, NULL},
+                40, 60, limit_count_policies, false},
                {"capacities", "capacities at even distances in their order",
-                COLUMNS, COLUMNS, count_columns, NULL}},
+                COLUMNS, COLUMNS, count_columns, false}},
     .policy_letters = 40,
     .lacks = lacks,
 };

@@ -12,11 +12,7 @@ enum { TRACES = 24 }; /* columns */
 struct heatmap {
     struct ranking ranking; /* the best policy first */
     bool *shown;            /* for each policy */
-    struct column {
-        size_t subject;
-        double spread; /* highest ratio / lowest ratio */
-    } * columns;
-    size_t count; /* of columns */
+    size_t count;           /* of columns: the first subjects */
 };
 
 static void put_subject(FILE *out, const struct selection *s,
@@ -27,60 +23,9 @@ static void put_subject(FILE *out, const struct selection *s,
         fprintf(out, ", device %" PRIu64, r->device);
 }
 
-/* -- columns ------------------------------------------------------------- */
-
-/* How much the policies differ on a subject. */
-static double spread(const struct ranking *r, size_t subject)
-{
-    double low = 0, high = 0;
-
-    for (size_t i = 0; i < r->count; i++) {
-        const struct frag_loaded_run *run =
-            r->cells[i * r->subject_count + subject];
-        double ratio = run ? peak_over_bound(run) : 0;
-
-        low = ratio > 0 && (low <= 0 || ratio < low) ? ratio : low;
-        high = ratio > high ? ratio : high;
-    }
-    return low > 0 ? high / low : 0;
-}
-
-static int by_spread(const void *left, const void *right)
-{
-    const struct column *a = left, *b = right;
-
-    if (a->spread != b->spread)
-        return a->spread > b->spread ? -1 : 1;
-    return a->subject < b->subject ? -1 : 1;
-}
-
-static int by_subject(const void *left, const void *right)
-{
-    const struct column *a = left, *b = right;
-
-    return a->subject < b->subject ? -1 : 1;
-}
-
-/* The columns on which the policies differ most, in the order of the runs. */
-static bool find_columns(struct heatmap *h, size_t most)
-{
-    const struct ranking *r = &h->ranking;
-
-    h->columns = calloc(r->subject_count, sizeof(*h->columns));
-    for (size_t i = 0; h->columns && i < r->subject_count; i++)
-        h->columns[i] = (struct column){i, spread(r, i)};
-    h->count = most < r->subject_count ? most : r->subject_count;
-    if (h->columns) {
-        qsort(h->columns, r->subject_count, sizeof(*h->columns), by_spread);
-        qsort(h->columns, h->count, sizeof(*h->columns), by_subject);
-    }
-    return h->columns;
-}
-
 static void heatmap_free(struct heatmap *h)
 {
     ranking_free(&h->ranking);
-    free(h->columns);
     free(h->shown);
 }
 
@@ -106,7 +51,9 @@ static enum frag_err heatmap_make(const struct selection *s,
     struct heatmap h = {.shown = NULL};
 
     FRAG_TRY(ranking_make(s, &h.ranking));
-    if (!find_columns(&h, s->most[1]) || !find_rows(&h, s->most[0])) {
+    h.count = s->most[1] < h.ranking.subject_count ? s->most[1]
+                                                   : h.ranking.subject_count;
+    if (!find_rows(&h, s->most[0])) {
         heatmap_free(&h);
         return FRAG_NOMEM;
     }
@@ -132,8 +79,7 @@ static void put_row(FILE *out, const struct selection *s,
 {
     for (size_t i = 0; i < h->count; i++) {
         const struct frag_loaded_run *r =
-            h->ranking.cells[p->row * h->ranking.subject_count +
-                             h->columns[i].subject];
+            h->ranking.cells[p->row * h->ranking.subject_count + i];
 
         put_place(out, s, row, i, p);
         fprintf(out, "\t%.6g\t%" PRIu64 "\n", r ? peak_over_bound(r) : 0.0,
@@ -165,7 +111,7 @@ static enum frag_err traces(FILE *out, const struct selection *s)
     fputs("column\ttrace\n", out);
     for (size_t i = 0; i < h.count; i++) {
         fprintf(out, "%zu\t", i);
-        put_subject(out, s, h.ranking.subjects[h.columns[i].subject].first);
+        put_subject(out, s, h.ranking.subjects[i].first);
         fputc('\n', out);
     }
     heatmap_free(&h);
@@ -176,10 +122,8 @@ const struct figure figure_heatmap = {
     .name = "heatmap",
     .files = {{".tsv", cells}, {".traces.tsv", traces}},
     .limits = {{"policies", LIMIT_RULE_OF_POLICIES, 40, 56,
-                limit_count_policies, NULL},
-               {"traces",
-                "the traces on which the policies differ most; the "
-                "mean is that of all traces",
-                TRACES, TRACES, limit_count_subjects, NULL}},
+                limit_count_policies, false},
+               {"traces", "the first traces; the mean is that of all traces",
+                TRACES, TRACES, limit_count_subjects, false}},
     .policy_letters = 44,
 };

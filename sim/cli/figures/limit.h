@@ -12,19 +12,8 @@ enum frag_err limit_count_policies(const struct selection *s,
 enum frag_err limit_count_subjects(const struct selection *s,
                                    size_t *out) FRAG_MUST_CHECK;
 
-/* The rule of limit_choose_runs, in words. A run is worse than another one if
- * it has more OOMs; with equally many, if its peak reserved is higher. */
-#define LIMIT_RULE_OF_RUNS                                           \
-    "of each trace in turn the worst run, the best, the next worst " \
-    "and so on (worse: more OOMs, then a higher peak)"
-
-/* Adds the `most` most telling runs of s to *out, in their order: of each
- * subject in turn the worst run, the best, the next worst, the next best and so
- * on. Of runs of a subject with equally many OOMs and the same peak reserved,
- * all but the first come after all other runs. The subject with the worst run
- * is first. NOMEM. */
-enum frag_err limit_choose_runs(const struct selection *s, size_t most,
-                                struct selection *out) FRAG_MUST_CHECK;
+/* What a figure with a row or panel for each run leaves out. */
+#define LIMIT_RULE_OF_RUNS "the first runs of the files"
 
 #define LIMIT_RULE_OF_POLICIES \
     "torch and the best others, those that know the future last"

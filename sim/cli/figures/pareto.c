@@ -194,6 +194,6 @@ const struct figure figure_pareto = {
     .files = {{".tsv", rows}},
     .limits = {{"names of points",
                 "those on the line, torch, and the best of the others", 16, 32,
-                count_places, NULL}},
+                count_places, false}},
     .policy_letters = 40,
 };

@@ -110,7 +110,6 @@ static const char *lacks(const struct selection *s)
 const struct figure figure_timeline = {
     .name = "timeline",
     .files = {{".tsv", points}, {".ooms.tsv", ooms}, {".runs.tsv", runs}},
-    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 12, 48, limit_count_runs,
-                limit_choose_runs}},
+    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 12, 48, limit_count_runs, true}},
     .lacks = lacks,
 };
