@@ -319,17 +319,6 @@ def check_unused():
 
 def check_refusals():
     """Nothing of a refused program is executed."""
-    isolated = write("isolated", f"#!{PYTHON} -sE\nprint('ran')\n")
-    os.chmod(isolated, 0o755)
-    write("through_env", f"#!/usr/bin/env -S {PYTHON} -I\nprint('ran')\n")
-    os.chmod("through_env", 0o755)
-    path = {"PATH": os.getcwd() + ":" + os.environ["PATH"]}
-    for words in ([PYTHON, "-I", "-c", "print('ran')"],
-                  [PYTHON, "-W", "ignore", "-uE", "-c", "print('ran')"],
-                  [PYTHON, "-S", "-m", "this"], ["./isolated"],
-                  ["isolated"], ["through_env"]):
-        is_done(run("-p", "remap", "--", *words, env=path), "", 2,
-                "expected Python without this option")
     for policy, words in (("compact", "moves blocks"), ("remp", "\"remap\"?"),
                           ("best_fit:segment=x", "segment"),
                           ("torch@recorded", "has no trace"),

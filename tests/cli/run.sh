@@ -14,7 +14,6 @@ try -p remap -c 3 -- echo ran
 try -p remap -o small.csv -- echo ran
 try -p remap -o - -- echo ran
 try -p remap -o none/out.h5 -- echo ran
-try -p remap -- python3 -sI train.py
 try -p remap -- ./no_such_program
 try -p remap small.csv
 try small.csv

@@ -236,14 +236,13 @@ static int run_all(const struct call *call, const struct values *v,
     struct frag_error e = {""};
     int status = EXIT_DONE, code;
     bool fits = true;
-    enum frag_err err = python_check(&v->common.args, "fragsim's module", &e);
+    enum frag_err err;
 
     snprintf(p->devices, sizeof(p->devices), "%llu",
              (unsigned long long)v->devices);
     snprintf(p->memory, sizeof(p->memory), "%llu",
              (unsigned long long)(v->memory / FRAG_MIB));
-    if (err == FRAG_OK)
-        err = find_parts(p, &e);
+    err = find_parts(p, &e);
     if (err == FRAG_OK)
         err = make_folder(v, p, &e);
     if (err == FRAG_OK)

@@ -9,11 +9,6 @@
 
 #include "sim/cli/options.h"
 
-/* INVALID if the command runs a Python with an option that makes it ignore
- * PYTHONPATH or sitecustomize, so that `what' would not be loaded. */
-enum frag_err python_check(const struct texts *command, const char *what,
-                           struct frag_error *e) FRAG_MUST_CHECK;
-
 /* Makes the name of an output file absolute, since the program may change its
  * folder, and checks that the file can be written there: IO if not. */
 enum frag_err python_output(const char *out, char name[2 * PATH_MAX],

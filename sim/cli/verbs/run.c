@@ -111,7 +111,6 @@ static enum frag_err prepare(const struct values *v, struct texts_of_run *t,
                              struct frag_error *e)
 {
     FRAG_TRY(read_policy(v, t->policy, e));
-    FRAG_TRY(python_check(&v->common.args, "the policy", e));
     if (v->out)
         FRAG_TRY(python_output(v->out, t->output, e));
     if (v->capacity == FRAG_UNLIMITED)
@@ -268,11 +267,8 @@ const struct verb verb_run = {
         "If a process cannot run on the policy, for example because its "
         "PyTorch was built without CUDA, it ends with a message and the exit "
         "code 5. A Python that ignores PYTHONPATH or sitecustomize (options "
-        "-I, -E and -S) does not load the policy. The command refuses such a "
-        "program if the option is on the command line or in the first line of "
-        "the script. It cannot see such an option, or a changed PYTHONPATH, "
-        "inside of the program: there, use `import fragsim_torch; "
-        "fragsim_torch.use()`.\n\n"
+        "-I, -E and -S) does not load the policy; there, use `import "
+        "fragsim_torch; fragsim_torch.use()`.\n\n"
         "Each process that uses a GPU writes its results to FILE at its end; "
         "every command that reads results reads them. Without %p in the name, "
         "a process does not overwrite the results of another process of the "
