@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -366,48 +365,6 @@ static void an_aborted_file_leaves_the_old_one(void **state)
     free(after);
 }
 
-static bool has_partial(void)
-{
-    char pattern[300];
-    glob_t found;
-    bool has;
-
-    snprintf(pattern, sizeof(pattern), "%s.partial-*", path);
-    has = glob(pattern, 0, NULL, &found) == 0;
-    globfree(&found);
-    return has;
-}
-
-/* A prepared file has the bytes of an opened one, and no name before. */
-static void a_prepared_file_has_no_name(void **state)
-{
-    const struct frag_run run = measured();
-    struct frag_results *r;
-    struct frag_error e;
-    char *before, *after;
-    size_t size, now;
-
-    (void)state;
-    assert_int_equal(write_file(path, &run, 1, &e), FRAG_OK);
-    before = read_file(path, &size);
-    assert_int_equal(frag_results_open(path, &maker, &r, &e), FRAG_OK);
-    assert_true(has_partial());
-    frag_results_abort(r);
-    assert_int_equal(frag_results_prepare(path, &maker, &r, &e), FRAG_OK);
-    assert_int_equal(frag_results_add(r, &identity, &run, &e), FRAG_OK);
-    assert_false(has_partial());
-    assert_int_equal(frag_results_commit(r, 1700000060, &e), FRAG_OK);
-    after = read_file(path, &now);
-    assert_int_equal(size, now);
-    assert_memory_equal(before, after, size);
-    free(before);
-    free(after);
-    assert_int_equal(frag_results_prepare("/nowhere/r.h5", &maker, &r, &e),
-                     FRAG_OK);
-    assert_int_equal(frag_results_commit(r, 1700000060, &e), FRAG_IO);
-    assert_non_null(strstr(e.text, strerror(ENOENT)));
-}
-
 static void a_folder_that_is_not_there_is_named(void **state)
 {
     struct frag_results *r = NULL;
@@ -621,7 +578,6 @@ int main(void)
         cmocka_unit_test(an_empty_file_is_a_good_file),
         cmocka_unit_test(a_run_without_notes_points_or_ooms_is_kept),
         cmocka_unit_test(an_aborted_file_leaves_the_old_one),
-        cmocka_unit_test(a_prepared_file_has_no_name),
         cmocka_unit_test(a_folder_that_is_not_there_is_named),
         cmocka_unit_test(a_full_disk_leaves_nothing_and_says_so),
         cmocka_unit_test(what_is_no_result_file_is_refused),

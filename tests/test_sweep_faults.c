@@ -38,7 +38,6 @@ static enum frag_err count_row(void *user, const struct frag_run_identity *id,
 
 /* A sweep of a shard, and its journal. */
 struct attempt {
-    uint64_t early; /* rows */
     struct cell_settings settings;
     struct sweep_spec spec;
     struct sweep *sweep;
@@ -49,7 +48,6 @@ static void begin(struct attempt *a, uint64_t shards, enum journal_mode mode)
 {
     struct frag_error e = {""};
 
-    a->early = 0;
     a->settings = (struct cell_settings){.backend = &cell_arena_backend,
                                          .costs = frag_costs_h200};
     a->spec = (struct sweep_spec){
@@ -58,9 +56,6 @@ static void begin(struct attempt *a, uint64_t shards, enum journal_mode mode)
         .settings = &a->settings,
         .device = INPUT_ANY_DEVICE,
         .on = {.threads = 1},
-        .memory = FRAG_GIB,
-        .early = count_row,
-        .rows = &a->early,
     };
     assert_int_equal(sweep_open(&a->spec, &a->sweep, &e), FRAG_OK);
     assert_int_equal(journal_open(path, mode, false, "me", sweep_recall,
@@ -84,15 +79,14 @@ static void expect_all(struct attempt *a, uint64_t recalled)
 {
     const struct sweep_counts n = sweep_counts(a->sweep);
     struct frag_error e = {""};
-    const bool anew = !sweep_has_early_rows(a->sweep);
-    uint64_t rows = anew ? 0 : a->early;
+    uint64_t rows = 0;
 
     assert_int_equal(n.faults, 0);
     assert_int_equal(n.cells, grid_cells(&grid));
     assert_int_equal(n.recalled, recalled);
     assert_int_equal(n.done, n.cells - recalled);
-    assert_int_equal(
-        sweep_write(a->sweep, a->journal, anew, count_row, &rows, &e), FRAG_OK);
+    assert_int_equal(sweep_write(a->sweep, a->journal, count_row, &rows, &e),
+                     FRAG_OK);
     assert_int_equal(rows, n.cells);
 }
 

@@ -1,7 +1,6 @@
-/* test_sweep_rows.c - tests what a sweep does with finished cells while others
- * run: it passes the rows of the first traces on, in the order of the results,
- * and brings the journal to the disk ten times a second, for which no thread
- * waits. */
+/* test_sweep_rows.c - tests what a sweep does with finished cells: it passes
+ * their rows on in the order of the results, and brings the journal to the disk
+ * ten times a second, for which no thread waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,16 +112,15 @@ struct attempt {
     struct sweep_spec spec;
     struct sweep *sweep;
     struct journal *journal;
-    struct rows early, all;
+    struct rows all;
 };
 
-static enum frag_err run(struct attempt *a, size_t threads, frag_size memory,
-                         size_t most)
+static enum frag_err run(struct attempt *a, size_t threads)
 {
     struct frag_error e = {""};
     enum frag_err err;
 
-    *a = (struct attempt){.early = {.most = most}, .all = {.most = SIZE_MAX}};
+    *a = (struct attempt){.all = {.most = SIZE_MAX}};
     a->settings = (struct cell_settings){.backend = &cell_arena_backend,
                                          .costs = frag_costs_h200};
     a->spec = (struct sweep_spec){
@@ -131,9 +129,6 @@ static enum frag_err run(struct attempt *a, size_t threads, frag_size memory,
         .settings = &a->settings,
         .device = INPUT_ANY_DEVICE,
         .on = {.threads = threads, .stop = {.asked = asked_slowly}},
-        .memory = memory,
-        .early = add,
-        .rows = &a->early,
     };
     syncs = 0;
     assert_int_equal(sweep_open(&a->spec, &a->sweep, &e), FRAG_OK);
@@ -147,62 +142,44 @@ static enum frag_err run(struct attempt *a, size_t threads, frag_size memory,
 
 static void end(struct attempt *a)
 {
-    drop(&a->early);
     drop(&a->all);
     journal_remove(a->journal);
     sweep_close(a->sweep);
 }
 
-/* The early rows and the late ones are all rows, in their order. */
-static void early_rows_are_the_first(void **state)
+/* Whatever thread ran the cells, in whatever order. */
+static void rows_are_in_one_order(void **state)
 {
     static struct attempt a;
+    struct rows first = {.most = SIZE_MAX};
     struct frag_error e = {""};
 
     (void)state;
     for (size_t threads = 1; threads <= 4; threads++) {
-        size_t early;
+        struct rows *rows = threads == 1 ? &first : &a.all;
 
-        assert_int_equal(run(&a, threads, FRAG_GIB, SIZE_MAX), FRAG_OK);
-        early = a.early.count;
-        assert_int_equal(early % CELLS, 0);
-        if (threads == 1)
-            assert_true(early >= CELLS);
-        assert_int_equal(early > 0, sweep_has_early_rows(a.sweep));
-        assert_int_equal(sweep_write(a.sweep, a.journal, true, add, &a.all, &e),
+        assert_int_equal(run(&a, threads), FRAG_OK);
+        assert_int_equal(sweep_write(a.sweep, a.journal, add, rows, &e),
                          FRAG_OK);
-        assert_int_equal(
-            sweep_write(a.sweep, a.journal, false, add, &a.early, &e), FRAG_OK);
-        assert_int_equal(a.all.count, TRACES * CELLS);
-        assert_int_equal(a.early.count, TRACES * CELLS);
-        for (size_t i = 0; i < a.all.count; i++)
-            assert_string_equal(a.all.names[i], a.early.names[i]);
+        assert_int_equal(rows->count, TRACES * CELLS);
+        for (size_t i = 0; i < rows->count; i++)
+            assert_string_equal(rows->names[i], first.names[i]);
         end(&a);
     }
+    drop(&first);
 }
 
-static void after_an_error_there_are_no_early_rows(void **state)
+static void an_error_ends_the_rows(void **state)
 {
     static struct attempt a;
     struct frag_error e = {""};
 
     (void)state;
-    assert_int_equal(run(&a, 1, FRAG_GIB, CELLS / 2), FRAG_OK);
-    assert_int_equal(a.early.count, CELLS / 2);
-    assert_false(sweep_has_early_rows(a.sweep));
-    assert_int_equal(sweep_write(a.sweep, a.journal, true, add, &a.all, &e),
-                     FRAG_OK);
-    assert_int_equal(a.all.count, TRACES * CELLS);
-    end(&a);
-}
-
-static void rows_fit_in_the_memory(void **state)
-{
-    static struct attempt a;
-
-    (void)state;
-    assert_int_equal(run(&a, 1, FRAG_MIB, SIZE_MAX), FRAG_OK);
-    assert_int_equal(a.early.count, 0);
+    assert_int_equal(run(&a, 1), FRAG_OK);
+    a.all.most = CELLS / 2;
+    assert_int_equal(sweep_write(a.sweep, a.journal, add, &a.all, &e),
+                     FRAG_NOMEM);
+    assert_int_equal(a.all.count, CELLS / 2);
     end(&a);
 }
 
@@ -215,7 +192,7 @@ static void the_journal_is_synced_ten_times_a_second(void **state)
 
     (void)state;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    assert_int_equal(run(&a, 1, FRAG_GIB, SIZE_MAX), FRAG_OK);
+    assert_int_equal(run(&a, 1), FRAG_OK);
     clock_gettime(CLOCK_MONOTONIC, &stop);
     seconds = (double)(stop.tv_sec - start.tv_sec) +
               (double)(stop.tv_nsec - start.tv_nsec) / 1e9;
@@ -232,7 +209,7 @@ static void threads_go_on_during_a_sync(void **state)
 
     (void)state;
     disk_is_slow = true;
-    assert_int_equal(run(&a, 2, FRAG_GIB, SIZE_MAX), FRAG_OK);
+    assert_int_equal(run(&a, 2), FRAG_OK);
     disk_is_slow = false;
     assert_true(went_on);
     end(&a);
@@ -244,7 +221,7 @@ static void a_broken_disk_ends_the_sweep(void **state)
 
     (void)state;
     disk_is_broken = true;
-    assert_int_equal(run(&a, 2, FRAG_GIB, SIZE_MAX), FRAG_IO);
+    assert_int_equal(run(&a, 2), FRAG_IO);
     disk_is_broken = false;
     end(&a);
 }
@@ -300,9 +277,8 @@ static int drop_grid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(early_rows_are_the_first),
-        cmocka_unit_test(after_an_error_there_are_no_early_rows),
-        cmocka_unit_test(rows_fit_in_the_memory),
+        cmocka_unit_test(rows_are_in_one_order),
+        cmocka_unit_test(an_error_ends_the_rows),
         cmocka_unit_test(the_journal_is_synced_ten_times_a_second),
         cmocka_unit_test(threads_go_on_during_a_sync),
         cmocka_unit_test(a_broken_disk_ends_the_sweep),

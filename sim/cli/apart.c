@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/experiments/sweep/budget.h"
+#include "sim/experiments/sweep/host_memory.h"
 #include "sim/replay/place.h"
 #include "traces/bytes/temporary.h"
 #include "traces/printable.h"
@@ -217,7 +217,7 @@ enum frag_err apart_continue(const void *user, struct frag_error *e)
 {
     const struct apart *a = user;
     const frag_size memory =
-        a->limits.memory ? a->limits.memory : budget_default();
+        a->limits.memory ? a->limits.memory : host_memory();
     sigset_t set, before;
     struct end end;
     pid_t child;

@@ -34,8 +34,8 @@ struct parallel_room {
 /* Computes the number of threads for a wish of `wanted` (0: one for each
  * processor that the process may use). Stacks and heaps of the threads may use
  * a quarter of RLIMIT_AS; if that is too little, the number is lower, but at
- * least 1. The other three quarters are the budget of a sweep, see
- * budget_default. */
+ * least 1. The other three quarters are for the traces of a sweep, see
+ * host_memory. */
 struct parallel_room parallel_room(uint64_t wanted);
 
 /* Worker threads; all run the same function, beside the thread that starts

@@ -238,40 +238,19 @@ static bool start(struct frag_results *r)
     return r->file >= 0 && put_open(&r->put) && put_root(r);
 }
 
-enum frag_err frag_results_prepare(const char *path,
-                                   const struct frag_provenance *p,
-                                   struct frag_results **out,
-                                   struct frag_error *e)
+enum frag_err frag_results_open(const char *path,
+                                const struct frag_provenance *p,
+                                struct frag_results **out, struct frag_error *e)
 {
     struct frag_results *r = calloc(1, sizeof(*r));
+    enum frag_err err;
 
     if (!r)
         return frag_no_memory(e, "%s", path);
     *r = (struct frag_results){
         .path = strdup(path), .provenance = p, .file = -1, .put = {-1}};
-    if (r->path && start(r)) {
-        *out = r;
-        return FRAG_OK;
-    }
-    frag_results_abort(r);
-    return frag_no_memory(e, "%s", path);
-}
-
-/* Creates the partial file. */
-static enum frag_err begin_output(struct frag_results *r, struct frag_error *e)
-{
-    return atomic_file_begin(&r->output, r->path, "", e);
-}
-
-enum frag_err frag_results_open(const char *path,
-                                const struct frag_provenance *p,
-                                struct frag_results **out, struct frag_error *e)
-{
-    struct frag_results *r;
-    enum frag_err err;
-
-    FRAG_TRY(frag_results_prepare(path, p, &r, e));
-    err = begin_output(r, e);
+    err = r->path && start(r) ? atomic_file_begin(&r->output, r->path, "", e)
+                              : frag_no_memory(e, "%s", path);
     if (err == FRAG_OK)
         *out = r;
     else
@@ -330,10 +309,9 @@ static enum frag_err store(struct frag_results *r, struct frag_error *e)
 enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
                                   struct frag_error *e)
 {
-    enum frag_err err = r->output.partial ? FRAG_OK : begin_output(r, e);
+    enum frag_err err = FRAG_OK;
 
-    if (err == FRAG_OK &&
-        !(put_summary(r->file, r->rows, r->count) &&
+    if (!(put_summary(r->file, r->rows, r->count) &&
           put_optional(r, "missing", r->provenance->missing) &&
           put_time(r, "ended", ended) && put_count(r->file, "complete", 1)))
         err = frag_no_memory(e, "the summary of %s", r->path);

@@ -101,13 +101,6 @@ enum frag_err frag_results_open(const char *path,
                                 struct frag_results **out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
-/* As frag_results_open, but frag_results_commit creates a partial file, so
- * that a process that is killed before leaves no file. NOMEM. */
-enum frag_err frag_results_prepare(const char *path,
-                                   const struct frag_provenance *p,
-                                   struct frag_results **out,
-                                   struct frag_error *e) FRAG_MUST_CHECK;
-
 /* Adds the group /runs/<n> and a row of /summary. Both arguments are copied.
  * The file is built in memory and only frag_results_commit writes it to the
  * disk, so a full disk cannot leave HDF5 with a file that it is unable to

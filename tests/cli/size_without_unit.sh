@@ -27,7 +27,6 @@ try compare small.csv -c 24
 printf 'trace small.csv\ncapacity 24\n' >grid
 try sweep --grid grid --list
 try sweep small.csv -c 0.9x,24 --list
-try sweep small.csv -c 0.9x --memory 24 --list
 try sweep small.csv -c 24B --total 24B -o sweep.h5
 grep -ao "total [0-9]*B" sweep.h5 | sort -u
 try gen stationary:allocs=64,mean=512 -o gen.h5 # a size that is no capacity

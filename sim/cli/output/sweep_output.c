@@ -59,16 +59,8 @@ enum frag_err sweep_output_name(struct sweep_output *out,
     return frag_no_memory(e, "a sweep");
 }
 
-static void close_report(struct sweep_output *out)
-{
-    if (out->is_open)
-        report_abort(&out->report);
-    out->is_open = false;
-}
-
 void sweep_output_free(struct sweep_output *out)
 {
-    close_report(out);
     free(out->command);
     free(out->shards);
     free(out->settings);
@@ -168,64 +160,30 @@ static enum frag_err add_to_report(void *user,
     return report_add(r, id, run, e);
 }
 
-static struct frag_provenance provenance_of(const struct sweep_output *out)
+enum frag_err sweep_output_write(struct sweep_output *out,
+                                 const struct sweep *sweep,
+                                 const struct journal *j, const char *missing,
+                                 struct frag_error *e)
 {
-    return (struct frag_provenance){
+    const struct frag_provenance provenance = {
         .version = frag_version,
         .commit = frag_commit,
         .command = out->command,
         .started = FRAG_NO_TIME,
         .settings = out->settings,
         .shards = out->shards,
+        .missing = missing,
     };
-}
+    struct report report;
+    enum frag_err err;
 
-/* Opens the report; the result file has no name until it is complete. */
-static enum frag_err open_report(struct sweep_output *out, const char *json,
-                                 const char *csv, struct frag_error *e)
-{
-    FRAG_TRY(report_open(&out->report, &out->provenance, NULL, json, csv, e));
-    out->report.has_table = false;
-    out->report.notes = out->notes;
-    out->is_open = true;
-    return frag_results_prepare(out->to->hdf5, &out->provenance,
-                                &out->report.file, e);
-}
-
-enum frag_err sweep_output_early(void *user, const struct frag_run_identity *id,
-                                 const struct cell_notes *notes,
-                                 const struct frag_run *run,
-                                 struct frag_error *e)
-{
-    struct sweep_output *out = user;
-
-    if (!out->is_open) {
-        out->provenance = provenance_of(out);
-        FRAG_TRY(open_report(out, NULL, NULL, e));
-    }
-    return add_to_report(&out->report, id, notes, run, e);
-}
-
-enum frag_err sweep_output_write(struct sweep_output *out, struct sweep *sweep,
-                                 const struct journal *j, const char *missing,
-                                 struct frag_error *e)
-{
-    const bool anew = missing || !sweep_has_early_rows(sweep);
-    enum frag_err err = FRAG_OK;
-
-    if (anew) {
-        close_report(out);
-        noted_free(out->notes);
-        out->provenance = provenance_of(out);
-        out->provenance.missing = missing;
-        err = open_report(out, out->to->json, out->to->csv, e);
-    }
+    FRAG_TRY(report_open(&report, &provenance, out->to->hdf5, out->to->json,
+                         out->to->csv, e));
+    report.has_table = false;
+    report.notes = out->notes;
+    err = sweep_write(sweep, j, add_to_report, &report, e);
     if (err == FRAG_OK)
-        err = sweep_write(sweep, j, anew, add_to_report, &out->report, e);
-    if (err == FRAG_OK) {
-        out->is_open = false;
-        return report_commit(&out->report, false, e);
-    }
-    close_report(out);
+        return report_commit(&report, false, e);
+    report_abort(&report);
     return err;
 }

@@ -18,9 +18,6 @@ struct sweep_output {
     char *identity;           /* of the journal: version, commit and settings */
     char *journal_path;
     struct noted_list *notes; /* borrowed; the notes of the cells are added */
-    struct frag_provenance provenance;
-    struct report report; /* open once the first row is added */
-    bool is_open;
 };
 
 /* Takes ownership of command and settings; NULL in either means that the caller
@@ -54,18 +51,12 @@ enum frag_err sweep_output_journal(const struct sweep_output *out,
                                    struct sweep *sweep, struct journal **j,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Adds a row of a sweep that is not over to the result file, which is still in
- * memory; `user` is the output. */
-enum frag_err sweep_output_early(void *user, const struct frag_run_identity *id,
-                                 const struct cell_notes *notes,
-                                 const struct frag_run *run,
-                                 struct frag_error *e);
-
 /* Writes all results of the journal to the outputs, and the notes of the cells
  * to `notes`; JSON has them in `cell_notes'. `missing` (may be NULL) lists the
  * cells without a result, one a line. Errors of sweep_write and report_commit.
  */
-enum frag_err sweep_output_write(struct sweep_output *out, struct sweep *sweep,
+enum frag_err sweep_output_write(struct sweep_output *out,
+                                 const struct sweep *sweep,
                                  const struct journal *j, const char *missing,
                                  struct frag_error *e) FRAG_MUST_CHECK;
 

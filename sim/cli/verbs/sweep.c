@@ -4,13 +4,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/sweep_output.h"
-#include "sim/experiments/sweep/budget.h"
 #include "traces/printable.h"
 
 enum { FAULTS_SHOWN = 20 };
@@ -22,7 +22,6 @@ struct values {
     struct outputs outputs;
     const char *grid, *shard;
     uint64_t threads, points, need;
-    frag_size memory;
     bool resume, list, details;
 };
 
@@ -325,13 +324,6 @@ static int run_cells(struct plan *plan)
     return code;
 }
 
-/* The memory of a sweep with details has no room for them while it runs, and
- * the text outputs are written at the end, at once. */
-static bool has_one_small_output(const struct values *v)
-{
-    return !v->details && !v->outputs.json && !v->outputs.csv;
-}
-
 static int run_plan(struct plan *plan, struct frag_error *e)
 {
     const struct values *v = plan->values;
@@ -342,11 +334,8 @@ static int run_plan(struct plan *plan, struct frag_error *e)
         .device = v->cell.device,
         .reading = plan->reading,
         .on = cli_threads(plan->call, v->threads, v->common.quiet),
-        .memory = v->memory ? v->memory : budget_default(),
         .show = show,
         .user = &plan->progress,
-        .early = has_one_small_output(v) ? sweep_output_early : NULL,
-        .rows = &plan->output,
     };
     enum frag_err err;
     int code = EXIT_FILES;
@@ -359,6 +348,29 @@ static int run_plan(struct plan *plan, struct frag_error *e)
     journal_close(plan->journal);
     sweep_close(plan->sweep);
     return code;
+}
+
+static bool is_lacking(const char *path)
+{
+    return path && (sink_is_stdout(path) || access(path, F_OK) < 0);
+}
+
+/* The rows of a complete sweep are not made again for a text output. */
+static int say_complete(const struct plan *plan)
+{
+    const struct outputs *to = &plan->values->outputs;
+    struct frag_error e;
+
+    if (is_lacking(to->json) || is_lacking(to->csv))
+        return cli_fail(plan->call,
+                        frag_fail(&e, FRAG_IO,
+                                  "%s is complete, so --resume writes no JSON "
+                                  "and no CSV; -f runs the sweep again",
+                                  to->hdf5),
+                        &e);
+    if (!plan->values->common.quiet)
+        printable_line(stderr, "%s is complete", to->hdf5);
+    return EXIT_DONE;
 }
 
 static int prepare_and_run(struct plan *plan)
@@ -382,11 +394,8 @@ static int prepare_and_run(struct plan *plan)
         err = sweep_output_is_complete(&plan->output, &complete, &e);
     if (err != FRAG_OK)
         return cli_fail(plan->call, err, &e);
-    if (complete) {
-        if (!v->common.quiet)
-            printable_line(stderr, "%s is complete", v->outputs.hdf5);
-        return EXIT_DONE;
-    }
+    if (complete)
+        return say_complete(plan);
     code = sweep_output_exists(plan->call, &plan->output);
     return code == EXIT_DONE ? run_plan(plan, &e) : code;
 }
@@ -463,11 +472,6 @@ static const struct option_row options[] = {
      "only print the cells: number, trace, policy, capacity and edit, separated "
      "by tabs",
      OPTION_SWITCH, AT(list), NULL},
-    {"memory", 0, "SIZE",
-     "upper bound on the memory of the sweep (default: three quarters of the "
-     "available memory, or of the limit of the cgroup or the shell); the "
-     "description states what it uses",
-     OPTION_SIZE, AT(memory), NULL},
     {"details", 0, NULL,
      "keep the series, OOMs and segments of every cell, as replay does; files "
      "are a hundred times larger",
@@ -511,17 +515,14 @@ const struct verb verb_sweep = {
         "written.\n\n"
         "Each distinct note of the cells is printed once, with the number of "
         "its cells; JSON has these notes in `cell_notes'.\n\n"
-        "The memory is at most 32 MiB, plus that of the open traces and of "
-        "the running cells. An open trace needs 96 bytes for each event; "
-        "while it is read, 6 times the size of its file, or 32 times if the "
-        "file is compressed, and twice that if it is edited. A running cell "
-        "needs 1 MiB, 512 bytes for each "
-        "block that is live at the peak, and, if the policy knows the future, "
-        "96 bytes for each event. Rows of the result file that are written "
-        "while cells run need 8 KiB each, and a quarter of --memory at most. "
-        "At the end the sweep needs twice the size of the result file. Cells "
-        "and traces wait if the sum would exceed --memory; one cell always "
-        "runs.",
+        "An open trace needs 96 bytes of memory for each event; while it is "
+        "read, 6 times the size of its file, or 32 times if the file is "
+        "compressed, and twice that if it is edited. A trace waits if the sum "
+        "of the open ones would exceed three quarters of the available memory, "
+        "or of the limit of the cgroup or the shell. A running cell needs 512 "
+        "bytes for each block that is live at the peak, and, if the policy "
+        "knows the future, 96 bytes for each event; fewer threads (-j) need "
+        "less. At the end the sweep needs twice the size of the result file.",
     .example = "fragsim sweep traces/*.h5 -p torch -p best_fit --param "
                "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
     .options = options,

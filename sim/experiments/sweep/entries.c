@@ -1,5 +1,5 @@
-/* entries.c - converts the header of a trace, and a run, to the bytes of
- * journal entries and back. */
+/* entries.c - makes the header of a trace, and converts a run to the bytes of a
+ * journal entry and back. */
 #include "sim/experiments/sweep/entries.h"
 
 #include <assert.h>
@@ -109,119 +109,6 @@ enum frag_err trace_header_make(const struct frag_trace *t,
 }
 
 /* -- to bytes and back --------------------------------------------------- */
-
-void *trace_header_pack(const struct trace_header *s, size_t *size)
-{
-    const struct frag_trace_identity *t = &s->trace;
-    struct pack p = {.bytes = NULL};
-
-    pack_text(&p, s->file_sha256);
-    pack_text(&p, t->name);
-    pack_text(&p, t->path);
-    pack_text(&p, t->format);
-    pack_text(&p, t->sha256);
-    pack_text(&p, t->settings);
-    pack_number(&p, t->file_bytes);
-    pack_number(&p, t->note_count);
-    for (uint32_t i = 0; i < t->note_count; i++)
-        pack_text(&p, t->notes[i]);
-    pack_number(&p, s->device_count);
-    for (uint32_t i = 0; i < s->device_count; i++) {
-        pack_number(&p, s->devices[i].device);
-        pack_number(&p, s->devices[i].events);
-        pack_number(&p, s->devices[i].is_replayed);
-        pack_number(&p, s->devices[i].facts.peak_requested);
-        pack_number(&p, s->devices[i].facts.recorded.bytes);
-        pack_number(&p, s->devices[i].facts.recorded.kind);
-        pack_number(&p, s->devices[i].facts.recorded.least);
-        pack_number(&p, s->devices[i].facts.recorded.most);
-    }
-    return pack_done(&p, size);
-}
-
-static void unpack_sha256(struct unpack *u, char hex[65])
-{
-    const char *text = unpack_text(u);
-
-    if (!text || strlen(text) > 64)
-        u->failed = true;
-    else
-        snprintf(hex, 65, "%s", text);
-}
-
-/* Reads a count of items that have at least `least` bytes each. */
-static uint32_t unpack_count(struct unpack *u, size_t least)
-{
-    uint64_t n = unpack_number(u);
-
-    if (n > UINT32_MAX - 1 || n > (uint64_t)(u->end - u->at) / least)
-        u->failed = true;
-    return u->failed ? 0 : (uint32_t)n;
-}
-
-static void unpack_devices(struct unpack *u, struct trace_header *s, bool *good)
-{
-    uint32_t count = unpack_count(u, 8 * sizeof(uint64_t));
-
-    if (!has_devices(s, count)) {
-        *good = false;
-        return;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        s->devices[i].device = (uint32_t)unpack_number(u);
-        s->devices[i].events = unpack_number(u);
-        s->devices[i].is_replayed = unpack_number(u);
-        s->devices[i].facts.peak_requested = unpack_number(u);
-        s->devices[i].facts.recorded.bytes = unpack_number(u);
-        s->devices[i].facts.recorded.kind =
-            unpack_number(u) ? FRAG_BOUND_LIMIT : FRAG_BOUND_CAPACITY;
-        s->devices[i].facts.recorded.least = unpack_number(u);
-        s->devices[i].facts.recorded.most = unpack_number(u);
-    }
-}
-
-/* Reads the notes, which stay in the bytes; the caller frees the array. */
-static const char **unpack_notes(struct unpack *u, struct trace_header *s)
-{
-    const uint32_t count = unpack_count(u, sizeof(uint64_t));
-    const char **notes = calloc((size_t)count + 1, sizeof(*notes));
-
-    for (uint32_t i = 0; notes && i < count; i++) {
-        notes[i] = unpack_text(u);
-        u->failed = u->failed || !notes[i];
-    }
-    s->trace.note_count = notes ? count : 0;
-    s->trace.notes = notes;
-    return notes;
-}
-
-enum frag_err trace_header_unpack(const void *bytes, size_t size,
-                                  struct trace_header *out)
-{
-    struct unpack u = unpack_from(bytes, size);
-    struct trace_header s = {.device_count = 0};
-    const char **notes;
-    bool good = true;
-
-    unpack_sha256(&u, s.file_sha256);
-    s.trace.name = unpack_text(&u);
-    s.trace.path = unpack_text(&u);
-    s.trace.format = unpack_text(&u);
-    unpack_sha256(&u, s.trace.sha256);
-    s.trace.settings = unpack_text(&u);
-    s.trace.file_bytes = unpack_number(&u);
-    notes = unpack_notes(&u, &s);
-    unpack_devices(&u, &s, &good);
-    u.failed = u.failed || !s.trace.name || !s.trace.path || !s.trace.format;
-    good = good && notes && (u.failed || own_texts(&s));
-    free(notes);
-    if (good && unpack_done(&u)) {
-        *out = s;
-        return FRAG_OK;
-    }
-    trace_header_free(&s);
-    return good ? FRAG_CORRUPT : FRAG_NOMEM;
-}
 
 /* These structs have no padding, so that every byte of an entry is set. */
 static_assert(sizeof(struct frag_oom) == 17 * sizeof(uint64_t),

@@ -1,7 +1,7 @@
-/* entries.h - the contents of a sweep's journal entries: the header of a trace,
- * and the run of a cell. The header of a trace is the trace without its events.
- * It is enough to name the cells of the trace and to write their results while
- * the trace itself is closed.
+/* entries.h - what a sweep keeps: the header of a trace, and the run of a cell
+ * as the bytes of a journal entry. The header of a trace is the trace without
+ * its events. It is enough to name the cells of the trace and to write their
+ * results while the trace itself is closed.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_ENTRIES_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_ENTRIES_H
@@ -31,13 +31,6 @@ enum frag_err trace_header_make(const struct frag_trace *t,
                                 struct trace_header *out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 void trace_header_free(struct trace_header *s); /* zeroed is fine */
-
-/* The header as bytes, which the caller frees; NULL if the host has no memory.
- */
-void *trace_header_pack(const struct trace_header *s, size_t *size);
-/* CORRUPT if the bytes are no header, NOMEM; on error *out is untouched. */
-enum frag_err trace_header_unpack(const void *bytes, size_t size,
-                                  struct trace_header *out) FRAG_MUST_CHECK;
 
 /* A run, its key, its notes (noted.h) and the device's total as bytes, which
  * the caller frees; NULL if the host has no memory. The key is any text that

@@ -1,23 +1,13 @@
-/* pool.c - the threads of a sweep. Workers open traces and run cells within the
- * memory budget, and write every finished cell to the journal; the main thread
- * brings the journal to the disk. */
+/* pool.c - the threads of a sweep. Workers open traces, run cells, and write
+ * every finished cell to the journal; the main thread brings the journal to the
+ * disk. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "sim/experiments/capacity/spans.h"
 #include "sim/experiments/parallel.h"
-#include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
-
-/* Seconds of processor time that this thread has used. */
-static double thread_seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* Ends the sweep with the first error of its journal; with the lock held. */
 static void fail(struct sweep *s, enum frag_err err, const struct frag_error *e)
@@ -116,15 +106,15 @@ static enum frag_err measure(struct sweep *s, const struct job *job,
 
 /* Adds the entry to the journal, and frees it. Returns its offset; 0 after an
  * error, which ends the sweep. */
-static uint64_t put_entry(struct sweep *s, uint32_t kind,
-                          const struct entry *entry)
+static uint64_t put_entry(struct sweep *s, const struct entry *entry)
 {
     struct frag_error e = {""};
     uint64_t offset = 0;
     enum frag_err err;
 
     pthread_mutex_lock(&s->putting);
-    err = journal_put(s->journal, kind, entry->bytes, entry->size, &offset, &e);
+    err = journal_put(s->journal, SWEEP_RUN, entry->bytes, entry->size, &offset,
+                      &e);
     pthread_mutex_unlock(&s->putting);
     free(entry->bytes);
     if (err == FRAG_OK)
@@ -155,6 +145,7 @@ static void opened(struct sweep *s, const struct job *job, enum frag_err err,
     struct sweep_trace *trace = job->trace;
 
     trace->state = TRACE_ENDED;
+    s->used -= trace->cost;
     if (!trace->counted)
         count_cells(s, trace, err == FRAG_OK);
     if (err != FRAG_OK) {
@@ -168,7 +159,7 @@ static void opened(struct sweep *s, const struct job *job, enum frag_err err,
         return;
     }
     trace->state = TRACE_OPEN;
-    s->used += budget_of_trace(trace->opened);
+    s->used += trace->cost;
 }
 
 static void ended(struct sweep *s, const struct job *job, uint64_t offset,
@@ -189,34 +180,25 @@ static void ended(struct sweep *s, const struct job *job, uint64_t offset,
 /* Closes the trace after its last cell, without the lock: that takes long. */
 static void end_trace(struct sweep *s, struct sweep_trace *trace)
 {
-    frag_size used;
-
-    if (schedule_is_over(trace)) {
-        used = budget_of_trace(trace->opened);
-        pthread_mutex_unlock(&s->lock);
-        sweep_trace_close(trace);
-        pthread_mutex_lock(&s->lock);
-        s->used -= used;
-        trace->state = TRACE_ENDED;
-    }
-    schedule_find_rows(s);
+    if (trace->state != TRACE_OPEN || trace->running || sweep_trace_next(trace))
+        return;
+    trace->state = TRACE_ENDED;
+    pthread_mutex_unlock(&s->lock);
+    sweep_trace_close(trace);
+    pthread_mutex_lock(&s->lock);
+    s->used -= trace->cost;
 }
 
 static void do_open(struct sweep *s, const struct job *job)
 {
-    struct entry entry = {NULL, 0};
-    const double start = thread_seconds();
     struct frag_error e = {""};
     enum frag_err err;
 
+    job->trace->state = TRACE_OPENING;
+    s->used += job->trace->cost;
     pthread_mutex_unlock(&s->lock);
-    err = sweep_trace_open(s, job->trace, &entry, &e);
-    if (err == FRAG_OK && entry.bytes)
-        put_entry(s, SWEEP_TRACE, &entry);
-    else
-        free(entry.bytes);
+    err = sweep_trace_open(s, job->trace, &e);
     pthread_mutex_lock(&s->lock);
-    schedule_end(s, job, thread_seconds() - start);
     opened(s, job, err, &e);
     end_trace(s, job->trace);
 }
@@ -224,37 +206,52 @@ static void do_open(struct sweep *s, const struct job *job)
 static void do_run(struct sweep *s, const struct job *job)
 {
     struct entry entry = {NULL, 0};
-    const double start = thread_seconds();
     uint64_t offset = 0, events = 0;
     struct frag_error e = {""};
     enum frag_err err;
 
+    job->trace->next++;
+    job->trace->running++;
     pthread_mutex_unlock(&s->lock);
     err = measure(s, job, &entry, &events, &e);
     if (err == FRAG_OK)
-        offset = put_entry(s, SWEEP_RUN, &entry);
+        offset = put_entry(s, &entry);
     pthread_mutex_lock(&s->lock);
-    schedule_end(s, job, thread_seconds() - start);
+    job->trace->running--;
     ended(s, job, offset, events, err, &e);
     end_trace(s, job->trace);
 }
 
-/* Writes rows. After an error, all rows are written at the end, which reports
- * an error that lasts. */
-static void do_write(struct sweep *s, const struct job *job)
-{
-    const size_t from = s->rows.written;
-    struct frag_error ignored;
-    enum frag_err err;
+/* -- the threads --------------------------------------------------------- */
 
-    pthread_mutex_unlock(&s->lock);
-    pthread_mutex_lock(&s->hdf5);
-    err = sweep_write_rows(s, s->journal, from, job->end, s->spec->early,
-                           s->spec->rows, &ignored);
-    pthread_mutex_unlock(&s->hdf5);
-    pthread_mutex_lock(&s->lock);
-    schedule_end(s, job, 0);
-    s->rows.are_off = err != FRAG_OK;
+/* Whether there is memory to open another trace. One alone is always opened, so
+ * that the sweep does not stop. */
+static bool fits(const struct sweep *s, const struct sweep_trace *trace)
+{
+    return !s->used ||
+           (s->used <= s->memory && trace->cost <= s->memory - s->used);
+}
+
+/* The next job for a thread. JOB_WAIT if a trace is being opened or has no
+ * memory yet; JOB_NONE if nothing is left. */
+static struct job choose(struct sweep *s)
+{
+    struct job next = {.what = JOB_NONE};
+
+    for (size_t i = 0; i < s->trace_count; i++) {
+        struct sweep_trace *trace = &s->traces[i];
+        struct sweep_cell *c =
+            trace->state == TRACE_OPEN ? sweep_trace_next(trace) : NULL;
+
+        if (c)
+            return (struct job){JOB_RUN, trace, c};
+        if (trace->state == TRACE_WAITING && next.what != JOB_OPEN)
+            next =
+                (struct job){fits(s, trace) ? JOB_OPEN : JOB_WAIT, trace, NULL};
+        if (trace->state == TRACE_OPENING && next.what == JOB_NONE)
+            next.what = JOB_WAIT;
+    }
+    return next;
 }
 
 static void *work(void *user)
@@ -263,7 +260,7 @@ static void *work(void *user)
 
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        struct job job = schedule_choose(s);
+        struct job job = choose(s);
 
         if (job.what == JOB_NONE || s->stop || stop_is_asked(&s->spec->on.stop))
             break;
@@ -271,11 +268,8 @@ static void *work(void *user)
             pthread_cond_wait(&s->changed, &s->lock);
             continue;
         }
-        schedule_start(s, &job);
         if (job.what == JOB_OPEN)
             do_open(s, &job);
-        else if (job.what == JOB_WRITE)
-            do_write(s, &job);
         else
             do_run(s, &job);
         pthread_cond_broadcast(&s->changed);

@@ -1,16 +1,16 @@
 /* sweep.h - runs a grid of cells on several threads, and keeps every finished
  * cell in a journal.
  *
- * The first thread that needs a trace reads it. All cells of the trace share
- * it, read only; the trace is closed after its last cell. Large files are read
- * first, the others in the order of the results, so that the rows of the first
- * traces are written while cells of others run (schedule.c). A thread adds
- * every cell that it has finished to the journal at once; the main thread
- * brings the entries to the disk ten times a second.
+ * A thread takes the next cell of the open traces; if none is left, it opens
+ * the next trace, the largest file first, so that the last cells are short. All
+ * cells of a trace share it, read only; it is closed after its last cell. A
+ * thread adds every cell that it has finished to the journal at once; the main
+ * thread brings the entries to the disk ten times a second, and writes all rows
+ * at the end.
  *
  * One lock protects everything that the threads share, except for the journal,
  * which has its own. HDF5 may not be used by two threads at once, so a third
- * lock protects the reading of trace files and the writing of rows.
+ * lock protects the reading of trace files.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
@@ -47,19 +47,14 @@ struct sweep_spec {
     uint64_t device; /* number of the device; INPUT_ANY_DEVICE: all */
     struct trace_reading reading; /* of every trace */
     struct parallel on;
-    frag_size memory; /* upper bound in bytes; see budget.h */
     /* Shows progress; NULL: none. The thread in sweep_run calls it from time
      * to time, once a cell is done. `faults` is not counted yet. */
     void (*show)(void *user, const struct sweep_counts *so_far);
     void *user;
-    /* Receives the first rows while cells run, one call at a time, on any
-     * thread; NULL: there are no early rows. It may use HDF5. */
-    sweep_add *early;
-    void *rows; /* the first argument of early */
 };
 
-/* Kinds of the journal's entries. */
-enum { SWEEP_TRACE = 1, SWEEP_RUN };
+/* The kind of the journal's entries: a finished cell. */
+enum { SWEEP_RUN = 2 };
 
 /* NOMEM. */
 enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
@@ -86,12 +81,8 @@ struct sweep_counts sweep_counts(const struct sweep *s);
  * *first is the code of the first error, OK if there is none. */
 char *sweep_faults(const struct sweep *s, enum frag_err *first);
 
-/* Whether `early` received rows, without an error. */
-bool sweep_has_early_rows(const struct sweep *s);
-
-/* Calls add for every finished cell, in the order of frag_results_order. If not
- * `anew`, without those that `early` has received. */
-enum frag_err sweep_write(struct sweep *s, const struct journal *j, bool anew,
+/* Calls add for every finished cell, in the order of frag_results_order. */
+enum frag_err sweep_write(const struct sweep *s, const struct journal *j,
                           sweep_add *add, void *user,
                           struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -5,7 +5,6 @@
 
 #include "sim/experiments/devices.h"
 #include "sim/experiments/parallel.h"
-#include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
 #include "traces/bytes/sha256.h"
 
@@ -23,8 +22,8 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
 {
     const struct policy_choice *policy = &s->spec->grid->policies[cell->policy];
     const struct trace_header_device *device =
-        &trace->header->devices[cell->device];
-    struct frag_trace_identity identity = trace->header->trace;
+        &trace->header.devices[cell->device];
+    struct frag_trace_identity identity = trace->header.trace;
 
     identity.name = trace->name;
     identity.edit = trace->edit->text;
@@ -58,8 +57,8 @@ static char *make_key(const struct sweep *s, const struct sweep_trace *trace,
     if (!out)
         return NULL;
     fprintf(out, "%s %" PRIu32 " %" PRIu64 "%s %s\t%s\t%s",
-            trace->header->file_sha256,
-            trace->header->devices[cell->device].device, cell->bound.bytes,
+            trace->header.file_sha256,
+            trace->header.devices[cell->device].device, cell->bound.bytes,
             cell->bound.kind == FRAG_BOUND_LIMIT ? "l" : "", policy->text,
             policy->digest, cell_params(cell));
     if (fclose(out) == 0)
@@ -90,11 +89,11 @@ static enum frag_err make_cell(const struct sweep *s,
         .device = device,
         .policy = (uint32_t)at->policy,
         .bound = bound_choice_of(&grid->bounds[at->bound], policy,
-                                 &trace->header->devices[device].facts),
+                                 &trace->header.devices[device].facts),
     };
     out->repeats = bound_repeats(policy, out->bound,
-                                 trace->header->devices[device].facts.recorded);
-    out->err = policy_choice_params(policy, trace->header->trace.settings,
+                                 trace->header.devices[device].facts.recorded);
+    out->err = policy_choice_params(policy, trace->header.trace.settings,
                                     trace->path, &out->params, &e);
     out->key = make_key(s, trace, out);
     if (out->err == FRAG_NOMEM || !out->key)
@@ -132,17 +131,15 @@ static void drop_cells(struct sweep_trace *trace)
         free(trace->cells[i].words);
     }
     free(trace->cells);
-    free(trace->groups);
     trace->cells = NULL;
-    trace->groups = NULL;
-    trace->count = trace->group_count = 0;
+    trace->count = trace->next = 0;
 }
 
 /* Makes all cells of the trace; none on error. */
 static enum frag_err make_cells(const struct sweep *s,
                                 struct sweep_trace *trace, struct frag_error *e)
 {
-    const struct trace_header *on = trace->header;
+    const struct trace_header *on = &trace->header;
     const uint64_t wanted = s->spec->device;
     size_t room = (size_t)(trace->end - trace->first) * on->device_count;
     enum frag_err err = FRAG_OK;
@@ -162,19 +159,20 @@ static enum frag_err make_cells(const struct sweep *s,
     }
     if (err == FRAG_OK && !found)
         err = input_no_device(trace->path, &devices, wanted, e);
-    if (err == FRAG_OK && !schedule_prepare(trace))
-        err = no_memory(trace, e);
     if (err != FRAG_OK)
         drop_cells(trace);
     return err;
 }
 
-static bool all_done(const struct sweep_trace *trace)
+struct sweep_cell *sweep_trace_next(struct sweep_trace *trace)
 {
-    for (size_t i = 0; i < trace->count; i++)
-        if (!trace->cells[i].offset && trace->cells[i].err == FRAG_OK)
-            return false;
-    return true;
+    for (; trace->next < trace->count; trace->next++) {
+        struct sweep_cell *c = &trace->cells[trace->next];
+
+        if (!c->offset && c->err == FRAG_OK)
+            return c;
+    }
+    return NULL;
 }
 
 /* -- the trace ----------------------------------------------------------- */
@@ -191,9 +189,8 @@ static bool needs_hdf5(const struct sweep_trace *trace)
     return needed;
 }
 
-/* HDF5 may not be used by two threads at once, so a lock protects it. Another
- * thread unpacks a large trace, for which the others may have to wait; they
- * have enough to do while a small one is read. */
+/* HDF5 may not be used by two threads at once, so a lock protects it. If
+ * there are more threads than traces, another one unpacks. */
 static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
                                 struct frag_error *e)
 {
@@ -202,7 +199,7 @@ static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
     enum frag_err err;
 
     reading.edits = trace->edit->edits;
-    reading.threads = s->spec->on.threads > 1 && trace->is_large ? 2 : 1;
+    reading.threads = s->spec->on.threads > s->trace_count ? 2 : 1;
     if (!needs_hdf5(trace))
         return reading_open(&reading, trace->path, stop_tick, &stop,
                             &trace->opened, e);
@@ -242,25 +239,6 @@ static enum frag_err hash_edits(const struct sweep_trace *trace, char hash[65],
     return err;
 }
 
-/* The header of the file from the journal; NULL if the journal has none. */
-static const struct trace_header *recall_header(const struct sweep *s,
-                                                const char *hash)
-{
-    for (size_t i = 0; i < s->known_count; i++)
-        if (!strcmp(s->known[i].file_sha256, hash))
-            return &s->known[i];
-    return NULL;
-}
-
-static enum frag_err new_header(struct sweep_trace *trace, const char *hash,
-                                struct entry *out, struct frag_error *e)
-{
-    FRAG_TRY(trace_header_make(trace->opened, hash, &trace->found, e));
-    trace->header = &trace->found;
-    out->bytes = trace_header_pack(trace->header, &out->size);
-    return out->bytes ? FRAG_OK : no_memory(trace, e);
-}
-
 static enum frag_err check_device(void *sweep, const struct input *in,
                                   struct frag_error *e)
 {
@@ -270,34 +248,22 @@ static enum frag_err check_device(void *sweep, const struct input *in,
                                               : FRAG_OK;
 }
 
-/* Frees what an earlier opening found, whether or not it failed. */
-static void forget(struct sweep_trace *trace)
-{
-    trace->header = NULL;
-    trace_header_free(&trace->found);
-}
-
 enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
-                               struct entry *entry, struct frag_error *e)
+                               struct frag_error *e)
 {
     char hash[65];
 
+    trace->next = 0;
     if (trace->count) /* the trace was open before */
-        return schedule_prepare(trace) ? read_trace(s, trace, e)
-                                       : no_memory(trace, e);
-    forget(trace);
+        return read_trace(s, trace, e);
+    trace_header_free(&trace->header); /* of an opening that failed */
     FRAG_TRY(sha256_file(trace->path, hash, e));
     if (trace->edit->edits)
         FRAG_TRY(hash_edits(trace, hash, e));
-    trace->header = recall_header(s, hash);
-    if (trace->header) {
-        FRAG_TRY(make_cells(s, trace, e));
-        return all_done(trace) ? FRAG_OK : read_trace(s, trace, e);
-    }
     FRAG_TRY(read_trace(s, trace, e));
     FRAG_TRY(input_each_device(trace->opened, trace->name, s->spec->device,
                                check_device, s, e));
-    FRAG_TRY(new_header(trace, hash, entry, e));
+    FRAG_TRY(trace_header_make(trace->opened, hash, &trace->header, e));
     return make_cells(s, trace, e);
 }
 
@@ -310,7 +276,7 @@ void sweep_trace_close(struct sweep_trace *trace)
 void sweep_trace_free(struct sweep_trace *trace)
 {
     drop_cells(trace);
-    forget(trace);
+    trace_header_free(&trace->header);
     free(trace->name);
     free(trace->words);
 }

@@ -1,6 +1,5 @@
-/* budget.c - reads the memory limits of the host, and estimates the memory of
- * traces and cells. */
-#include "sim/experiments/sweep/budget.h"
+/* host_memory.c - reads the memory limits of the host. */
+#include "sim/experiments/sweep/host_memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,37 +93,11 @@ static frag_size limit_of(int resource)
     return limit.rlim_cur;
 }
 
-frag_size budget_default(void)
+frag_size host_memory(void)
 {
     frag_size least = lesser(available(), limit_of_groups());
 
     least = lesser(least, limit_of(RLIMIT_AS));
     least = lesser(least, limit_of(RLIMIT_DATA));
     return least == FRAG_UNLIMITED ? least : least / 4 * 3;
-}
-
-frag_size budget_of_trace(const struct frag_trace *t)
-{
-    frag_size bytes = 0;
-
-    for (uint32_t i = 0; i < t->device_count; i++)
-        bytes += t->devices[i].count * BUDGET_EVENT;
-    return bytes;
-}
-
-frag_size budget_of_file(const char *path, frag_size bytes)
-{
-    return bytes * (frag_trace_form(path) == FRAG_FORM_PACKED
-                        ? BUDGET_COMPRESSED
-                        : BUDGET_PLAIN);
-}
-
-frag_size budget_of_cell(const struct frag_device_trace *d,
-                         const struct frag_policy *policy)
-{
-    frag_size bytes = BUDGET_CELL + d->slots * BUDGET_LIVE;
-
-    if (policy->needs & FRAG_NEEDS_FUTURE)
-        bytes += d->count * BUDGET_FUTURE;
-    return bytes;
 }
