@@ -505,12 +505,12 @@ static void segments_come_before_their_blocks(void **state)
         "'state':'active_allocated','frames':[]},{'size':512,'state':"
         "'active_pending_free'},{'size':512,'state':'active_awaiting_free',"
         "'requested_size':1,'history':[{'frames':[]}]},"
-        "{'size':1024,'state':'inactive'}],";
+        "{'size':1024,'state':'inactive','requested_size':2048}],";
     static const char expected[] = "segment 1 4096 3072 9 3 4 1 1\n"
                                    "block 1 4096 1024 1000 2\n"
                                    "block 1 0 512 unknown 1\n"
                                    "block 1 0 512 1 1\n"
-                                   "block 1 0 1024 unknown 0\n"
+                                   "block 1 0 1024 2048 0\n"
                                    "segment 0 1 2 0 0 0 0 0\n" NO_HISTORY;
     static const char second[] =
         "{'address':1,'total_size':2,'stream':0,'segment_type':'large',"
@@ -851,6 +851,11 @@ static void what_is_missing_or_of_a_wrong_type_is_named(void **state)
          ": a block, number 0: expected inactive, active_allocated, "
          "active_pending_free or active_awaiting_free for the key 'state', "
          "found another text"},
+        {SEGMENT("'address':1,'total_size':9,'stream':0,'segment_type':'small',"
+                 "'blocks':[{'size':3,'state':'active_allocated',"
+                 "'requested_size':4}]"),
+         ": a block, number 0: expected at most the size for the key "
+         "'requested_size', found more"},
         {SEGMENT("'address':1,'total_size':9,'stream':0,'segment_type':'small',"
                  "'device':1024,'blocks':[]"),
          ": a segment, number 0: expected less than 1024 for the key 'device'"},

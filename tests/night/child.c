@@ -220,6 +220,16 @@ static bool may_say_no(char *const *args, size_t count)
     return false;
 }
 
+/* The driver refuses pages that are no multiple of 2 MiB, as under PyTorch. */
+static bool may_meet_the_driver(char *const *args, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (strstr(args[i], "expandable_segments:True") &&
+            strstr(args[i], "large_segment_size_mb:"))
+            return true;
+    return false;
+}
+
 /* Numbers do not belong to a key, but those of lines of the source do. */
 static void add_words(char key[KEY_ROOM], const char *text, bool is_source)
 {
@@ -324,10 +334,11 @@ static void judge_texts(struct outcome *o, char *const *args, size_t count,
         set_key(o, args[0], "stdout is not JSON", "");
 }
 
-/* A sweep that fails keeps its journal, and one may be an input. */
+/* A sweep that fails keeps its journal, and one may be an input. --keep keeps
+ * the script of a figure that could not be drawn. */
 static bool is_leftover(const char *name, bool may_hold)
 {
-    if (strstr(name, ".journal"))
+    if (strstr(name, ".journal") || !strcmp(name, "keep"))
         return false;
     return name[0] != '.' && (!may_hold || strstr(name, ".partial"));
 }
@@ -364,7 +375,8 @@ static void judge(struct outcome *o, char *const *args, size_t count,
     if (WIFSIGNALED(status))
         set_key(o, args[0], "signal", strsignal(WTERMSIG(status)));
     snprintf(code, sizeof(code), "exit code %d", o->code);
-    if (o->code > EXIT_FILES ||
+    if ((o->code > EXIT_FILES &&
+         !(o->code == EXIT_DEVICE && may_meet_the_driver(args, count))) ||
         (o->code == EXIT_NO && !may_say_no(args, count)))
         set_key(o, args[0], code, o->code == EXIT_DEVICE && last ? last : "");
 }

@@ -286,7 +286,8 @@ static enum frag_err judge_group(struct hunt *h, struct crossing *c, uint64_t n)
 
 static enum frag_err judge_groups(struct hunt *h)
 {
-    qsort(h->items, h->count, sizeof(*h->items), by_key);
+    if (h->count)
+        qsort(h->items, h->count, sizeof(*h->items), by_key);
     for (uint64_t i = 0, n; i < h->count; i += n) {
         n = 1;
         while (i + n < h->count && !memcmp(h->items[i].key, h->items[i + n].key,

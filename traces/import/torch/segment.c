@@ -48,6 +48,13 @@ static bool state_of(uint64_t word, enum frag_block_state *state)
     }
 }
 
+/* A free block keeps the request of its last use; it may have been split. */
+static bool is_too_small(const struct frag_snapshot_block *b)
+{
+    return b->state != FRAG_INACTIVE && b->requested != FRAG_SIZE_UNKNOWN &&
+           b->requested > b->size;
+}
+
 static enum frag_err block_seal(void *user, uint8_t kind, uint32_t *result,
                                 struct frag_error *e)
 {
@@ -67,6 +74,9 @@ static enum frag_err block_seal(void *user, uint8_t kind, uint32_t *result,
                           "inactive, active_allocated, active_pending_free or "
                           "active_awaiting_free for the key",
                           W_state, "another text", e);
+    if (is_too_small(&b))
+        return object_bad(in, K_BLOCK, "at most the size for the key",
+                          W_requested_size, "more", e);
     if (!GROW(in->blocks, in->block_room, in->block_count + 1))
         return import_no_memory(in, e);
     in->blocks[in->block_count++] = b;
