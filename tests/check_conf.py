@@ -62,8 +62,10 @@ def check_keys():
 
 
 def peak(trace, text):
-    return conf(text, "--trace", trace)[0]["recordings"][0]["with_settings"][
-        "peak_reserved_bytes"]
+    done = subprocess.run([FRAGSIM, "replay", "-q", "--json", "-", trace, "-p",
+                           f"torch:{text}"],
+                          stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(done.stdout)["results"][0]["peak_reserved_bytes"]
 
 
 def check_figure(trace, text, base, stated):

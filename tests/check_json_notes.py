@@ -74,7 +74,7 @@ COMMANDS = [
     "sweep T U -p torch -o sweep.h5", "tune T --no-hold-out",
     "explain T -c 8MiB", "top T", "steps T", "leaks T", "summary T",
     "diff T U", "ranks T U", "check T --rules good.rules",
-    "conf --trace T max_split_size_mb:64", "batch 1=T 2=U --as-recorded -c 1GiB", "validate T",
+    "batch 1=T 2=U --as-recorded -c 1GiB", "validate T",
     "validate T U",
 ]
 

@@ -135,24 +135,4 @@ enum frag_err conf_judge_variables(struct conf_answer *a,
                                    bool uncached,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
-/* ---- a recording ---- */
-
-struct conf_outcome {
-    frag_size peak_reserved;
-    uint64_t ooms, retries, calls; /* calls of the driver */
-    double seconds;                /* modelled time of these calls */
-};
-
-/* Replays a trace with the settings of a (with_default: PyTorch's defaults) and
- * the padding of the recorded settings (NULL: none were recorded).
- * tick and user as for cell_run. UNSUPPORTED if the backend is not PyTorch's
- * own; errors of cell_run. */
-enum frag_err
-conf_replay(const struct conf_answer *a, bool with_default,
-            const struct cell_settings *settings,
-            const struct frag_device_trace *trace, const char *recorded,
-            struct frag_bound bound,
-            bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
-            struct conf_outcome *out, struct frag_error *e) FRAG_MUST_CHECK;
-
 #endif

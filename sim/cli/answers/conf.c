@@ -4,108 +4,21 @@
 #include <string.h>
 
 #include "sim/cli/answers/text/conf_print.h"
-#include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
-#include "sim/cli/output/inputs.h"
-#include "sim/experiments/recording.h"
-#include "traces/grow.h"
 
 struct values {
     struct common common;
-    struct cell_values cell;
-    const char *version, *trace, *capacity, *json;
+    const char *version, *json;
     bool keys, force;
 };
 
-/* A text while it is judged, with what it does to the devices of a trace. */
+/* A text while it is judged. */
 struct judging {
     const struct values *values;
     const char *source; /* variable that held the text; NULL: an argument */
     struct conf_answer answer;
-    struct cell_settings settings;
-    struct bound_choice *capacity;
-    struct progress progress;
-    struct conf_effect *effects;
-    size_t effect_count, effect_room;
 };
-
-/* ---- the recording ---- */
-
-/* Copies what the answer needs of a trace, which is closed before it is
- * printed. */
-static bool keep_trace(struct conf_effect *effect, const struct input *in)
-{
-    const struct frag_trace *t = in->trace;
-
-    effect->trace = strdup(in->name);
-    effect->notes = calloc(t->note_count + 1, sizeof(*effect->notes));
-    if (!effect->trace || !effect->notes)
-        return false;
-    for (; effect->note_count < t->note_count; effect->note_count++) {
-        effect->notes[effect->note_count] =
-            strdup(t->notes[effect->note_count]);
-        if (!effect->notes[effect->note_count])
-            return false;
-    }
-    return true;
-}
-
-static enum frag_err replay_device(void *user, const struct input *in,
-                                   struct frag_error *e)
-{
-    struct judging *g = user;
-    struct conf_effect *effect;
-    static const struct policy_choice none = {.text = ""};
-    struct bound_facts facts;
-
-    FRAG_TRY(input_has_history(in, e));
-    FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
-    if (!GROW(g->effects, g->effect_room, g->effect_count + 1))
-        return frag_no_memory(e, "the results");
-    effect = &g->effects[g->effect_count++];
-    *effect = (struct conf_effect){
-        .device = in->device->device,
-        .bound = bound_choice_of(g->capacity, &none, &facts),
-    };
-    if (!keep_trace(effect, in))
-        return frag_no_memory(e, "the results");
-    for (int with_default = 0; with_default < 2; with_default++) {
-        progress_step(&g->progress, (size_t)with_default + 1, 2, " events", 1,
-                      with_default ? "default" : "settings");
-        FRAG_TRY(conf_replay(
-            &g->answer, with_default, &g->settings, in->device,
-            in->trace->settings, effect->bound, progress_tick, &g->progress,
-            with_default ? &effect->with_default : &effect->with_settings, e));
-    }
-    return FRAG_OK;
-}
-
-static enum frag_err replay_trace(struct judging *g, struct frag_error *e)
-{
-    const struct values *v = g->values;
-    const char *capacity[] = {v->capacity}, *path[] = {v->trace};
-    const struct texts bounds[FRAG_BOUND_KINDS] = {
-        [FRAG_BOUND_CAPACITY] = {capacity, v->capacity ? 1 : 0}};
-    const struct texts paths = {path, 1};
-    size_t count;
-
-    FRAG_TRY(bound_choices_read(bounds, &g->capacity, &count, e));
-    if (count != 1)
-        return frag_fail(e, FRAG_INVALID,
-                         "--capacity: expected one capacity, found %zu", count);
-    FRAG_TRY(cell_settings_read(&v->cell, &g->settings, e));
-    g->settings.from_requests = true; /* as all that are compared */
-    g->settings.points = g->settings.ooms = 0;
-    const struct inputs inputs = {
-        .paths = &paths,
-        .device = v->cell.device,
-        .reading = cell_reading(&v->cell),
-        .says_notes = !v->common.quiet,
-        .progress = &g->progress,
-    };
-    return inputs_each(&inputs, replay_device, g, e);
-}
 
 /* ---- the text ---- */
 
@@ -147,24 +60,11 @@ static enum frag_err judge(struct judging *g, struct frag_error *e)
 
     FRAG_TRY(read_version(g->values->version, &version, e));
     if (args->count && strcmp(args->items[0], "-") != 0)
-        FRAG_TRY(conf_read(args->items[0], version, &g->answer, e));
-    else
-        FRAG_TRY(read_environment(g, version, e));
-    return g->values->trace ? replay_trace(g, e) : FRAG_OK;
+        return conf_read(args->items[0], version, &g->answer, e);
+    return read_environment(g, version, e);
 }
 
 /* ---- the output ---- */
-
-static void put_text(const struct judging *g, FILE *out)
-{
-    if (g->values->keys) {
-        conf_put_keys(out);
-        return;
-    }
-    conf_put_text(out, &g->answer, g->source);
-    for (size_t i = 0; i < g->effect_count; i++)
-        conf_put_effect(out, &g->effects[i]);
-}
 
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
@@ -172,30 +72,13 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     const struct judging *g = user;
 
     (void)e;
-    if (!j)
-        put_text(g, out);
-    else if (g->values->keys)
-        conf_put_keys_json(j);
+    if (g->values->keys)
+        conf_put_keys(out, j);
+    else if (j)
+        conf_put_json(j, &g->answer, g->source);
     else
-        conf_put_json(j, &g->answer, g->source, g->effects, g->effect_count);
+        conf_put_text(out, &g->answer, g->source);
     return FRAG_OK;
-}
-
-static void effect_free(struct conf_effect *effect)
-{
-    for (size_t i = 0; i < effect->note_count; i++)
-        free(effect->notes[i]);
-    free(effect->notes);
-    free(effect->trace);
-}
-
-static void judging_close(struct judging *g)
-{
-    for (size_t i = 0; i < g->effect_count; i++)
-        effect_free(&g->effects[i]);
-    free(g->effects);
-    free(g->capacity);
-    conf_close(&g->answer);
 }
 
 static int check_options(const struct call *call, const struct values *v)
@@ -203,10 +86,6 @@ static int check_options(const struct call *call, const struct values *v)
     if (v->keys && v->common.args.count)
         return cli_misuse(call, "--keys explains all settings; leave out the "
                                 "text");
-    if (v->keys && v->trace)
-        return cli_misuse(call, "--keys replays nothing; leave out --trace");
-    if (v->capacity && !v->trace)
-        return cli_misuse(call, "--capacity is for a replay; pass --trace");
     return cli_may_write(call, v->json, v->force);
 }
 
@@ -219,8 +98,6 @@ static int conf_run(const struct call *call, const void *values)
 
     if (code != EXIT_DONE)
         return code;
-    g.progress = progress_start(&g.values->common);
-    cli_catch_signals();
     if (!g.values->keys)
         err = judge(&g, &e);
     if (err == FRAG_OK)
@@ -229,7 +106,7 @@ static int conf_run(const struct call *call, const void *values)
     code = err == FRAG_OK && conf_level(&g.answer) <= CONF_IGNORED
                ? EXIT_NO
                : cli_fail(call, err, &e);
-    judging_close(&g);
+    conf_close(&g.answer);
     return code;
 }
 
@@ -241,14 +118,6 @@ static const struct option_row options[] = {
      "the policy torch models)",
      OPTION_TEXT, AT(version), NULL},
     {"keys", 0, NULL, "explain all settings", OPTION_SWITCH, AT(keys), NULL},
-    {"trace", 0, "TRACE",
-     "also replay this trace with the settings and with the default",
-     OPTION_TEXT, AT(trace), NULL},
-    {"capacity", 'c', "SIZE",
-     "memory of the device in that replay: a size such as 24GiB, a share of "
-     "the trace's peak requested such as 0.9x, or inf (default)",
-     OPTION_TEXT, AT(capacity), NULL},
-    CELL_MODEL_OPTIONS(AT),
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
@@ -275,12 +144,12 @@ const struct verb verb_conf = {
         "PYTORCH_ALLOC_CONF: PyTorch uses the first of them that is set.\n\n"
         "The exit code is 1 if PyTorch refuses or ignores a part of the text. "
         "What is dangerous does not change the exit code.\n\n"
-        "With --trace, it says what the settings do to that recording, "
-        "compared with the default settings.",
+        "What settings do to a recording is said by `fragsim replay TRACE -p "
+        "torch -p torch:SETTINGS'.",
     .example = "fragsim conf expandeable_segments:True,max_split_size_mb:64",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.cell = CELL_DEFAULTS},
+    .defaults = &(const struct values){.version = NULL},
     .args_min = 0,
     .args_max = 1,
     .run = conf_run,

@@ -1,7 +1,6 @@
 /* conf_print.c - prints the answer of the command conf. */
 #include "sim/cli/answers/text/conf_print.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -133,48 +132,6 @@ void conf_put_text(FILE *out, const struct conf_answer *a, const char *source)
     put_settings(out, a);
 }
 
-static double relative(double now, double before)
-{
-    return before > 0 ? now / before : 1;
-}
-
-void conf_put_effect(FILE *out, const struct conf_effect *effect)
-{
-    const struct conf_outcome *before = &effect->with_default;
-    const struct conf_outcome *now = &effect->with_settings;
-    const bool limited = effect->bound.bytes != FRAG_UNLIMITED;
-    char reserved[2][FRAG_SIZE_TEXT], bound[FRAG_BOUND_TEXT];
-
-    fputc('\n', out);
-    printable_line(out, "on the recording %s, device %" PRIu32 ", with %s%s",
-                   effect->trace, effect->device,
-                   limited ? "a capacity of " : "unlimited memory",
-                   limited ? frag_bound_format(effect->bound, bound) : "");
-    put_sentence(
-        out,
-        "Peak reserved is %s, and %s with the default settings: %.3g "
-        "times as much.",
-        frag_size_format(now->peak_reserved, reserved[0]),
-        frag_size_format(before->peak_reserved, reserved[1]),
-        relative((double)now->peak_reserved, (double)before->peak_reserved));
-    put_sentence(out,
-                 "%" PRIu64 " requests fail (default: %" PRIu64 "), %" PRIu64
-                 " succeed only after a retry (default: %" PRIu64
-                 "), and the driver is called %" PRIu64
-                 " times (default: %" PRIu64 "), which takes %.3g s (default: "
-                 "%.3g s) by the cost model.",
-                 now->ooms, before->ooms, now->retries, before->retries,
-                 now->calls, before->calls, now->seconds, before->seconds);
-}
-
-void conf_put_keys(FILE *out)
-{
-    for (const struct conf_key *k = conf_keys; k->name; k++) {
-        fprintf(out, "%s%s\n", k == conf_keys ? "" : "\n", k->name);
-        put_key(out, k);
-    }
-}
-
 /* ---- JSON ---- */
 
 static void json_key(struct frag_json *j, const struct conf_key *k)
@@ -217,36 +174,8 @@ static void json_finding(struct frag_json *j, const struct conf_answer *a,
     frag_json_end(j);
 }
 
-static void json_outcome(struct frag_json *j, const char *key,
-                         const struct conf_outcome *o)
-{
-    frag_json_object(j, key);
-    frag_json_number(j, "peak_reserved_bytes", o->peak_reserved);
-    frag_json_number(j, "num_ooms", o->ooms);
-    frag_json_number(j, "num_alloc_retries", o->retries);
-    frag_json_number(j, "num_driver_calls", o->calls);
-    frag_json_seconds(j, "modelled_device_seconds", o->seconds);
-    frag_json_end(j);
-}
-
-static void json_effect(struct frag_json *j, const struct conf_effect *effect)
-{
-    frag_json_line(j, 4);
-    frag_json_object(j, NULL);
-    frag_json_text(j, "trace", effect->trace);
-    frag_json_number(j, "device", effect->device);
-    frag_json_count(j, "capacity_bytes",
-                    frag_bound_of(effect->bound, FRAG_BOUND_CAPACITY));
-    frag_json_texts(j, "notes", (const char *const *)effect->notes,
-                    effect->note_count);
-    json_outcome(j, "with_default", &effect->with_default);
-    json_outcome(j, "with_settings", &effect->with_settings);
-    frag_json_end(j);
-}
-
 void conf_put_json(struct frag_json *j, const struct conf_answer *a,
-                   const char *source, const struct conf_effect *effects,
-                   size_t effect_count)
+                   const char *source)
 {
     const enum conf_level level = conf_level(a);
     char version[16];
@@ -271,17 +200,19 @@ void conf_put_json(struct frag_json *j, const struct conf_answer *a,
     for (size_t i = 0; i < a->finding_count; i++)
         json_finding(j, a, &a->findings[i]);
     frag_json_end(j);
-    frag_json_line(j, 3);
-    frag_json_array(j, "recordings");
-    for (size_t i = 0; i < effect_count; i++)
-        json_effect(j, &effects[i]);
-    frag_json_end(j);
     frag_json_end(j);
 }
 
-void conf_put_keys_json(struct frag_json *j)
+/* ---- all settings ---- */
+
+void conf_put_keys(FILE *out, struct frag_json *j)
 {
     for (const struct conf_key *k = conf_keys; k->name; k++) {
+        if (!j) {
+            fprintf(out, "%s%s\n", k == conf_keys ? "" : "\n", k->name);
+            put_key(out, k);
+            continue;
+        }
         frag_json_line(j, 2);
         frag_json_object(j, NULL);
         frag_json_text(j, "key", k->name);
