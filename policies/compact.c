@@ -429,16 +429,6 @@ static void trim(struct frag_heap *heap)
     pages_release(heap, p);
 }
 
-static enum frag_err compact(struct frag_heap *heap)
-{
-    if (heap->moved) {
-        FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
-        FRAG_TRY(slide_all(heap, 0));
-    }
-    trim(heap);
-    return FRAG_OK;
-}
-
 const char *compact_check(const struct frag_heap *heap)
 {
     return pages_check(&((const struct compact *)heap->state)->pages);
@@ -492,5 +482,4 @@ const struct frag_policy frag_policy_compact = {
     .free = free_block,
     .free_requested = free_requested,
     .trim = trim,
-    .compact = compact,
 };

@@ -16,8 +16,7 @@
  *      it, and calls init;
  *   2. adopt is called at most once, if the run starts from memory that is
  *      already in use;
- *   3. alloc, free, free_requested, freed_on, trim and compact follow in any
- *      order;
+ *   3. alloc, free, free_requested, freed_on and trim follow in any order;
  *   4. frag_heap_close calls fini and frees the state.
  *
  * To add a policy, write policies/<name>.c and add POLICY(<name>) to
@@ -246,10 +245,6 @@ struct frag_policy {
      * empty_cache does. NULL if the policy keeps no such memory. */
     void (*trim)(struct frag_heap *heap);
 
-    /* Moves live blocks together and returns as much memory as it can to the
-     * backend. NULL if the policy never moves blocks. */
-    enum frag_err (*compact)(struct frag_heap *heap);
-
     /* Takes over a layout before the first alloc. The backend already holds
      * the segments. adopt stores the node of the i-th live block in nodes[i];
      * live blocks are counted through all segments in order. NULL if the
@@ -268,7 +263,7 @@ struct frag_policy {
  * target_link_libraries(mine PRIVATE fragsim::fragsim). Run it with
  * `fragsim replay -p ./libmine.so:PARAMS`. tests/plugin is an example. */
 enum {
-    FRAG_POLICY_ABI = 5, /* rises when this header, or a header that it
+    FRAG_POLICY_ABI = 6, /* rises when this header, or a header that it
                             includes, changes in a way that breaks a plugin
                             that is already compiled */
 };

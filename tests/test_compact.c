@@ -81,21 +81,6 @@ static void memory_is_as_drawn(void **state)
     canvas_close(&c);
 }
 
-static void compact_gives_up_all_that_it_can(void **state)
-{
-    static struct canvas c;
-    const struct picture p = {"compact", ROOM, "a3 b4 c5 -b", "aaac|cccc"};
-    char memory[64];
-
-    (void)state;
-    open_moving(&c, &p);
-    canvas_play(&c, p.script);
-    assert_int_equal(c.heap.policy->compact(&c.heap), FRAG_OK);
-    canvas_draw(&c, memory);
-    assert_string_equal(memory, p.memory);
-    canvas_close(&c);
-}
-
 static void who_takes_no_moves_gets_none(void **state)
 {
     static const struct picture p = {"compact", ROOM, "a3 b4 c5 -b d8",
@@ -209,7 +194,6 @@ static void an_adversary_drives_who_cannot_move_and_not_compact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compact_gives_up_all_that_it_can),
         cmocka_unit_test(who_takes_no_moves_gets_none),
         cmocka_unit_test(an_adversary_drives_who_cannot_move_and_not_compact),
     };

@@ -429,7 +429,8 @@ static enum frag_err read_first(struct tokens *t, enum key_kind kind,
     return FRAG_OK;
 }
 
-void torch_conf_default(struct torch_conf *conf)
+/* Sets PyTorch's defaults. */
+static void torch_conf_default(struct torch_conf *conf)
 {
     *conf = (struct torch_conf){
         .version = TORCH_MODEL,

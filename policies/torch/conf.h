@@ -65,9 +65,6 @@ static inline bool torch_conf_keeps_sizes(const struct torch_conf *conf)
     return any && torch_has_earlier(conf->version, TORCH_ONE_DIVISION);
 }
 
-/* Sets PyTorch's defaults. */
-void torch_conf_default(struct torch_conf *conf);
-
 /* Sets the defaults, then the settings of the text. INVALID: e has the key and
  * the reason. UNSUPPORTED: the text has backend:cudaMallocAsync, which is
  * another allocator. NOMEM. After an error the contents of conf are undefined.

@@ -27,124 +27,91 @@ static uint64_t ops(const struct frag_device_trace *d, enum frag_op op)
     return count;
 }
 
-static uint64_t streams(const struct frag_trace *t,
-                        const struct frag_device_trace *d)
-{
-    (void)t;
-    return d->stream_count > 1 ? d->stream_count : 0;
-}
-
-static uint64_t pools(const struct frag_trace *t,
-                      const struct frag_device_trace *d)
-{
-    (void)t;
-    return d->pool_count > 1 ? d->pool_count : 0;
-}
-
-static uint64_t times(const struct frag_trace *t,
-                      const struct frag_device_trace *d)
-{
-    (void)t;
-    return d->time ? d->count : 0;
-}
-
-static uint64_t stacks(const struct frag_trace *t,
-                       const struct frag_device_trace *d)
-{
-    return d->stack && t->stack_count > 1 ? t->stack_count - 1 : 0;
-}
-
-static uint64_t marks(const struct frag_trace *t,
-                      const struct frag_device_trace *d)
-{
-    (void)t;
-    return d->mark_count;
-}
-
-static uint64_t late_frees(const struct frag_trace *t,
-                           const struct frag_device_trace *d)
-{
-    (void)t;
-    return ops(d, FRAG_FREE_REQUESTED);
-}
-
-static uint64_t record_streams(const struct frag_trace *t,
-                               const struct frag_device_trace *d)
-{
-    (void)t;
-    return ops(d, FRAG_RECORD_STREAM);
-}
-
-static uint64_t empty_caches(const struct frag_trace *t,
-                             const struct frag_device_trace *d)
-{
-    (void)t;
-    return ops(d, FRAG_EMPTY_CACHE);
-}
-
 /* Requests that the recorded allocator could not meet. */
-static uint64_t failed(const struct frag_trace *t,
-                       const struct frag_device_trace *d)
+static uint64_t failed(const struct frag_device_trace *d)
 {
     uint64_t count = 0;
 
-    (void)t;
     for (uint64_t i = 0; i < d->count; i++)
         count += facts_has_failed(d, i);
     return count;
 }
 
 /* Frees on another stream than that of the allocation. */
-static uint64_t free_streams(const struct frag_trace *t,
-                             const struct frag_device_trace *d)
+static uint64_t free_streams(const struct frag_device_trace *d)
 {
     uint64_t count = 0;
 
-    (void)t;
     for (uint64_t i = 0; d->free_streams && i < d->count; i++)
         count += d->op[i] == FRAG_FREE && d->stream[i];
     return count;
 }
 
-static uint64_t odd_sizes(const struct frag_trace *t,
-                          const struct frag_device_trace *d)
+static uint64_t odd_sizes(const struct frag_device_trace *d)
 {
     uint64_t count = 0;
 
-    (void)t;
     for (uint64_t i = 0; i < d->count; i++)
         count += d->op[i] == FRAG_ALLOC && d->bytes[i] % FRAG_QUANTUM;
     return count;
 }
 
-static uint64_t never_freed(const struct frag_trace *t,
-                            const struct frag_device_trace *d)
+static uint64_t more_than_one(uint64_t count)
 {
-    (void)t;
-    return ops(d, FRAG_ALLOC) - ops(d, FRAG_FREE);
+    return count > 1 ? count : 0;
+}
+
+/* How much of what the bit names is in the trace. */
+static uint64_t count_of(enum export_holds what, const struct frag_trace *t,
+                         const struct frag_device_trace *d)
+{
+    switch ((unsigned)what) {
+    case HOLDS_STREAMS:
+        return more_than_one(d->stream_count);
+    case HOLDS_POOLS:
+        return more_than_one(d->pool_count);
+    case HOLDS_TIMES:
+        return d->time ? d->count : 0;
+    case HOLDS_STACKS:
+        return d->stack && t->stack_count ? t->stack_count - 1 : 0;
+    case HOLDS_MARKS:
+        return d->mark_count;
+    case HOLDS_LATE_FREES:
+        return ops(d, FRAG_FREE_REQUESTED);
+    case HOLDS_RECORD_STREAM:
+        return ops(d, FRAG_RECORD_STREAM);
+    case HOLDS_EMPTY_CACHE:
+        return ops(d, FRAG_EMPTY_CACHE);
+    case HOLDS_FAILED:
+        return failed(d);
+    case HOLDS_SIZES:
+        return odd_sizes(d);
+    case HOLDS_FREE_STREAMS:
+        return free_streams(d);
+    case HOLDS_LIVE:
+        return ops(d, FRAG_ALLOC) - ops(d, FRAG_FREE);
+    default:
+        return 0;
+    }
 }
 
 static const struct loss {
     enum export_holds holds;
-    uint64_t (*count)(const struct frag_trace *t,
-                      const struct frag_device_trace *d);
     const char *name; /* in the plural */
 } losses[] = {
-    {HOLDS_STREAMS, streams, "streams"},
-    {HOLDS_POOLS, pools, "pools"},
-    {HOLDS_TIMES, times, "times"},
-    {HOLDS_STACKS, stacks, "stacks"},
-    {HOLDS_MARKS, marks, "marks"},
-    {HOLDS_LATE_FREES, late_frees, "free_requested events"},
-    {HOLDS_RECORD_STREAM, record_streams, "record_stream events"},
-    {HOLDS_EMPTY_CACHE, empty_caches, "empty_cache events"},
-    {HOLDS_FAILED, failed, "failed requests (written like all others)"},
-    {HOLDS_SIZES, odd_sizes,
-     "sizes that are no multiple of 512 bytes (rounded up)"},
-    {HOLDS_FREE_STREAMS, free_streams,
+    {HOLDS_STREAMS, "streams"},
+    {HOLDS_POOLS, "pools"},
+    {HOLDS_TIMES, "times"},
+    {HOLDS_STACKS, "stacks"},
+    {HOLDS_MARKS, "marks"},
+    {HOLDS_LATE_FREES, "free_requested events"},
+    {HOLDS_RECORD_STREAM, "record_stream events"},
+    {HOLDS_EMPTY_CACHE, "empty_cache events"},
+    {HOLDS_FAILED, "failed requests (written like all others)"},
+    {HOLDS_SIZES, "sizes that are no multiple of 512 bytes (rounded up)"},
+    {HOLDS_FREE_STREAMS,
      "streams of frees that are not those of the allocations"},
-    {HOLDS_LIVE, never_freed,
-     "blocks that are never freed (they end with the trace)"},
+    {HOLDS_LIVE, "blocks that are never freed (they end with the trace)"},
 };
 
 enum frag_err export_losses(const struct export_format *f,
@@ -157,7 +124,7 @@ enum frag_err export_losses(const struct export_format *f,
     for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++) {
         const struct loss *l = &losses[i];
         const uint64_t count =
-            f->holds & l->holds ? 0 : l->count(trace, device);
+            f->holds & l->holds ? 0 : count_of(l->holds, trace, device);
 
         if (count)
             text_add(text, sizeof(text), ", ", "%" PRIu64 " %s", count,

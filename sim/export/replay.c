@@ -28,7 +28,8 @@ static bool prepare(void *user, uint64_t done, uint64_t total)
 
 static enum frag_err run(const struct export_job *job,
                          const struct frag_params *params, struct tap *tap,
-                         struct frag_run *out, struct frag_error *e)
+                         struct frag_backend *arena, struct frag_run *out,
+                         struct frag_error *e)
 {
     struct course course = {job, tap->listener.stop};
 
@@ -37,7 +38,7 @@ static enum frag_err run(const struct export_job *job,
             .trace = job->device,
             .watch = &tap->watch,
             .prepared = params,
-            .mem = &tap->base,
+            .mem = arena,
             .check = cell_is_checked(job->cell, params->policy),
             .stop_at_oom = job->cell->stop_at_oom,
             .repeat = 1,
@@ -59,9 +60,9 @@ static enum frag_err run_in_arena(const struct export_job *job,
     enum frag_err err;
 
     FRAG_TRY(cell_arena(job->cell, job->bound, job->cell->total, &arena, e));
-    err = tap_open(&tap, arena, job->device, listener);
+    err = tap_open(&tap, job->device, listener);
     if (err == FRAG_OK)
-        err = run(job, params, &tap, out, e);
+        err = run(job, params, &tap, arena, out, e);
     else
         err = frag_no_memory(e, "the live blocks");
     tap_close(&tap);

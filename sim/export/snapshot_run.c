@@ -161,7 +161,8 @@ static void put_range(struct showing *w, const struct tap *t,
 static frag_size device_free(const struct showing *w, const struct tap *t)
 {
     const frag_size asked = frag_bound_of(w->job->bound, FRAG_BOUND_CAPACITY);
-    const frag_size capacity = asked == FRAG_UNLIMITED ? t->real->total : asked;
+    const frag_size capacity =
+        asked == FRAG_UNLIMITED ? t->meter->base.total : asked;
 
     return capacity > t->meter->reserved ? capacity - t->meter->reserved : 0;
 }

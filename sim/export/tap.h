@@ -1,10 +1,10 @@
 /* tap.h - reports every placement of a replay in the order in which it happens:
  * blocks, frees, moves, segments and maps.
  *
- * Blocks come from the replay's watch and from the moves that a policy reports;
- * segments and maps come from a backend between the policy and its memory. A
- * free of the client is reported before the calls that the policy makes in
- * answer, so that a block lies in held memory at every moment of the report.
+ * All of it comes from the watch of the replay and from the moves that a policy
+ * reports. A free of the client is reported before the calls that the policy
+ * makes in answer, so that a block lies in held memory at every moment of the
+ * report.
  */
 #ifndef FRAG_SIM_EXPORT_TAP_H
 #define FRAG_SIM_EXPORT_TAP_H
@@ -55,14 +55,11 @@ enum tap_state { TAP_FREE, TAP_LIVE, TAP_PENDING };
 struct tap_slot {
     struct frag_block block;
     uint64_t asked;
-    uint8_t state;       /* enum tap_state */
-    uint32_t prev, next; /* pending slots in the order of their frees */
+    enum tap_state state;
 };
 
 struct tap {
-    struct frag_backend base; /* the memory for the replay; the first member */
     struct frag_replay_watch watch; /* the watch for the replay */
-    struct frag_backend *real;
     const struct frag_device_trace *device;
     const struct meter *meter; /* of the replay, from its begin to its end */
     struct tap_listener listener;
@@ -70,7 +67,6 @@ struct tap {
     frag_size requested, allocated; /* of live blocks, now, in bytes */
     uint64_t moves;                 /* of live blocks */
     struct tap_slot *slots;
-    uint32_t first_pending, last_pending;
     uint64_t event;
     bool is_settled; /* the free of the event was reported */
     bool is_over;    /* later calls only close the heap */
@@ -78,11 +74,9 @@ struct tap {
     void *moved_user;
 };
 
-/* Opens a tap on `real` for a replay of the device. The caller runs one replay
- * with &t->base and &t->watch. Both pointers are borrowed. NOMEM; then the tap
- * need not be closed. */
-enum frag_err tap_open(struct tap *t, struct frag_backend *real,
-                       const struct frag_device_trace *device,
+/* Opens a tap for a replay of the device, which is borrowed. The caller runs
+ * one replay with &t->watch. NOMEM; then the tap need not be closed. */
+enum frag_err tap_open(struct tap *t, const struct frag_device_trace *device,
                        const struct tap_listener *listener) FRAG_MUST_CHECK;
 void tap_close(struct tap *t);
 

@@ -191,10 +191,21 @@ enum frag_err run_complete(struct run *r, uint32_t id)
     return err;
 }
 
+/* Tells the watch which blocks the wait for the device frees. */
+static void tell_left(const struct run *r)
+{
+    const struct frag_replay_watch *watch = r->spec->watch;
+
+    for (uint32_t id = r->pending.first; watch && watch->left && id != NIL;
+         id = r->pending.links[id].next)
+        watch->left(watch->user, id);
+}
+
 void run_synchronized(void *user)
 {
     struct run *r = user;
 
+    tell_left(r);
     while (r->pending.first != NIL)
         if (run_complete(r, r->pending.first) != FRAG_OK)
             return; /* the ledger stores the fault */

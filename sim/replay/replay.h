@@ -47,6 +47,13 @@ struct frag_replay_watch {
     void *user; /* first argument of each function */
     /* Called once, after the heap was opened and before the first event. */
     void (*opened)(void *user, struct frag_heap *heap);
+    /* Called after a segment or a map was added or removed, from the init of
+     * the policy to its fini: as meter.changed (sim/meter/meter.h). */
+    void (*changed)(void *user, enum frag_call call, frag_addr addr,
+                    frag_size size, frag_addr same);
+    /* Called when the policy has waited for the device, for each slot whose
+     * pending free this completes, before the first of these frees. */
+    void (*left)(void *user, uint32_t slot);
     /* Called after each event. `block` is the allocated block if the event is
      * an ALLOC that was served, else NULL. */
     void (*done)(void *user, uint64_t event, const struct frag_block *block);

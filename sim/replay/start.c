@@ -220,6 +220,10 @@ enum frag_err run_open(struct run *r)
     r->meter.user = r;
     r->meter.rearranges = rearranges;
     r->meter.run = r;
+    if (r->spec->watch) {
+        r->meter.changed = r->spec->watch->changed;
+        r->meter.listener = r->spec->watch->user;
+    }
     err = open_heap(r);
     if (err != FRAG_OK) {
         free(r->out.params);

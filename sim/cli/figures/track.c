@@ -107,8 +107,9 @@ static bool prepare(void *user, uint64_t done, uint64_t total)
     return progress_prepare(r->view->progress, done, total);
 }
 
-static enum frag_err replay(struct recorder *r, struct tap *tap,
-                            struct frag_run *out, struct frag_error *e)
+static enum frag_err replay(struct recorder *r, const struct tap *tap,
+                            struct frag_backend *arena, struct frag_run *out,
+                            struct frag_error *e)
 {
     const struct trace_view *v = r->view;
     enum frag_err err = frag_replay(
@@ -116,7 +117,7 @@ static enum frag_err replay(struct recorder *r, struct tap *tap,
             .trace = v->device,
             .watch = &tap->watch,
             .prepared = v->params,
-            .mem = &tap->base,
+            .mem = arena,
             .check = plugin_made(v->params->policy),
             .repeat = 1,
             .max_ooms = OOMS,
@@ -155,9 +156,9 @@ enum frag_err track_make(const struct trace_view *v, struct track *out,
     enum frag_err err = FRAG_NOMEM;
 
     if (arena && r.open)
-        err = tap_open(&tap, arena, v->device, &listener);
+        err = tap_open(&tap, v->device, &listener);
     if (err == FRAG_OK)
-        err = replay(&r, &tap, &t.run, e);
+        err = replay(&r, &tap, arena, &t.run, e);
     t.blocks = r.blocks;
     t.reserved = r.reserved;
     end_spans(&t.blocks, v->device->count);
