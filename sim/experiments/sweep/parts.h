@@ -48,7 +48,6 @@ struct sweep_trace {
     char *name;                 /* of the path */
     struct trace_header header; /* zeroed until the trace was read */
     struct sweep_cell *cells;
-    bool counted;   /* the sweep's counts contain its cells */
     size_t count;   /* of cells */
     size_t next;    /* no thread has started the cells from here */
     size_t running; /* cells */

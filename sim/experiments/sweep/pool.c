@@ -132,7 +132,6 @@ static uint64_t put_entry(struct sweep *s, const struct entry *entry)
 static void count_cells(struct sweep *s, struct sweep_trace *trace, bool good)
 {
     s->counts.cells -= trace->end - trace->first;
-    trace->counted = true;
     for (size_t i = 0; good && i < trace->count; i++) {
         s->counts.cells++;
         s->counts.recalled += trace->cells[i].offset > 0;
@@ -146,8 +145,7 @@ static void opened(struct sweep *s, const struct job *job, enum frag_err err,
 
     trace->state = TRACE_ENDED;
     s->used -= trace->cost;
-    if (!trace->counted)
-        count_cells(s, trace, err == FRAG_OK);
+    count_cells(s, trace, err == FRAG_OK);
     if (err != FRAG_OK) {
         trace->err = err;
         trace->words = strdup(e->text);

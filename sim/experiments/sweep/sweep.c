@@ -151,47 +151,6 @@ static int by_key(const void *a, const void *b)
 
 /* -- running ------------------------------------------------------------- */
 
-/* A trace for which the host had no memory is counted again when it is opened
- * again. */
-static void uncount(struct sweep *s, struct sweep_trace *trace)
-{
-    s->counts.cells += trace->end - trace->first;
-    trace->counted = false;
-}
-
-/* Prepares a second try of all traces and cells for which the host had no
- * memory. Whether there are any. */
-static bool prepare_retry(struct sweep *s)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < s->trace_count; i++) {
-        struct sweep_trace *trace = &s->traces[i];
-        bool again = trace->err == FRAG_NOMEM;
-
-        if (again)
-            uncount(s, trace);
-        for (size_t k = 0; k < trace->count; k++) {
-            struct sweep_cell *c = &trace->cells[k];
-
-            if (c->err != FRAG_NOMEM)
-                continue;
-            free(c->words);
-            c->words = NULL;
-            c->err = FRAG_OK;
-            again = true;
-        }
-        if (!again)
-            continue;
-        free(trace->words);
-        trace->words = NULL;
-        trace->err = FRAG_OK;
-        trace->state = TRACE_WAITING;
-        any = true;
-    }
-    return any;
-}
-
 enum frag_err sweep_run(struct sweep *s, struct journal *j,
                         struct frag_error *e)
 {
@@ -200,8 +159,6 @@ enum frag_err sweep_run(struct sweep *s, struct journal *j,
     if (s->run_count)
         qsort(s->runs, s->run_count, sizeof(*s->runs), by_key);
     FRAG_TRY(pool_run(s, on->threads, j, e));
-    if (!stop_is_asked(&on->stop) && prepare_retry(s))
-        FRAG_TRY(pool_run(s, 1, j, e));
     return stop_is_asked(&on->stop) ? FRAG_CANCELLED : FRAG_OK;
 }
 

@@ -67,10 +67,9 @@ enum frag_err sweep_recall(void *user, const struct journal_entry *entry,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Runs all cells that are not done. If a trace cannot be read or a cell fails,
- * sweep_faults reports the error, and the other cells still run. A trace or a
- * cell for which the host has no memory is tried a second time, after all
- * others and on one thread. CANCELLED; IO if the journal cannot be written;
- * NOMEM; CORRUPT. */
+ * sweep_faults reports the error, and the other cells still run. What
+ * failed is tried again by a sweep that resumes the journal. CANCELLED; IO if
+ * the journal cannot be written; NOMEM; CORRUPT. */
 enum frag_err sweep_run(struct sweep *s, struct journal *j,
                         struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -253,10 +253,6 @@ enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
 {
     char hash[65];
 
-    trace->next = 0;
-    if (trace->count) /* the trace was open before */
-        return read_trace(s, trace, e);
-    trace_header_free(&trace->header); /* of an opening that failed */
     FRAG_TRY(sha256_file(trace->path, hash, e));
     if (trace->edit->edits)
         FRAG_TRY(hash_edits(trace, hash, e));
