@@ -8,7 +8,6 @@
 
 #include "sim/experiments/devices.h"
 #include "sim/experiments/recording.h"
-#include "sim/experiments/sweep/pack.h"
 #include "traces/name.h"
 
 /* -- making a header ----------------------------------------------------- */
@@ -108,7 +107,106 @@ enum frag_err trace_header_make(const struct frag_trace *t,
     return frag_no_memory(e, "the facts of %s", t->path);
 }
 
-/* -- to bytes and back --------------------------------------------------- */
+/* -- to bytes and back: values in the byte order of the machine ---------- */
+
+static void pack_number(FILE *out, uint64_t n)
+{
+    fwrite(&n, sizeof(n), 1, out);
+}
+
+static void pack_text(FILE *out, const char *text)
+{
+    const size_t n = text ? strlen(text) + 1 : 0;
+
+    pack_number(out, n);
+    if (n)
+        fwrite(text, 1, n, out);
+}
+
+static void pack_items(FILE *out, const void *items, uint64_t count,
+                       size_t item)
+{
+    pack_number(out, count);
+    if (count)
+        fwrite(items, item, count, out);
+}
+
+/* Bytes that are read. */
+struct unpack {
+    const char *at, *end;
+    bool failed; /* an item was missing or malformed */
+};
+
+static struct unpack unpack_from(const void *bytes, size_t size)
+{
+    return (struct unpack){bytes, (const char *)bytes + size, false};
+}
+
+/* The next bytes; NULL if there are fewer. */
+static const char *consume(struct unpack *u, uint64_t size)
+{
+    const char *at = u->at;
+
+    if (u->failed || size > (uint64_t)(u->end - u->at)) {
+        u->failed = true;
+        return NULL;
+    }
+    u->at += size;
+    return at;
+}
+
+static void unpack_raw(struct unpack *u, void *out, size_t size)
+{
+    const char *at = consume(u, size);
+
+    if (at)
+        memcpy(out, at, size);
+}
+
+static uint64_t unpack_number(struct unpack *u)
+{
+    uint64_t n = 0;
+
+    unpack_raw(u, &n, sizeof(n));
+    return n;
+}
+
+/* A pointer into the bytes; NULL if NULL was packed, or on failure: a text ends
+ * with a 0. */
+static const char *unpack_text(struct unpack *u)
+{
+    uint64_t n = unpack_number(u);
+    const char *text = consume(u, n);
+
+    if (!text || !n)
+        return NULL;
+    if (memchr(text, '\0', n) == text + n - 1)
+        return text;
+    u->failed = true;
+    return NULL;
+}
+
+/* A copy of `count` items, which the caller frees, also if count is 0. NULL if
+ * the items are missing, or if the host has no memory (*no_memory). */
+static void *unpack_items(struct unpack *u, uint64_t count, size_t item,
+                          bool *no_memory)
+{
+    const char *at = NULL;
+    void *items;
+
+    if (count <= SIZE_MAX / item)
+        at = consume(u, count * item);
+    if (!at) {
+        u->failed = true;
+        return NULL;
+    }
+    items = malloc(count * item + 1);
+    if (!items)
+        *no_memory = true;
+    else
+        memcpy(items, at, count * item);
+    return items;
+}
 
 /* These structs have no padding, so that every byte of an entry is set. */
 static_assert(sizeof(struct frag_oom) == 17 * sizeof(uint64_t),
@@ -137,22 +235,27 @@ static void unpack_cell_notes(struct unpack *u, struct cell_notes *notes)
 void *run_pack(const char *key, frag_size total, const struct cell_notes *notes,
                const struct frag_run *run, size_t *size)
 {
-    struct pack p = {.bytes = NULL};
+    char *bytes = NULL;
+    FILE *out = open_memstream(&bytes, size);
+    bool fine;
 
-    pack_text(&p, key);
-    pack_number(&p, total);
-    pack_number(&p, notes->count);
+    if (!out)
+        return NULL;
+    pack_text(out, key);
+    pack_number(out, total);
+    pack_number(out, notes->count);
     for (size_t i = 0; i < notes->count; i++)
-        pack_text(&p, notes->texts[i]);
-    pack_text(&p, run->params);
-    pack_raw(&p, &run->summary, sizeof(run->summary));
-    pack_number(&p, run->oom_count);
-    pack_raw(&p, run->ooms, run->oom_count * sizeof(*run->ooms));
-    pack_number(&p, run->point_count);
-    pack_raw(&p, run->points, run->point_count * sizeof(*run->points));
-    pack_number(&p, run->segment_count);
-    pack_raw(&p, run->segments, run->segment_count * sizeof(*run->segments));
-    return pack_done(&p, size);
+        pack_text(out, notes->texts[i]);
+    pack_text(out, run->params);
+    fwrite(&run->summary, sizeof(run->summary), 1, out);
+    pack_items(out, run->ooms, run->oom_count, sizeof(*run->ooms));
+    pack_items(out, run->points, run->point_count, sizeof(*run->points));
+    pack_items(out, run->segments, run->segment_count, sizeof(*run->segments));
+    fine = !ferror(out);
+    if (fclose(out) == 0 && fine)
+        return bytes;
+    free(bytes);
+    return NULL;
 }
 
 const char *run_key(const void *bytes, size_t size)
@@ -185,7 +288,7 @@ enum frag_err run_unpack(const void *bytes, size_t size, frag_size *total,
         unpack_items(&u, run.segment_count, sizeof(*run.segments), &no_memory);
     run.params = params ? strdup(params) : NULL;
     no_memory |= params && !run.params;
-    if (!no_memory && unpack_done(&u) && params) {
+    if (!no_memory && !u.failed && u.at == u.end && params) {
         *out = run;
         return FRAG_OK;
     }
