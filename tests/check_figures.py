@@ -248,12 +248,36 @@ def check_frontier(folder):
             (len(TRACES), sum(mine)), cell
 
 
-def check_lacks(folder):
+def check_sweep(folder):
+    values = ["1GiB", "2MiB", "64MiB"]
+    runs = Runs(folder, "sweep", ["leak", "cudagraph"],
+                ["tlsf:segment=" + v for v in values] + ["torch"], "1.1x,inf")
+    kept = draw(folder, runs, "sweep")
+    ticks = cells(os.path.join(kept, "sweep.values.tsv"))
+    assert [t["text"] for t in ticks] == ["2MiB", "64MiB", "1GiB"]
+    assert {(t["policy"], t["parameter"]) for t in ticks} == \
+        {("tlsf", "segment")}
+    lines = {}
+    for cell in cells(os.path.join(kept, "sweep.tsv")):
+        value = ticks[int(cell["value"])]["text"]
+        limited = " on " in cell["label"]
+        row = next(r for r in runs.rows if r["policy"].endswith("=" + value) and
+                   cell["label"].startswith(r["trace"]) and
+                   (r["capacity_bytes"] is not None) == limited)
+        # Where nothing was served there is no bound, and no waste.
+        assert near(cell["reserved"], row["peak_reserved_bytes"] /
+                    row["lower_bound_bytes"] if row["lower_bound_bytes"]
+                    else 1), cell
+        assert int(cell["ooms"]) == row["num_ooms"], cell
+        lines.setdefault(cell["line"], []).append(cell["label"])
+    assert len(lines) == 4
+    assert all(len(set(l)) == 1 and len(l) == 3 for l in lines.values())
+
     # What cannot be drawn of these runs says what it needs.
     bare = os.path.join(folder, "bare.h5")
     run("replay", "-q", os.path.join(BUNDLED, "leak.pickle.xz"), "--points",
         "0", "-o", bare)
-    for figure in ("frontier", "timeline"):
+    for figure in ("sweep", "frontier", "timeline"):
         words = run("plot", bare, figure, "-o",
                     os.path.join(folder, "no.svg"), code=(2,))
         assert "it needs" in words or "no series" in words, words
@@ -573,7 +597,7 @@ LONG = "a_training_job_with_a_long_name_and_seed_{}_on_eight_gpus_of_a_node"
 NAMES = ["#1 {Symbol a}^b_c @d &{e}", "it's 'q' `id` $(id) <b>x",
          "&amp; %d %s \\n \\\\ \\'"]
 LIMITS = {"timeline": 48, "compare": 48, "breakdown": 48, "heatmap": 56,
-          "frontier": 60, "pareto": 32}
+          "frontier": 60, "sweep": 36, "pareto": 32}
 
 
 class Grid:
@@ -663,6 +687,7 @@ def check_scale(folder):
             (traces, "compare", "24 of 324 runs"),
             (traces, "breakdown", "24 of 324 runs"),
             (traces, "heatmap", "24 of 27 traces"),
+            (traces, "sweep", "12 of 81 lines"),
             (policies, "frontier", "9 of 12 capacities")):
         hinted(*draw_small(folder, runs, figure)[:2], count)
         draw_small(folder, runs, figure, "--limit", str(LIMITS[figure]),
@@ -752,6 +777,25 @@ def check_names(folder):
     assert max(map(len, done)) < 160, done
     assert {r["trace"] for r in runs.rows} == \
         {LONG.format(i) for i in range(24)} | set(NAMES)
+
+
+def check_legends(folder):
+    """No two lines of a sweep look alike, and none has another one's name."""
+    kept = draw_small(folder, many_traces(folder), "sweep", "--limit", "36",
+                      formats=(".svg",))[2]
+    rows = cells(os.path.join(kept, "sweep.tsv"))
+    names = {r["line"]: r["label"] for r in rows}
+    assert len(names) == len(set(names.values())) == 36, names
+    if not shutil.which("gnuplot"):
+        return
+    with open(os.path.join(kept, "sweep.gp"), encoding="utf-8") as file:
+        looks = [line for line in file if line.startswith(
+            ("array ink", "array shape", "color_of", "shape_of"))]
+    script = "".join(looks) + "do for [i=1:36] " \
+        "{ print color_of(i), shape_of(i) }\n"
+    done = subprocess.run(["gnuplot"], input=script, capture_output=True,
+                          text=True, check=True).stderr.splitlines()
+    assert len(done) == len(set(done)) == 36, done
 
 
 CHECKS = {name[6:]: function for name, function in list(globals().items())

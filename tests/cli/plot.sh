@@ -1,6 +1,6 @@
 # The kept script, run by hand on the kept data, draws the same bytes.
 fragsim replay small.csv -q -p torch -p direct -p tlsf:segment=2MiB -p tlsf -c 30MiB,inf -o r.h5 >/dev/null
-figures="timeline compare pareto breakdown heatmap frontier"
+figures="timeline compare pareto breakdown heatmap frontier sweep"
 command -v gnuplot >/dev/null || { printf "kept %s\n" $figures; echo figures; echo "CreationDate (D:20231114221320"; exit 0; }
 for figure in $figures; do
     fragsim plot r.h5 $figure -o $figure.svg --keep kept &&

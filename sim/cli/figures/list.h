@@ -15,6 +15,7 @@ FIGURE(heatmap, "peak reserved over the lower bound, policy by trace, in "
                 "numbers and colours")
 FIGURE(frontier, "which policy survives which capacity; for the others, where "
                  "the first OOM is and how many OOMs there are")
+FIGURE(sweep, "peak reserved over the values of one parameter of a policy")
 FIGURE(distributions,
        "of a trace: sizes and lifetimes of its requests, counted "
        "by requests and by bytes")
