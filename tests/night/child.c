@@ -224,8 +224,7 @@ static bool may_say_no(char *const *args, size_t count)
 static bool may_meet_the_driver(char *const *args, size_t count)
 {
     for (size_t i = 1; i < count; i++)
-        if (strstr(args[i], "expandable_segments:True") &&
-            strstr(args[i], "large_segment_size_mb:"))
+        if (strstr(args[i], "large_segment_size_mb:"))
             return true;
     return false;
 }
