@@ -101,16 +101,6 @@ const char *site_text(const struct frag_trace *t, uint32_t stack,
     return text;
 }
 
-bool site_is_same(const struct frag_trace *t, uint32_t a, uint32_t b)
-{
-    const struct frag_frame *x = site_of(t, a), *y = site_of(t, b);
-
-    if (!x || !y)
-        return x == y;
-    return x->file == y->file && x->function == y->function &&
-           x->line == y->line;
-}
-
 static void put_word(const char *text, FILE *out)
 {
     for (; *text; text++)

@@ -32,9 +32,6 @@ const char *site_text(const struct frag_trace *t, uint32_t stack,
 const char *site_frame_text(const struct frag_trace *t,
                             const struct frag_frame *f, char text[SITE_TEXT]);
 
-/* Whether two stacks have the same site. */
-bool site_is_same(const struct frag_trace *t, uint32_t a, uint32_t b);
-
 /* Writes the stack as flame graphs take it: frames from the outermost to the
  * innermost, separated by semicolons, without a line break. Characters that
  * would break the format (blank, semicolon, control characters) turn into an

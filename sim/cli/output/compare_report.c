@@ -206,8 +206,7 @@ enum frag_err compare_report_open(struct compare_report *r,
         cli_json_open(call, &r->writer, r->json.out);
     if (csv)
         frag_header_csv(r->csv.out, row_columns);
-    for (size_t i = 0; i < HEADS; i++)
-        table_cell(&r->table, false, "%s", heads[i]);
+    table_heads(&r->table, heads, HEADS);
     return FRAG_OK;
 }
 

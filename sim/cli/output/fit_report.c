@@ -320,8 +320,7 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
         frag_header_csv(r->csv.out, row_columns);
     if (frontier)
         frag_header_csv(r->frontier.out, step_columns);
-    for (size_t i = 0; i < r->table.columns; i++)
-        table_cell(&r->table, false, "%s", heads[i]);
+    table_heads(&r->table, heads, r->table.columns);
     return FRAG_OK;
 }
 

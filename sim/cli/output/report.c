@@ -39,8 +39,7 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
         frag_results_json_open(&r->writer, r->json.out, p);
     if (csv)
         frag_results_csv_header(r->csv.out);
-    for (size_t i = 0; i < HEADS; i++)
-        table_cell(&r->table, false, "%s", heads[i]);
+    table_heads(&r->table, heads, HEADS);
     return FRAG_OK;
 }
 

@@ -26,6 +26,12 @@ void table_cell(struct table *t, bool alarm, const char *format, ...)
     t->count += !t->missing;
 }
 
+void table_heads(struct table *t, const char *const *heads, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        table_cell(t, false, "%s", heads[i]);
+}
+
 void table_size(struct table *t, frag_size size)
 {
     char text[FRAG_SIZE_TEXT];
@@ -132,7 +138,7 @@ static enum frag_err shorten(struct table *t, size_t column)
 
 #define LEFT_OUT SIZE_MAX
 
-enum frag_err table_print(struct table *t, FILE *out, bool color)
+static enum frag_err print(struct table *t, FILE *out, bool color)
 {
     size_t *wide;
 
@@ -160,4 +166,14 @@ void table_free(struct table *t)
         free(t->cells[i].brief);
     }
     free(t->cells);
+    t->cells = NULL;
+    t->count = t->room = 0;
+}
+
+enum frag_err table_print(struct table *t, FILE *out, bool color)
+{
+    const enum frag_err err = print(t, out, color);
+
+    table_free(t);
+    return err;
 }

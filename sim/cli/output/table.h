@@ -32,13 +32,17 @@ struct table {
  * bytes are kept. */
 void table_cell(struct table *t, bool alarm, const char *format, ...)
     FRAG_PRINTF(3, 4);
+/* Adds the first `count` headings, a cell each. */
+void table_heads(struct table *t, const char *const *heads, size_t count);
 void table_size(struct table *t, frag_size size); /* in IEC units */
 void table_bound(struct table *t, struct frag_bound bound);
 
 /* Shortens the names and prints the table; the first row is the heading, bold
- * if coloured. NOMEM if a cell could not be added; then nothing is printed. */
+ * if coloured. The table is freed, on error too. NOMEM if a cell could not be
+ * added; then nothing is printed. */
 enum frag_err table_print(struct table *t, FILE *out,
                           bool color) FRAG_MUST_CHECK;
+/* Frees a table that is not printed; a table that was is empty. */
 void table_free(struct table *t);
 
 #endif

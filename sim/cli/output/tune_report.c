@@ -244,8 +244,7 @@ static void print_ladder(const struct tune_ladder *l, FILE *out)
                                         "within bounds", "settings"};
     struct table t = {.columns = 8, .right = "llrorrll"};
 
-    for (size_t i = 0; i < t.columns; i++)
-        table_cell(&t, false, "%s", heads[i]);
+    table_heads(&t, heads, t.columns);
     for (size_t i = 0; i < l->count; i++)
         add_rung(&t, l, &l->rungs[i]);
     fprintf(out,
@@ -254,7 +253,6 @@ static void print_ladder(const struct tune_ladder *l, FILE *out)
             l->version, l->chosen ? "; * is chosen" : "");
     if (table_print(&t, out, false) != FRAG_OK)
         fputs("#   (the host has no memory for the table)\n", out);
-    table_free(&t);
 }
 
 /* Says why the setting was chosen. */

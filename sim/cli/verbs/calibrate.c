@@ -116,7 +116,6 @@ static enum frag_err print(const struct values *v,
         table_cell(&t, false, "%.1f %%", 100 * c->worst);
     }
     err = table_print(&t, stdout, cli_colors(&v->common, stdout));
-    table_free(&t);
     return err == FRAG_OK ? err : frag_no_memory(e, "the table");
 }
 

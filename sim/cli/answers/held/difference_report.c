@@ -103,16 +103,12 @@ static enum frag_err print_table(const struct difference *d, const char *by,
     const char *const heads[] = {"change", "of growth", "before",
                                  "after",  "blocks",    by};
     struct table t = {.columns = 6, .right = "rrrrrl"};
-    enum frag_err err;
 
-    for (size_t i = 0; i < t.columns; i++)
-        table_cell(&t, false, "%s", heads[i]);
+    table_heads(&t, heads, t.columns);
     for (uint64_t i = 0; i < shown(d, v); i++)
         put_change(&t, &d->items[i]);
     put_rest(&t, d, shown(d, v));
-    err = table_print(&t, out, v->color);
-    table_free(&t);
-    return err;
+    return table_print(&t, out, v->color);
 }
 
 enum frag_err difference_print(const struct difference *d,

@@ -147,16 +147,12 @@ static enum frag_err print_table(const struct holders *h,
                                  "blocks", "oldest", holders_by_names[h->by]};
     struct table t = {.columns = 6, .right = "rrrrrl"};
     frag_size sum = 0;
-    enum frag_err err;
 
-    for (size_t i = 0; i < t.columns; i++)
-        table_cell(&t, false, "%s", heads[i]);
+    table_heads(&t, heads, t.columns);
     for (uint64_t i = 0; i < shown(h, v); i++)
         put_group(&t, h, i, sum += h->items[i].bytes);
     put_rest(&t, h, shown(h, v));
-    err = table_print(&t, out, v->color);
-    table_free(&t);
-    return err;
+    return table_print(&t, out, v->color);
 }
 
 enum frag_err holders_print(const struct holders *h,

@@ -98,14 +98,12 @@ enum frag_err run_changes_print(const struct run_changes *r,
     struct table t = {.columns = 5 + NUMBERS, .right = "nrprrrrr"};
     enum frag_err err;
 
-    for (size_t i = 0; i < 5; i++)
-        table_cell(&t, false, "%s", heads[i]);
+    table_heads(&t, heads, 5);
     for (size_t i = 0; i < NUMBERS; i++)
         table_cell(&t, false, "%s", numbers[i].head);
     for (uint64_t i = 0; i < r->count; i++)
         put_run(&t, &r->items[i], v);
     err = table_print(&t, out, v->color);
-    table_free(&t);
     fprintf(out, "%" PRIu64 " of %" PRIu64 " runs are in both files\n",
             r->matched, r->count);
     return err;

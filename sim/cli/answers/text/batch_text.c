@@ -205,15 +205,13 @@ static enum frag_err put_table(const struct batch_report *r, FILE *out,
                                bool color, struct frag_error *e)
 {
     struct table t = {.columns = HEADS, .right = "prlrrrrrrrrr"};
-    enum frag_err err;
 
-    for (size_t i = 0; i < HEADS; i++)
-        table_cell(&t, false, "%s", heads[i]);
+    table_heads(&t, heads, HEADS);
     for (size_t i = 0; i < r->answer->count; i++)
         add_row(&t, r, &r->answer->rows[i]);
-    err = table_print(&t, out, color);
-    table_free(&t);
-    return err == FRAG_OK ? FRAG_OK : frag_no_memory(e, "the table");
+    return table_print(&t, out, color) == FRAG_OK
+               ? FRAG_OK
+               : frag_no_memory(e, "the table");
 }
 
 enum frag_err batch_text(const struct batch_report *r, FILE *out, bool color,

@@ -25,20 +25,6 @@ static void put_subject(struct table *t, const struct check_question *q,
     table_size(t, q->capacity);
 }
 
-static void put_heads(struct table *t, const char *const *heads)
-{
-    for (size_t i = 0; i < t->columns; i++)
-        table_cell(t, false, "%s", heads[i]);
-}
-
-static enum frag_err print(struct table *t, FILE *out, bool color)
-{
-    const enum frag_err err = table_print(t, out, color);
-
-    table_free(t);
-    return err;
-}
-
 /* -- rules --------------------------------------------------------------- */
 
 static void put_rule(struct table *t, const struct gate *g,
@@ -59,13 +45,13 @@ static enum frag_err print_rules(const struct checks *c, FILE *out, bool color)
     struct table t = {
         .columns = RULE_HEADS, .right = "nrprlrl", .optional = OPTIONAL};
 
-    put_heads(&t, rule_heads);
+    table_heads(&t, rule_heads, t.columns);
     for (size_t i = 0; i < c->count; i++)
         for (size_t k = 0; k < g->count; k++) {
             put_subject(&t, c->question, &c->items[i].on);
             put_rule(&t, &g->items[k], &c->items[i].facts);
         }
-    FRAG_TRY(print(&t, out, color));
+    FRAG_TRY(table_print(&t, out, color));
     fprintf(out, "%zu of %zu rules failed\n", checks_failed(c),
             c->count * g->count);
     return FRAG_OK;
@@ -117,13 +103,13 @@ static enum frag_err print_polls(const struct checks *c, FILE *out, bool color)
 
     if (q->capacity == FRAG_UNLIMITED)
         t.columns -= OOM_HEADS;
-    put_heads(&t, poll_heads);
+    table_heads(&t, poll_heads, t.columns);
     for (size_t i = 0; i < c->count; i++)
         for (size_t k = 0; k < c->items[i].seen_count; k++) {
             put_subject(&t, q, &c->items[i].on);
             put_seen(&t, &c->items[i], &c->items[i].seen[k]);
         }
-    return print(&t, out, color);
+    return table_print(&t, out, color);
 }
 
 enum frag_err check_text(const struct checks *c, FILE *out, bool color)

@@ -76,15 +76,11 @@ static enum frag_err put_table(const struct input *in, const struct leaks *l,
                                       "grows in",
                                       "kind"};
     struct table table = {.columns = HEADS, .right = "lrrrrrl"};
-    enum frag_err err;
 
-    for (size_t i = 0; i < HEADS; i++)
-        table_cell(&table, false, "%s", heads[i]);
+    table_heads(&table, heads, HEADS);
     for (uint64_t i = 0; i < l->count; i++)
         add_row(&table, in, &l->items[i]);
-    err = table_print(&table, out, color);
-    table_free(&table);
-    return err;
+    return table_print(&table, out, color);
 }
 
 /* The units as a number and, if times were recorded, as a time. */

@@ -65,17 +65,13 @@ static void put_rank(struct table *t, const struct ranks *r, size_t i)
 static enum frag_err print_table(const struct ranks *r, FILE *out, bool color)
 {
     struct table t = {.columns = HEADS, .right = "rnrprrrrrrrrrr"};
-    enum frag_err err;
 
     if (r->capacity == FRAG_UNLIMITED)
         t.columns -= HEADS_OF_CAPACITY;
-    for (size_t i = 0; i < t.columns; i++)
-        table_cell(&t, false, "%s", heads[i]);
+    table_heads(&t, heads, t.columns);
     for (size_t i = 0; i < r->count; i++)
         put_rank(&t, r, i);
-    err = table_print(&t, out, color);
-    table_free(&t);
-    return err;
+    return table_print(&t, out, color);
 }
 
 /* -- the sentences ------------------------------------------------------- */

@@ -66,12 +66,10 @@ enum frag_err steps_text_put(const struct steps_subject *on,
     enum frag_err err;
 
     put_head(on, t, out);
-    for (size_t i = 0; i < HEADS; i++)
-        table_cell(&table, false, "%s", heads[i]);
+    table_heads(&table, heads, HEADS);
     for (uint64_t i = 0; i < t->count; i++)
         add_row(&table, &t->items[i]);
     err = table_print(&table, out, color);
-    table_free(&table);
     step_notes_put(out, on->in->trace);
     return err;
 }

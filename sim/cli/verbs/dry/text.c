@@ -103,10 +103,9 @@ static void put_places(const struct dry_answer *a, const struct dry_device *d,
 static enum frag_err put_table(struct table *t, FILE *out, bool color,
                                struct frag_error *e)
 {
-    const enum frag_err err = table_print(t, out, color);
-
-    table_free(t);
-    return err == FRAG_OK ? FRAG_OK : frag_no_memory(e, "the table");
+    return table_print(t, out, color) == FRAG_OK
+               ? FRAG_OK
+               : frag_no_memory(e, "the table");
 }
 
 static void put_size(struct table *t, frag_size size)
