@@ -2,11 +2,10 @@
 # in:  PREFIX.tsv       trace, policy, color, events, bytes, peak, ooms,
 #                       first_oom, recorded_oom (events; -1: none): one row
 #      PREFIX.ooms.tsv  event of each OOM
-#      PREFIX.streams.tsv  color (from 0), label: the legend of streams
 #      PREFIX.cells     a grid of numbers separated by spaces, one line for each
 #                       row, from the lowest address: -2 not reserved, -1
 #                       reserved and free, else the block's lifetime in events
-#                       or size in bytes (as a power of two), or its stream
+#                       or size in bytes (as a power of two)
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='map'; out='map.svg'" map.gp
 set datafile separator tab
@@ -70,28 +69,15 @@ set label 2 sprintf("peak reserved %.2f %s", peak/unit, \
     textcolor "#555555"
 
 # Cividis, which looks the same to the colour-blind: a darker block lives
-# longer or is larger. Streams have the colours of Okabe and Ito's palette.
+# longer or is larger.
 low = color eq "size" ? 9 : 0
-most = color eq "stream" ? 7.99 : most > low + 1 ? most : low + 1
+most = most > low + 1 ? most : low + 1
 span = most - low
-array stream_ink[8] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", \
-    "#56B4E9", "#F0E442", "#000000"]
-if (color eq "stream") {
-    set palette defined (-3 "#ffffff", -1.5 "#ffffff", -1.5 "#dedede", \
-        -0.5 "#dedede", -0.5 "#0072B2", 0.5 "#0072B2", \
-        0.5 "#E69F00", 1.5 "#E69F00", 1.5 "#009E73", \
-        2.5 "#009E73", 2.5 "#CC79A7", 3.5 "#CC79A7", \
-        3.5 "#D55E00", 4.5 "#D55E00", 4.5 "#56B4E9", \
-        5.5 "#56B4E9", 5.5 "#F0E442", 6.5 "#F0E442", \
-        6.5 "#000000", 7.5 "#000000") maxcolors 1024
-    set cbrange [-3:7.5]
-} else {
-    set palette defined (-2.5 "#ffffff", -1.5 "#ffffff", -1.5 "#dedede", \
-        -0.5 "#dedede", -0.5 "#FDEA45", low "#FDEA45", \
-        low + span/4 "#BCAF6F", low + span/2 "#7C7B78", \
-        low + 3*span/4 "#414D6B", most "#00224E") maxcolors 1024
-    set cbrange [-2.5:most]
-}
+set palette defined (-2.5 "#ffffff", -1.5 "#ffffff", -1.5 "#dedede", \
+    -0.5 "#dedede", -0.5 "#FDEA45", low "#FDEA45", \
+    low + span/4 "#BCAF6F", low + span/2 "#7C7B78", \
+    low + 3*span/4 "#414D6B", most "#00224E") maxcolors 1024
+set cbrange [-2.5:most]
 
 # The key: a strip of boxes with their values.
 key_x = 24.0
@@ -103,34 +89,15 @@ amount(p) = color eq "size" ? (p < 10 ? sprintf("%d B", 2**p) : \
     p < 30 ? sprintf("%.0f MiB", 2**(p-20)) : \
     sprintf("%.1f GiB", 2**(p-30))) : p < 10 ? sprintf("%.0f", 2**p) : gprintf("%.1s%c", 2**p)
 y = high - 76.0
-if (color ne "stream") {
-    set label 10 "blocks by ".color.(color eq "lifetime" ? ", events:" : ":") \
-        at screen key_x/wide, screen y/high left textcolor "#333333"
-    do for [i=0:4] {
-        x = key_x + 260 + i*125
-        set object 10+i rectangle from screen x/wide, screen (y-7)/high \
-            to screen (x+20)/wide, screen (y+7)/high \
-            fillcolor rgb ink(i) fillstyle solid 1.0 noborder
-        set label 11+i amount(low + span*i/4.0) \
-            at screen (x+28)/wide, screen y/high left textcolor "#333333"
-    }
-} else {
-    set datafile separator tab
-    set label 10 "blocks by stream:" \
-        at screen key_x/wide, screen y/high left textcolor "#333333"
-    stats in.".streams.tsv" skip 1 using 1 nooutput
-    do for [i=1:int(STATS_max) + 1] {
-        who = ""
-        stats in.".streams.tsv" skip 1 every ::i-1::i-1 \
-            using (who = strcol(2), 1) nooutput
-        x = key_x + 190 + (i - 1)*96
-        set object 10+i rectangle from screen x/wide, screen (y-7)/high \
-            to screen (x+20)/wide, screen (y+7)/high \
-            fillcolor rgb stream_ink[i] fillstyle solid 1.0 noborder
-        set label 11+i who at screen (x+26)/wide, screen y/high left \
-            textcolor "#333333"
-    }
-    set datafile separator whitespace
+set label 10 "blocks by ".color.(color eq "lifetime" ? ", events:" : ":") \
+    at screen key_x/wide, screen y/high left textcolor "#333333"
+do for [i=0:4] {
+    x = key_x + 260 + i*125
+    set object 10+i rectangle from screen x/wide, screen (y-7)/high \
+        to screen (x+20)/wide, screen (y+7)/high \
+        fillcolor rgb ink(i) fillstyle solid 1.0 noborder
+    set label 11+i amount(low + span*i/4.0) \
+        at screen (x+28)/wide, screen y/high left textcolor "#333333"
 }
 # The points of death: of the replay and of the recorded job.
 if (dead >= 0) {

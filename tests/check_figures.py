@@ -173,23 +173,21 @@ def check_timeline(folder):
 
 
 def check_labels(folder):
-    """The numbers of runs continue over several files; a long name keeps its
+    """The runs of several files are in their order; a long name keeps its
     ends."""
     long = "torch:garbage_collection_threshold:0.8,roundup_power2_divisions:" \
         "[256:1,512:2,1024:4,>:8],max_split_size_mb:4242"
     one = Runs(folder, "first", ["leak"], ["torch", "direct"], "inf")
     two = Runs(folder, "second", ["leak"], ["tlsf", long], "inf")
     kept = os.path.join(folder, "kept-labels")
-    run("plot", one.path, two.path, "compare", "--run", "1,3", "--run", "2",
-        "-o", os.path.join(folder, "labels.svg"), "--keep", kept,
+    run("plot", one.path, two.path, "compare", "-p", "direct", "-p", "t*:*", "-p",
+        "tlsf", "-o", os.path.join(folder, "labels.svg"), "--keep", kept,
         code=(0,) if shutil.which("gnuplot") else (4,))
     labels = [c["label"] for c in cells(os.path.join(kept, "compare.tsv"))]
-    assert (labels[0], labels[2]) == ("direct", "tlsf"), labels
-    start, end = labels[1].split("…")
+    assert (labels[0], labels[1]) == ("direct", "tlsf"), labels
+    start, end = labels[2].split("…")
     assert long.startswith(start) and long.endswith(end), labels
-    assert len(labels[1]) == 57 and len(start) > len(end) > 10, labels
-    run("plot", one.path, two.path, "compare", "--run", "4", "-o",
-        os.path.join(folder, "no.svg"), code=(2,))
+    assert len(labels[2]) == 57 and len(start) > len(end) > 10, labels
 
 
 def check_heatmap(folder):
@@ -378,7 +376,7 @@ def check_map(folder):
     words = texts_of(os.path.join(folder, "map-a.svg"))
     assert not words or any("the first of them" in w for w in words), words
 
-    for options in (("--limit", "3"), ("--run", "0"), ("--trace", "x"),
+    for options in (("--limit", "3"), ("--trace", "x"),
                     ("-p", "torch", "-p", "direct")):
         words = run("plot", trace, "map", *options, "-o",
                     os.path.join(folder, "no.svg"), code=(2,))
@@ -392,17 +390,6 @@ def check_map(folder):
     assert 0.9 < int(facts["recorded_oom"]) / int(facts["events"]) < 1, facts
     words = texts_of(os.path.join(folder, "map-a.svg"))
     assert not words or any("ran out of memory" in w for w in words), words
-
-    # A map by stream has a legend: the streams, and a colour each.
-    kept = draw_from(folder,
-                     os.path.join(BUNDLED, "multistream.pickle.xz"), "map",
-                     "--color-by", "stream")
-    legend = cells(os.path.join(kept, "map.streams.tsv"))
-    shown = {v for row in grid(kept) for v in row if v >= 0}
-    assert len(legend) > 1 and shown == {float(l["color"]) for l in legend}
-    assert len({l["label"] for l in legend}) == len(legend), legend
-    words = texts_of(os.path.join(folder, "map-a.svg"))
-    assert not words or {l["label"] for l in legend} <= set(words), words
 
 
 def check_pareto(folder):

@@ -7,7 +7,7 @@ for figure in $figures; do
         gnuplot -d -e "in='kept/$figure'; out='again.svg'" kept/$figure.gp &&
         cmp $figure.svg again.svg && echo kept $figure
 done
-fragsim plot r.h5 compare -o c.pdf && fragsim plot r.h5 timeline --run 0,2 -o t.png &&
+fragsim plot r.h5 compare -o c.pdf && fragsim plot r.h5 timeline -p torch -o t.png &&
     head -c 4 c.pdf | grep -q %PDF && test -s t.png && echo figures
 SOURCE_DATE_EPOCH=1700000000 fragsim plot r.h5 compare -f -o c.pdf &&
     grep -a -o 'CreationDate (D:20231114221320' c.pdf

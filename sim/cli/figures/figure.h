@@ -26,8 +26,8 @@ struct trace_view {
 };
 
 /* Properties by which a map colours blocks: --color-by. */
-#define FIGURE_COLORS "lifetime|size|stream"
-enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE, FIGURE_STREAM };
+#define FIGURE_COLORS "lifetime|size"
+enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE };
 
 /* A figure has room for a limited number of panels, rows, columns or lines. Of
  * too many runs it shows the first; for the rest, the functions that write the

@@ -20,4 +20,4 @@ FIGURE(distributions,
        "of a trace: sizes and lifetimes of its requests, counted "
        "by requests and by bytes")
 FIGURE(map, "of a trace: addresses over events under a policy; blocks are "
-            "coloured by lifetime, size or stream")
+            "coloured by lifetime or size")

@@ -39,10 +39,6 @@ struct map {
     frag_size bytes; /* sum over the stretches */
     uint64_t events;
     struct cell *cells; /* [HIGH][WIDE], from the lowest address */
-    struct shade {
-        frag_stream stream;
-        double bytes; /* requested on it */
-    } * shades;       /* [stream_count], the stream with the most bytes first */
 };
 
 /* -- addresses ----------------------------------------------------------- */
@@ -147,55 +143,13 @@ static void draw(struct map *m, const struct span *s, double value)
         }
 }
 
-enum { COLORS = 8 }; /* of streams; if there are more, the last is shared */
-
-static int by_bytes(const void *left, const void *right)
-{
-    const struct shade *a = left, *b = right;
-
-    if (a->bytes < b->bytes || a->bytes > b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->stream < b->stream ? -1 : 1;
-}
-
-static bool find_shades(struct map *m, const struct frag_device_trace *d)
-{
-    m->shades = calloc((size_t)d->stream_count + 1, sizeof(*m->shades));
-    for (uint32_t i = 0; m->shades && i < d->stream_count; i++)
-        m->shades[i].stream = (frag_stream)i;
-    for (uint64_t i = 0; m->shades && i < d->count; i++)
-        if (d->op[i] == FRAG_ALLOC)
-            m->shades[d->stream[i]].bytes += (double)d->bytes[i];
-    if (m->shades)
-        qsort(m->shades, d->stream_count, sizeof(*m->shades), by_bytes);
-    return m->shades;
-}
-
-/* The number of a stream's colour. */
-static double color_of(const struct map *m, frag_stream stream)
-{
-    unsigned i = 0;
-
-    while (i < COLORS - 1 && m->shades[i].stream != stream)
-        i++;
-    return i;
-}
-
 /* The value that determines a block's colour: the logarithm to base 2 of its
- * lifetime or size, or the number of its stream's colour. */
-static double value_of(const struct map *m, const struct trace_view *v,
-                       const struct span *s)
+ * size or lifetime; that of a block that was moved counts from its request. */
+static double value_of(const struct trace_view *v, const struct span *s)
 {
-    const struct frag_device_trace *d = v->device;
-
-    switch (v->color) {
-    case FIGURE_SIZE:
+    if (v->color == FIGURE_SIZE)
         return log2((double)s->size);
-    case FIGURE_STREAM:
-        return color_of(m, d->stream[s->asked]);
-    default:
-        return log2((double)(s->to > s->asked ? s->to - s->asked : 1));
-    }
+    return log2((double)(s->to > s->asked ? s->to - s->asked : 1));
 }
 
 static double shown(const struct cell *c)
@@ -208,14 +162,13 @@ static double shown(const struct cell *c)
                : FREE;
 }
 
-/* The lifetime of a block that was moved counts from its request. */
 static void draw_all(struct map *m, const struct trace_view *v)
 {
     for (size_t i = 0; i < m->track.reserved.count; i++)
         draw(m, &m->track.reserved.items[i], FREE);
     for (size_t i = 0; i < m->track.blocks.count; i++)
         draw(m, &m->track.blocks.items[i],
-             value_of(m, v, &m->track.blocks.items[i]));
+             value_of(v, &m->track.blocks.items[i]));
 }
 
 static void release(void *found)
@@ -225,7 +178,6 @@ static void release(void *found)
     track_free(&m->track);
     free(m->stretches);
     free(m->cells);
-    free(m->shades);
     free(m);
 }
 
@@ -235,7 +187,7 @@ static enum frag_err make(const struct trace_view *v, struct map *m,
     m->events = v->device->count;
     FRAG_TRY(track_make(v, &m->track, e));
     m->cells = calloc((size_t)WIDE * HIGH, sizeof(*m->cells));
-    if (!m->cells || !find_stretches(m) || !find_shades(m, v->device))
+    if (!m->cells || !find_stretches(m))
         return FRAG_NOMEM;
     if (!m->bytes)
         return frag_fail(e, FRAG_INVALID, "%s: the policy reserved no memory",
@@ -274,7 +226,6 @@ static int64_t recorded_oom(const struct frag_device_trace *d)
 static enum frag_err facts(FILE *out, const struct trace_view *v,
                            const void *found, struct frag_error *e)
 {
-    static const char *const colors[] = {"lifetime", "size", "stream"};
     const struct map *m = found;
     char size[FRAG_BOUND_TEXT];
 
@@ -288,7 +239,7 @@ static enum frag_err facts(FILE *out, const struct trace_view *v,
     if (v->bound.bytes != FRAG_UNLIMITED)
         fprintf(out, " on %s", frag_bound_format(v->bound, size));
     fprintf(out, "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64,
-            colors[v->color], m->events, m->bytes,
+            v->color == FIGURE_SIZE ? "size" : "lifetime", m->events, m->bytes,
             m->track.run.summary.peak_reserved, m->track.run.summary.num_ooms);
     fprintf(out, "\t%" PRId64 "\t%" PRId64 "\n",
             (int64_t)m->track.run.summary.first_oom_event,
@@ -310,23 +261,6 @@ static enum frag_err ooms(FILE *out, const struct trace_view *v,
     return FRAG_OK;
 }
 
-/* The legend of a map by stream. */
-static enum frag_err streams(FILE *out, const struct trace_view *v,
-                             const void *found, struct frag_error *e)
-{
-    const struct map *m = found;
-    uint32_t count = v->device->stream_count;
-
-    (void)e;
-    fputs("color\tlabel\n", out);
-    for (uint32_t i = 0; i < count && i < COLORS; i++)
-        if (i == COLORS - 1 && count > COLORS)
-            fprintf(out, "%" PRIu32 "\t%" PRIu32 " others\n", i, count - i);
-        else
-            fprintf(out, "%" PRIu32 "\t%" PRIu32 "\n", i, m->shades[i].stream);
-    return FRAG_OK;
-}
-
 static enum frag_err cells(FILE *out, const struct trace_view *v,
                            const void *found, struct frag_error *e)
 {
@@ -343,10 +277,7 @@ static enum frag_err cells(FILE *out, const struct trace_view *v,
 
 const struct figure figure_map = {
     .name = "map",
-    .trace_files = {{".tsv", facts},
-                    {".ooms.tsv", ooms},
-                    {".streams.tsv", streams},
-                    {".cells", cells}},
+    .trace_files = {{".tsv", facts}, {".ooms.tsv", ooms}, {".cells", cells}},
     .find = find,
     .release = release,
 };

@@ -108,57 +108,15 @@ enum frag_err selection_add(struct selection *s,
     return FRAG_OK;
 }
 
-/* Run number n, counted over all files; NULL if there are fewer runs. */
-static const struct frag_loaded_run *run_at(const struct result_files *f,
-                                            uint64_t n)
-{
-    for (size_t i = 0; i < f->count; n -= f->files[i++].count)
-        if (n < f->files[i].count)
-            return &f->files[i].runs[n];
-    return NULL;
-}
-
-/* Adds the runs of a list such as "0,2". */
-static enum frag_err add_named(const struct result_files *f, const char *text,
-                               struct selection *s, struct frag_error *e)
-{
-    const char *from = text;
-    char *end = NULL;
-
-    for (; !end || *end == ','; from = end + 1) {
-        uint64_t n = strtoull(from, &end, 10);
-        const struct frag_loaded_run *r = run_at(f, n);
-
-        if (end == from || !r || (*end && *end != ','))
-            return frag_fail(e, FRAG_INVALID,
-                             "--run: expected run numbers as in /runs, from 0, "
-                             "separated by commas; found \"%s\"",
-                             text);
-        FRAG_TRY(selection_add(s, r));
-    }
-    return FRAG_OK;
-}
-
-static enum frag_err add_all(const struct result_files *f, struct selection *s)
-{
-    const struct frag_loaded_run *r;
-
-    for (uint64_t n = 0; (r = run_at(f, n)); n++)
-        FRAG_TRY(selection_add(s, r));
-    return FRAG_OK;
-}
-
 enum frag_err selection_choose(const struct result_files *f,
-                               const struct texts *wanted,
                                struct selection *out, struct frag_error *e)
 {
     struct selection s = {0};
     enum frag_err err = FRAG_OK;
 
-    for (size_t i = 0; err == FRAG_OK && i < wanted->count; i++)
-        err = add_named(f, wanted->items[i], &s, e);
-    if (err == FRAG_OK && !wanted->count)
-        err = add_all(f, &s);
+    for (size_t i = 0; i < f->count; i++)
+        for (uint64_t k = 0; err == FRAG_OK && k < f->files[i].count; k++)
+            err = selection_add(&s, &f->files[i].runs[k]);
     if (err == FRAG_OK && !s.count)
         err = frag_fail(e, FRAG_INVALID, "the result files hold no runs");
     if (err == FRAG_OK)

@@ -31,12 +31,9 @@ enum frag_err result_files_load(const char *const *paths, size_t count,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 void result_files_free(struct result_files *f);
 
-/* Selects the runs whose numbers `wanted` lists, such as "0,2"; all runs if the
- * list is empty. Run 0 is /runs/0 of the first file; the numbers continue over
- * the files. INVALID for text that is not such a list, for a number without a
- * run, and if there are no runs; NOMEM. The selection points into f. */
+/* Selects all runs, in the order of the files. INVALID if there are none;
+ * NOMEM. The selection points into f. */
 enum frag_err selection_choose(const struct result_files *f,
-                               const struct texts *wanted,
                                struct selection *out,
                                struct frag_error *e) FRAG_MUST_CHECK;
 void selection_free(struct selection *s);

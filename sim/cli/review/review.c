@@ -187,8 +187,7 @@ static void compare_needs(struct review *r)
 
 enum frag_err review_make(struct review *r, struct frag_error *e)
 {
-    enum frag_err err =
-        selection_choose(r->files, &(const struct texts){0}, &r->runs, e);
+    enum frag_err err = selection_choose(r->files, &r->runs, e);
 
     if (err == FRAG_OK)
         err = ranking_make(&r->runs, &r->ranking);

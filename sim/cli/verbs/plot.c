@@ -16,7 +16,6 @@
 
 struct values {
     struct common common;
-    struct texts runs;
     struct wanted wanted;
     const char *out, *keep;
     uint64_t limit;  /* 0: the figure's */
@@ -42,7 +41,7 @@ static enum frag_err plot(const struct figure *f, const struct values *v,
     enum frag_err err;
 
     FRAG_TRY(result_files_load(args->items, args->count - 1, &files, e));
-    err = selection_choose(&files, &v->runs, &s, e);
+    err = selection_choose(&files, &s, e);
     if (err == FRAG_OK)
         err = selection_filter(&s, &v->wanted, e);
     if (err == FRAG_OK)
@@ -139,9 +138,9 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
                          "%s is a figure of a trace: "
                          "expected one trace, found several",
                          f->name);
-    if (v->limit || v->wanted.traces.count || v->runs.count)
+    if (v->limit || v->wanted.traces.count)
         return frag_fail(e, FRAG_INVALID,
-                         "%s is a figure of a trace: --run, --trace and "
+                         "%s is a figure of a trace: --trace and "
                          "--limit choose runs of result files",
                          f->name);
     if (v->wanted.policies.count > 1)
@@ -204,9 +203,6 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(out), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      AT(force), NULL},
-    {"run", 0, "N,...", "draw only these runs, by their numbers in /runs "
-                        "(default: all)",
-     OPTION_LIST, AT(runs), NULL},
     {"trace", 0, "NAME",
      "draw only the runs of this trace; NAME may be a pattern such as "
      "'bert*'; repeat the option for more traces",
@@ -230,7 +226,7 @@ static const struct option_row options[] = {
      OPTION_NUMBER, AT(device), NULL},
     {"color-by", 0, "WHAT",
      "for a map: the property that sets the colour of a block: lifetime "
-     "(default), size or stream",
+     "(default) or size",
      OPTION_CHOICE, AT(color), FIGURE_COLORS},
     {"keep", 0, "DIR", "keep the gnuplot script and its data in this folder",
      OPTION_TEXT, AT(keep), NULL},
