@@ -157,4 +157,5 @@ const struct frag_policy frag_policy_best_fit = {
     .alloc = fit_alloc,
     .free = fit_free,
     .trim = fit_trim,
+    .check = fit_check,
 };

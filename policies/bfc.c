@@ -32,7 +32,6 @@
  * the free of another thread. All of these are off by default or need data that
  * a trace lacks.
  */
-#include "policies/checks.h"
 #include "policies/mechanism/segments.h"
 #include "policies/mechanism/tiles.h"
 
@@ -169,7 +168,7 @@ static void bfc_free(struct frag_heap *heap, const struct frag_block *block)
     tiles_free(&p->tiles, block->node);
 }
 
-const char *bfc_check(const struct frag_heap *heap)
+static const char *bfc_check(const struct frag_heap *heap)
 {
     const struct bfc *p = heap->state;
     struct met free = {.most = SIZE_MAX}, kept = {0};
@@ -239,4 +238,5 @@ const struct frag_policy frag_policy_bfc = {
     .fini = fini,
     .alloc = bfc_alloc,
     .free = bfc_free,
+    .check = bfc_check,
 };

@@ -33,7 +33,6 @@
  * Algorithms for Garbage Collection", TOPLAS 1983; the cheapest run and the
  * limits are ours.
  */
-#include "policies/checks.h"
 #include "policies/mechanism/pages.h"
 
 #include <stddef.h>
@@ -429,7 +428,7 @@ static void trim(struct frag_heap *heap)
     pages_release(heap, p);
 }
 
-const char *compact_check(const struct frag_heap *heap)
+static const char *compact_check(const struct frag_heap *heap)
 {
     return pages_check(&((const struct compact *)heap->state)->pages);
 }
@@ -482,4 +481,5 @@ const struct frag_policy frag_policy_compact = {
     .free = free_block,
     .free_requested = free_requested,
     .trim = trim,
+    .check = compact_check,
 };

@@ -25,7 +25,6 @@
  * Source: cupy/cupy 15.0.0a1 (6b6d956), cupy/cuda/memory.pyx, _Arena and
  * SingleDeviceMemoryPool.
  */
-#include "policies/checks.h"
 #include "policies/mechanism/lanes.h"
 #include "policies/mechanism/segments.h"
 #include "policies/mechanism/tiles.h"
@@ -178,7 +177,7 @@ static void cupy_trim(struct frag_heap *heap)
     tiles_return_all(heap, &p->tiles);
 }
 
-const char *cupy_check(const struct frag_heap *heap)
+static const char *cupy_check(const struct frag_heap *heap)
 {
     const struct cupy *p = heap->state;
     struct met free = {.most = SIZE_MAX}, kept = {0};
@@ -220,4 +219,5 @@ const struct frag_policy frag_policy_cupy = {
     .alloc = cupy_alloc,
     .free = cupy_free,
     .trim = cupy_trim,
+    .check = cupy_check,
 };

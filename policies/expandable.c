@@ -17,7 +17,6 @@
  *
  * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
  */
-#include "policies/checks.h"
 #include "policies/mechanism/lanes.h"
 #include "policies/mechanism/pages.h"
 
@@ -196,7 +195,7 @@ static void trim(struct frag_heap *heap)
     return_pages(heap);
 }
 
-const char *expandable_check(const struct frag_heap *heap)
+static const char *expandable_check(const struct frag_heap *heap)
 {
     const struct expandable *s = heap->state;
 
@@ -223,4 +222,5 @@ const struct frag_policy frag_policy_expandable = {
     .alloc = alloc,
     .free = free_block,
     .trim = trim,
+    .check = expandable_check,
 };

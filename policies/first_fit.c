@@ -41,4 +41,5 @@ const struct frag_policy frag_policy_first_fit = {
     .alloc = fit_alloc,
     .free = fit_free,
     .trim = fit_trim,
+    .check = fit_check,
 };

@@ -63,4 +63,5 @@ const struct frag_policy frag_policy_half_fit = {
     .alloc = half_fit_alloc,
     .free = half_fit_free,
     .trim = fit_trim,
+    .check = fit_check,
 };

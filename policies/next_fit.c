@@ -85,4 +85,5 @@ const struct frag_policy frag_policy_next_fit = {
     .alloc = next_fit_alloc,
     .free = next_fit_free,
     .trim = fit_trim,
+    .check = fit_check,
 };

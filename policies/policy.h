@@ -252,6 +252,11 @@ struct frag_policy {
     enum frag_err (*adopt)(struct frag_heap *heap,
                            const struct frag_held_segment *segments,
                            size_t count, void **nodes);
+
+    /* For tests, after each call: walks the whole state, in O(n), and changes
+     * nothing. Returns NULL, or a text that names the broken invariant. NULL if
+     * the policy has no such function. */
+    const char *(*check)(const struct frag_heap *heap);
 };
 
 /* A policy outside this tree is a shared library that contains a plugin:

@@ -34,7 +34,6 @@
  * and that chunks coalesce only inside a primitive block), the rule is ours.
  * Streams, which the code separates by events, are not distinguished.
  */
-#include "policies/checks.h"
 #include "policies/mechanism/fit.h"
 #include "policies/mechanism/pages.h"
 
@@ -477,7 +476,7 @@ static void trim(struct frag_heap *heap)
     return_free(heap);
 }
 
-const char *stitch_check(const struct frag_heap *heap)
+static const char *stitch_check(const struct frag_heap *heap)
 {
     const struct stitch *s = heap->state;
 
@@ -527,4 +526,5 @@ const struct frag_policy frag_policy_stitch = {
     .alloc = alloc,
     .free = free_block,
     .trim = trim,
+    .check = stitch_check,
 };

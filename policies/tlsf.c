@@ -91,4 +91,5 @@ const struct frag_policy frag_policy_tlsf = {
     .alloc = tlsf_alloc,
     .free = tlsf_free,
     .trim = fit_trim,
+    .check = fit_check,
 };

@@ -46,4 +46,5 @@ const struct frag_policy frag_policy_worst_fit = {
     .alloc = fit_alloc,
     .free = fit_free,
     .trim = fit_trim,
+    .check = fit_check,
 };

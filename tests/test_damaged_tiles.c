@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "policies/checks.h"
 #include "policies/mechanism/tiles.h"
 #include "tests/canvas.h"
 #include "tests/damage.h"
@@ -121,11 +120,9 @@ static void a_policy_whose_set_lacks_a_tile_is_found(void **state)
 {
     static const struct {
         const char *policy, *words;
-        const char *(*check)(const struct frag_heap *heap);
     } rows[] = {
-        {"bfc", "the set does not have the free tiles", bfc_check},
-        {"cupy", "the arenas do not have the free tiles of their segments",
-         cupy_check},
+        {"bfc", "the set does not have the free tiles"},
+        {"cupy", "the arenas do not have the free tiles of their segments"},
     };
 
     (void)state;
@@ -137,8 +134,8 @@ static void a_policy_whose_set_lacks_a_tile_is_found(void **state)
         canvas_open(&c, &p, FRAG_QUANTUM, NULL);
         canvas_play(&c, "a1 b1 c1");
         b = c.live[1].node;
-        DAMAGE(b->used, false, rows[i].check(&c.heap), rows[i].words);
-        DAMAGE(b->next, b, rows[i].check(&c.heap),
+        DAMAGE(b->used, false, c.heap.policy->check(&c.heap), rows[i].words);
+        DAMAGE(b->next, b, c.heap.policy->check(&c.heap),
                "a tile does not know the one below it");
         canvas_close(&c);
     }

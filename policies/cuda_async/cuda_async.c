@@ -446,4 +446,5 @@ const struct frag_policy frag_policy_cuda_async = {
     .free = cuda_async_free,
     .freed_on = cuda_async_freed_on,
     .trim = cuda_async_trim,
+    .check = cuda_async_check,
 };

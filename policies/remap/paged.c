@@ -53,4 +53,5 @@ const struct frag_policy frag_policy_paged = {
     .free = gather_free,
     .free_requested = gather_free_requested,
     .trim = gather_trim,
+    .check = gather_check,
 };

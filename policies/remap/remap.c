@@ -123,4 +123,5 @@ const struct frag_policy frag_policy_remap = {
     .free = gather_free,
     .free_requested = gather_free_requested,
     .trim = gather_trim,
+    .check = gather_check,
 };

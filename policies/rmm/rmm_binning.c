@@ -273,4 +273,5 @@ const struct frag_policy frag_policy_rmm_binning = {
     .alloc = rmm_binning_alloc,
     .free = rmm_binning_free,
     .freed_on = rmm_binning_freed_on,
+    .check = stream_pool_check,
 };

@@ -71,4 +71,5 @@ const struct frag_policy frag_policy_rmm_pool = {
     .alloc = rmm_pool_alloc,
     .free = rmm_pool_free,
     .freed_on = rmm_pool_freed_on,
+    .check = stream_pool_check,
 };

@@ -467,4 +467,5 @@ const struct frag_policy frag_policy_torch = {
     .free_requested = torch_free_requested,
     .trim = torch_release_cached,
     .adopt = torch_adopt,
+    .check = torch_check,
 };

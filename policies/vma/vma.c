@@ -479,4 +479,5 @@ const struct frag_policy frag_policy_vma = {
     .fini = fini,
     .alloc = vma_alloc,
     .free = vma_free,
+    .check = vma_check,
 };
