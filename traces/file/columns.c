@@ -47,12 +47,9 @@ static bool is_stored_as(hid_t data, enum trace_type type)
                 H5Tequal(found, want) > 0 &&
                 H5Pget_layout(how) == H5D_CONTIGUOUS;
 
-    if (how >= 0)
-        H5Pclose(how);
-    if (want >= 0)
-        H5Tclose(want);
-    if (found >= 0)
-        H5Tclose(found);
+    hdf5_drop(how);
+    hdf5_drop(want);
+    hdf5_drop(found);
     return same;
 }
 
@@ -124,11 +121,9 @@ static enum frag_err check_enum(const struct column *c)
                 (H5Tconvert(base, H5T_NATIVE_UINT64, 1, &value, NULL,
                             H5P_DEFAULT) >= 0 &&
                  value.wide == i));
-        if (base >= 0)
-            H5Tclose(base);
+        hdf5_drop(base);
     }
-    if (type >= 0)
-        H5Tclose(type);
+    hdf5_drop(type);
     if (fine)
         return FRAG_OK;
     return trace_expected(c->r, c->where, c->name,
@@ -189,8 +184,7 @@ enum frag_err trace_read_table(const struct trace_reader *r, hid_t at,
     if (err == FRAG_OK)
         err = read_rows(&c, type, table->size, rows);
     *count = c.rows;
-    if (type >= 0)
-        H5Tclose(type);
+    hdf5_drop(type);
     H5Dclose(c.data);
     return err;
 }

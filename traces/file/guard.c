@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "traces/bytes/source.h"
+#include "traces/file/trace_file.h"
 
 /* INFLATION_MAX is the largest ratio of unpacked to stored bytes: the built-in
  * filters of HDF5 compress data at most by a factor of about 1000. CHECKED is
@@ -32,17 +33,15 @@ enum { WALL_TIMES = 60 };
  * its beginning. */
 static int superblock(const char *path)
 {
-    static const unsigned char signature[8] = {0x89, 'H',  'D',  'F',
-                                               '\r', '\n', 0x1a, '\n'};
-    unsigned char bytes[sizeof(signature) + 1];
+    enum { SIGNATURE = 8 };
+    unsigned char bytes[SIGNATURE + 1];
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const ssize_t count = file >= 0 ? read(file, bytes, sizeof(bytes)) : -1;
 
     if (file >= 0)
         close(file);
-    return count == sizeof(bytes) &&
-                   !memcmp(bytes, signature, sizeof(signature))
-               ? bytes[sizeof(signature)]
+    return count == sizeof(bytes) && trace_file_is(bytes, sizeof(bytes))
+               ? bytes[SIGNATURE]
                : -1;
 }
 
@@ -133,8 +132,7 @@ static const char *elsewhere(hid_t data)
                       : H5Pget_external_count(how) != 0 ? "data in another file"
                                                         : NULL;
 
-    if (how >= 0)
-        H5Pclose(how);
+    hdf5_drop(how);
     return why;
 }
 
@@ -168,10 +166,8 @@ static uint64_t unpacked_bytes(hid_t data)
     const uint64_t item = type < 0 ? 0 : H5Tget_size(type);
     const uint64_t stored = H5Dget_storage_size(data);
 
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    hdf5_drop(space);
+    hdf5_drop(type);
     if (rows <= 0 || !item || (uint64_t)rows <= stored / item)
         return 0;
     return (uint64_t)rows > UINT64_MAX / 2 / item ? UINT64_MAX / 2
@@ -219,8 +215,7 @@ bool hdf5_holds(hid_t data, H5T_class_t class)
     hid_t type = H5Dget_type(data);
     const bool fine = type >= 0 && is_of(type, class);
 
-    if (type >= 0)
-        H5Tclose(type);
+    hdf5_drop(type);
     return fine;
 }
 
@@ -232,8 +227,7 @@ bool hdf5_rows(hid_t data, size_t item, uint64_t file_bytes, uint64_t *rows)
                       H5Sget_simple_extent_dims(space, &count, NULL) == 1 &&
                       count <= file_bytes * INFLATION_MAX / item;
 
-    if (space >= 0)
-        H5Sclose(space);
+    hdf5_drop(space);
     if (fine)
         *rows = count;
     return fine;
@@ -249,12 +243,9 @@ struct attribute {
 
 static void close_attribute(struct attribute *a)
 {
-    if (a->space >= 0)
-        H5Sclose(a->space);
-    if (a->type >= 0)
-        H5Tclose(a->type);
-    if (a->id >= 0)
-        H5Aclose(a->id);
+    hdf5_drop(a->space);
+    hdf5_drop(a->type);
+    hdf5_drop(a->id);
 }
 
 /* False if there is no such attribute, or none of this class. Call

@@ -18,6 +18,14 @@
 
 #include "traces/base.h"
 
+/* Closes a type, a space, a list of properties, a dataset, a group or an
+ * attribute, if it was opened. */
+static inline void hdf5_drop(hid_t id)
+{
+    if (id >= 0)
+        (void)H5Idec_ref(id);
+}
+
 /* Whether the file begins with the signature of HDF5; false if it cannot be
  * opened. */
 bool hdf5_is(const char *path);

@@ -2,66 +2,51 @@
  * decides what is written. */
 #include <string.h>
 
+#include "traces/file/guard.h"
 #include "traces/file/trace_file.h"
 
-static bool close_type(hid_t type, bool fine)
+/* Writes an attribute of one value, which is at `value`. */
+static bool put_attribute(hid_t at, const char *name, hid_t in_file,
+                          hid_t in_memory, const void *value)
 {
-    if (type >= 0)
-        H5Tclose(type);
+    hid_t space = H5Screate(H5S_SCALAR), attribute = -1;
+    bool fine;
+
+    if (space >= 0 && in_file >= 0)
+        attribute =
+            H5Acreate2(at, name, in_file, space, H5P_DEFAULT, H5P_DEFAULT);
+    fine = attribute >= 0 && H5Awrite(attribute, in_memory, value) >= 0;
+    hdf5_drop(attribute);
+    hdf5_drop(space);
+    return fine;
+}
+
+/* A text of `size` bytes at `value`, or of any size: then a pointer is there.
+ */
+static bool put_text(hid_t at, const char *name, size_t size, const void *value)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    const bool fine = type >= 0 && H5Tset_size(type, size) >= 0 &&
+                      H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
+                      put_attribute(at, name, type, type, value);
+
+    hdf5_drop(type);
     return fine;
 }
 
 bool trace_put_label(hid_t at, const char *name, const char *text)
 {
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    hid_t attribute = -1;
-    bool fine = type >= 0 && space >= 0 &&
-                H5Tset_size(type, H5T_VARIABLE) >= 0 &&
-                H5Tset_cset(type, H5T_CSET_UTF8) >= 0;
-
-    if (fine)
-        attribute = H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    fine = attribute >= 0 && H5Awrite(attribute, type, &text) >= 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return close_type(type, fine);
+    return put_text(at, name, H5T_VARIABLE, &text);
 }
 
 bool trace_put_text(hid_t at, const char *name, const char *text)
 {
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    hid_t attribute = -1;
-    bool fine = type >= 0 && space >= 0 &&
-                H5Tset_size(type, strlen(text) + 1) >= 0 &&
-                H5Tset_cset(type, H5T_CSET_UTF8) >= 0;
-
-    if (fine)
-        attribute = H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    fine = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return close_type(type, fine);
+    return put_text(at, name, strlen(text) + 1, text);
 }
 
 bool trace_put_number(hid_t at, const char *name, uint64_t value)
 {
-    hid_t space = H5Screate(H5S_SCALAR), attribute = -1;
-    bool fine;
-
-    if (space >= 0)
-        attribute = H5Acreate2(at, name, H5T_STD_U64LE, space, H5P_DEFAULT,
-                               H5P_DEFAULT);
-    fine =
-        attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_UINT64, &value) >= 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return fine;
+    return put_attribute(at, name, H5T_STD_U64LE, H5T_NATIVE_UINT64, &value);
 }
 
 hid_t trace_make_group(hid_t at, const char *name)
@@ -70,8 +55,7 @@ hid_t trace_make_group(hid_t at, const char *name)
 
     if (how >= 0 && H5Pset_obj_track_times(how, false) >= 0)
         group = H5Gcreate2(at, name, H5P_DEFAULT, how, H5P_DEFAULT);
-    if (how >= 0)
-        H5Pclose(how);
+    hdf5_drop(how);
     return group;
 }
 
@@ -91,10 +75,8 @@ static hid_t make_dataset(hid_t at, const char *name, hid_t type,
         H5Pset_obj_track_times(how, false) >= 0 &&
         H5Pset_fill_time(how, H5D_FILL_TIME_NEVER) >= 0)
         data = H5Dcreate2(at, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
-    if (how >= 0)
-        H5Pclose(how);
-    if (space >= 0)
-        H5Sclose(space);
+    hdf5_drop(how);
+    hdf5_drop(space);
     return data;
 }
 
@@ -110,10 +92,8 @@ bool trace_put_rows(hid_t data, hid_t type, uint64_t first, uint64_t count,
                            H5Dwrite(data, type, in_memory, in_file, H5P_DEFAULT,
                                     rows) >= 0);
 
-    if (in_memory >= 0)
-        H5Sclose(in_memory);
-    if (in_file >= 0)
-        H5Sclose(in_file);
+    hdf5_drop(in_memory);
+    hdf5_drop(in_file);
     return fine;
 }
 
@@ -129,11 +109,10 @@ hid_t trace_make_column(hid_t at, const struct trace_column *column,
     hid_t type = trace_file_type(column->type);
     hid_t data = make_dataset(at, column->name, type, count);
 
-    close_type(type, true);
+    hdf5_drop(type);
     if (data >= 0 && label(data, column->units, column->long_name))
         return data;
-    if (data >= 0)
-        H5Dclose(data);
+    hdf5_drop(data);
     return -1;
 }
 
@@ -152,7 +131,7 @@ bool trace_put_column(hid_t at, const struct trace_column *column,
     bool fine =
         data >= 0 && type >= 0 && trace_put_rows(data, type, 0, count, rows);
 
-    close_type(type, true);
+    hdf5_drop(type);
     return data >= 0 && H5Dclose(data) >= 0 && fine;
 }
 
@@ -166,7 +145,7 @@ bool trace_put_table(hid_t at, const struct trace_table *table,
                 label(data, table->units, table->long_name) &&
                 trace_put_rows(data, in_memory, 0, count, rows);
 
-    close_type(in_file, true);
-    close_type(in_memory, true);
+    hdf5_drop(in_file);
+    hdf5_drop(in_memory);
     return data >= 0 && H5Dclose(data) >= 0 && fine;
 }

@@ -24,57 +24,62 @@ static enum frag_err point_at_texts(const struct trace_reader *r,
     return FRAG_OK;
 }
 
-enum frag_err trace_read_texts(const struct trace_reader *r, const char *name,
-                               const char *const **out, uint32_t *count)
+/* Reads the rows of a group of the root, and where its items begin in them:
+ * *count items, and one row of *first more. A group that is absent has no
+ * items; then *first is NULL. */
+static enum frag_err read_items(const struct trace_reader *r, const char *name,
+                                const char *where, bool is_text,
+                                const void **rows, uint64_t *row_count,
+                                const void **first, uint32_t *count)
 {
-    hid_t at;
-    char where[32];
-    const void *text, *first;
-    uint64_t size, rows;
+    uint64_t found;
     enum frag_err err;
+    hid_t at;
 
+    *first = NULL;
     if (!hdf5_has(r->file, name))
         return FRAG_OK;
     at = hdf5_group(r->fault, r->file, name);
     if (at < 0)
         return trace_expected(r, "/", name, "a group");
-    snprintf(where, sizeof(where), "/%s/", name);
-    err = trace_read_column(r, at, where, &trace_text, &text, &size);
+    err = is_text
+              ? trace_read_column(r, at, where, &trace_text, rows, row_count)
+              : trace_read_table(r, at, where, &trace_frames, rows, row_count);
     if (err == FRAG_OK)
-        err = trace_read_column(r, at, where, &trace_first, &first, &rows);
+        err = trace_read_column(r, at, where, &trace_first, first, &found);
     H5Gclose(at);
     FRAG_TRY(err);
-    if (!rows || rows > UINT32_MAX)
+    if (!found || found > UINT32_MAX)
         return trace_expected(r, where, "first", "1 to 2^32 - 1 rows");
-    FRAG_TRY(point_at_texts(r, where, text, size, first, rows - 1, out));
-    *count = (uint32_t)(rows - 1);
+    *count = (uint32_t)(found - 1);
     return FRAG_OK;
+}
+
+enum frag_err trace_read_texts(const struct trace_reader *r, const char *name,
+                               const char *const **out, uint32_t *count)
+{
+    const void *text, *first;
+    uint64_t size;
+    char where[32];
+
+    snprintf(where, sizeof(where), "/%s/", name);
+    FRAG_TRY(read_items(r, name, where, true, &text, &size, &first, count));
+    return first ? point_at_texts(r, where, text, size, first, *count, out)
+                 : FRAG_OK;
 }
 
 enum frag_err trace_read_stacks(const struct trace_reader *r)
 {
     struct frag_trace *t = r->trace;
     const void *frames, *first;
-    uint64_t frame_count, rows;
-    enum frag_err err;
-    hid_t at;
+    uint64_t frame_count;
 
-    if (!hdf5_has(r->file, "stacks"))
+    FRAG_TRY(read_items(r, "stacks", "/stacks/", false, &frames, &frame_count,
+                        &first, &t->stack_count));
+    if (!first)
         return FRAG_OK;
-    at = hdf5_group(r->fault, r->file, "stacks");
-    if (at < 0)
-        return trace_expected(r, "/", "stacks", "a group");
-    err = trace_read_table(r, at, "/stacks/", &trace_frames, &frames,
-                           &frame_count);
-    if (err == FRAG_OK)
-        err = trace_read_column(r, at, "/stacks/", &trace_first, &first, &rows);
-    H5Gclose(at);
-    FRAG_TRY(err);
-    if (!rows || rows > UINT32_MAX)
-        return trace_expected(r, "/stacks/", "first", "1 to 2^32 - 1 rows");
     t->frames = frames;
     t->stack_first = first;
-    t->stack_count = (uint32_t)(rows - 1);
     if (t->stack_first[t->stack_count] > frame_count)
         return trace_expected(r, "/stacks/", "first", "rows of frames");
     return FRAG_OK;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "traces/file/guard.h"
+
 const char *const trace_file_format = "hdf5";
 
 const struct trace_column trace_event_columns[EVENTS_COUNT] = {
@@ -195,14 +197,12 @@ hid_t trace_row_type(const struct trace_table *table, bool in_file)
             in_file ? trace_file_type(f->type) : trace_memory_type(f->type);
 
         fine = type >= 0 && H5Tinsert(row, f->name, f->offset, type) >= 0;
-        if (type >= 0)
-            H5Tclose(type);
+        hdf5_drop(type);
     }
     if (fine && in_file)
         fine = H5Tpack(row) >= 0;
     if (fine)
         return row;
-    if (row >= 0)
-        H5Tclose(row);
+    hdf5_drop(row);
     return -1;
 }

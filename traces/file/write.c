@@ -100,8 +100,7 @@ static bool put_events(const struct writer *w, hid_t at,
         type = trace_rows_type(column->type);
         fine = data >= 0 && type >= 0 &&
                put_repeats(data, type, w, d, (enum trace_events)k, &left);
-        if (type >= 0)
-            H5Tclose(type);
+        hdf5_drop(type);
         fine = data >= 0 && H5Dclose(data) >= 0 && fine;
     }
     free(left.ids);
@@ -242,10 +241,8 @@ static hid_t create(const char *path)
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
         H5Pset_obj_track_times(how, false) >= 0)
         file = H5Fcreate(path, H5F_ACC_TRUNC, how, access);
-    if (how >= 0)
-        H5Pclose(how);
-    if (access >= 0)
-        H5Pclose(access);
+    hdf5_drop(how);
+    hdf5_drop(access);
     return file;
 }
 
