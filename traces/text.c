@@ -41,3 +41,16 @@ const char *text_add(char *text, size_t room, const char *separator,
     va_end(args);
     return text;
 }
+
+bool text_choice(const char *choices, const char *word, uint64_t *index)
+{
+    for (*index = 0;; ++*index) {
+        const size_t length = strcspn(choices, "|");
+
+        if (length == strlen(word) && !memcmp(choices, word, length))
+            return true;
+        if (!choices[length])
+            return false;
+        choices += length + 1;
+    }
+}

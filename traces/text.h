@@ -1,5 +1,5 @@
-/* text.h - writes real numbers and lists as text. It does not read them: the
- * reader of each format parses the texts of that format. */
+/* text.h - writes real numbers and lists as text, and finds a word in a list.
+ */
 #ifndef FRAG_TRACES_TEXT_H
 #define FRAG_TRACES_TEXT_H
 
@@ -18,5 +18,9 @@ const char *frag_number_format(double number, char text[FRAG_NUMBER_TEXT]);
  * the string ends with "...". Returns text. */
 const char *text_add(char *text, size_t room, const char *separator,
                      const char *format, ...) FRAG_PRINTF(4, 5);
+
+/* Sets *index to that of the word among those that bars separate, as in
+ * "start|clock|turns". False if it is none of them. */
+bool text_choice(const char *choices, const char *word, uint64_t *index);
 
 #endif

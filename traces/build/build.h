@@ -196,6 +196,15 @@ enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
 enum frag_err frag_build_note(struct frag_build *b, const char *format, ...)
     FRAG_PRINTF(2, 3);
 
+/* A sentence that counts something. */
+struct frag_build_count {
+    uint64_t count;
+    const char *words; /* after the number */
+};
+/* Adds a sentence for each of `n` rows whose count is not 0. NOMEM. */
+enum frag_err frag_build_counts(struct frag_build *b,
+                                const struct frag_build_count *rows, size_t n);
+
 /* Infers what the entries omit, checks the result with frag_trace_check and
  * moves the trace to *out. opts is as in frag_trace_open. The builder is then
  * empty, and the caller closes it. CORRUPT, INVALID (a stack frame with an

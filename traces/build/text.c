@@ -216,6 +216,16 @@ enum frag_err frag_build_note(struct frag_build *b, const char *format, ...)
     return FRAG_OK;
 }
 
+enum frag_err frag_build_counts(struct frag_build *b,
+                                const struct frag_build_count *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].count)
+            FRAG_TRY(frag_build_note(b, "%" PRIu64 " %s", rows[i].count,
+                                     rows[i].words));
+    return FRAG_OK;
+}
+
 static void close_index(struct index *x)
 {
     if (x)

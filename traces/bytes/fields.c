@@ -31,6 +31,14 @@ struct field field_unmarked(struct field f)
     return f;
 }
 
+struct field field_first_line(const unsigned char *bytes, size_t count)
+{
+    const unsigned char *end = memchr(bytes, '\n', count);
+
+    return (struct field){(const char *)bytes,
+                          end ? (size_t)(end - bytes) : count};
+}
+
 bool fields_next(struct fields *f, char separator, struct field *out)
 {
     const char *stop;

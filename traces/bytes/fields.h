@@ -40,6 +40,9 @@ struct field field_trimmed(struct field f);
  * begin a file. */
 struct field field_unmarked(struct field f);
 
+/* Returns the first line of the beginning of a file, without its end. */
+struct field field_first_line(const unsigned char *bytes, size_t count);
+
 bool field_is(struct field f, const char *word);
 bool field_begins(struct field f, const char *start);
 bool field_contains(struct field f, const char *text); /* text is not "" */

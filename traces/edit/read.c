@@ -166,26 +166,6 @@ static read_value *const readers[] = {
 
 /* ---- keys ---- */
 
-static bool is_word(const char *word, size_t length, const char *name)
-{
-    return strlen(name) == length && !strncmp(word, name, length);
-}
-
-/* Finds a word among those that bars separate. */
-static bool read_choice(const char *text, const char *choices,
-                        struct edit_value *v)
-{
-    for (v->first = 0;; v->first++) {
-        const size_t length = strcspn(choices, "|");
-
-        if (is_word(choices, length, text))
-            return true;
-        if (!choices[length])
-            return false;
-        choices += length + 1;
-    }
-}
-
 static uint32_t all_keys(const struct edit_kind *kind)
 {
     return kind->keys | kind->needs | kind->choice;
@@ -225,7 +205,7 @@ static enum frag_err read_pair(const struct reading *r, const char *name,
                 name);
         edit->given |= EDIT_HAS(k);
         if (row->form == FORM_CHOICE)
-            expected = read_choice(value, row->choices, &edit->values[k])
+            expected = text_choice(row->choices, value, &edit->values[k].first)
                            ? NULL
                            : row->choices;
         else

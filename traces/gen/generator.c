@@ -11,6 +11,7 @@
 
 #include "traces/gen/gen.h"
 #include "traces/nearest.h"
+#include "traces/text.h"
 
 const struct frag_generator *const frag_generators[] = {
 #define GENERATOR(name) &frag_generator_##name,
@@ -28,23 +29,6 @@ const struct frag_generator *frag_generator_find(const char *name)
 }
 
 /* ---- parameters ---- */
-
-static bool read_choice(const char *choices, const char *text, uint64_t *out)
-{
-    const size_t length = strlen(text);
-
-    for (uint64_t i = 0;; i++) {
-        const size_t n = strcspn(choices, "|");
-
-        if (n == length && !memcmp(choices, text, n)) {
-            *out = i;
-            return true;
-        }
-        if (!choices[n])
-            return false;
-        choices += n + 1;
-    }
-}
 
 static bool read_real(const char *text, double *out)
 {
@@ -79,7 +63,7 @@ static bool read_value(const struct frag_gen_param *p, const char *text,
     case FRAG_GEN_REAL:
         return read_real(text, at) && in_range(p, *(double *)at);
     case FRAG_GEN_CHOICE:
-        return read_choice(p->choices, text, at);
+        return text_choice(p->choices, text, at);
     }
     return false;
 }

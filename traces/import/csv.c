@@ -164,10 +164,7 @@ static enum frag_err csv_read(struct frag_source *source,
  * reported when it is read. */
 static bool csv_recognize(const unsigned char *bytes, size_t count)
 {
-    const char *line_end = memchr(bytes, '\n', count);
-    const struct field line = field_unmarked((struct field){
-        (const char *)bytes,
-        line_end ? (size_t)(line_end - (const char *)bytes) : count});
+    const struct field line = field_unmarked(field_first_line(bytes, count));
     struct fields fields = fields_of(line.text, line.length);
     struct field f;
 

@@ -213,10 +213,7 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
 
 static enum frag_err put_notes(const struct rocprof *r)
 {
-    const struct {
-        uint64_t count;
-        const char *text;
-    } notes[] = {
+    const struct frag_build_count notes[] = {
         {r->unknown, "frees of addresses that no row allocated were skipped: "
                      "the trace lacks blocks from before the log"},
         {r->lost,
@@ -225,11 +222,7 @@ static enum frag_err put_notes(const struct rocprof *r)
         {r->empty, "allocations of 0 bytes were skipped"},
     };
 
-    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
-        if (notes[i].count)
-            FRAG_TRY(frag_build_note(r->build, "%" PRIu64 " %s", notes[i].count,
-                                     notes[i].text));
-    return FRAG_OK;
+    return frag_build_counts(r->build, notes, sizeof(notes) / sizeof(*notes));
 }
 
 static enum frag_err rocprof_read(struct frag_source *source,
@@ -250,13 +243,9 @@ static enum frag_err rocprof_read(struct frag_source *source,
 
 static bool rocprof_recognize(const unsigned char *bytes, size_t count)
 {
-    const char *end = memchr(bytes, '\n', count);
     int column[COLUMNS], fields;
 
-    return read_header(
-        (struct field){(const char *)bytes,
-                       end ? (size_t)(end - (const char *)bytes) : count},
-        column, &fields);
+    return read_header(field_first_line(bytes, count), column, &fields);
 }
 
 const struct frag_importer frag_importer_rocprof = {

@@ -119,18 +119,17 @@ static enum frag_err add(struct instance *in, const struct buffer *b)
 static enum frag_err read_buffer(struct instance *in, const char *line,
                                  size_t length)
 {
+    const struct field whole = {line, length};
     struct fields rest = fields_of(line, length);
     const struct header *h = &in->header;
-    struct field fields[NAMES] = {{"", 0}}, w;
+    struct field fields[NAMES], w;
     struct buffer b = {.alignment = 1};
-    int k = 0;
 
-    for (; fields_next(&rest, ',', &w); k++)
-        for (int name = 0; name < NAMES; name++)
-            if (h->column[name] == k)
-                fields[name] = w;
-    if (k != h->columns)
+    if (fields_pick(whole, h->column, NAMES, fields) != h->columns) {
+        while (fields_next(&rest, ',', &w))
+            continue; /* to the last one */
         return wrong(in, "as many fields as the header has", w);
+    }
     if (!read_number(fields[LOWER], &b.lower))
         return wrong(in, "a time, 0 to 2^63 - 1", fields[LOWER]);
     w = fields[h->column[END] >= 0 ? END : UPPER];
@@ -285,11 +284,10 @@ static enum frag_err static_read(struct frag_source *source,
 
 static bool static_recognize(const unsigned char *bytes, size_t count)
 {
-    const char *line = (const char *)bytes;
-    const char *end = memchr(line, '\n', count);
+    const struct field line = field_first_line(bytes, count);
     struct header header;
 
-    return read_header(line, end ? (size_t)(end - line) : count, &header);
+    return read_header(line.text, line.length, &header);
 }
 
 const struct frag_importer frag_importer_static = {

@@ -500,10 +500,7 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
 
 static enum frag_err put_notes(const struct umpire *u)
 {
-    const struct {
-        uint64_t count;
-        const char *words;
-    } notes[] = {
+    const struct frag_build_count notes[] = {
         {u->zeros, "allocations of 0 bytes are left out, because they take "
                    "nothing from their allocator"},
         {u->trims, "calls of release and coalesce, which are of one pool, are "
@@ -522,10 +519,8 @@ static enum frag_err put_notes(const struct umpire *u)
         FRAG_TRY(frag_build_note(u->build,
                                  "the log has no failed requests: a request "
                                  "that found no memory is missing"));
-    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
-        if (notes[i].count)
-            FRAG_TRY(frag_build_note(u->build, "%" PRIu64 " %s", notes[i].count,
-                                     notes[i].words));
+    FRAG_TRY(
+        frag_build_counts(u->build, notes, sizeof(notes) / sizeof(*notes)));
     return u->has_requests ? FRAG_OK : frag_build_device(u->build, 0, u->e);
 }
 

@@ -169,12 +169,10 @@ static enum frag_err android_read(struct frag_source *source,
 
 static bool android_recognize(const unsigned char *bytes, size_t count)
 {
-    const char *line = (const char *)bytes;
-    const char *end = memchr(line, '\n', count);
+    const struct field line = field_first_line(bytes, count);
     struct call call;
 
-    return split_line(line, end ? (size_t)(end - line) : count, &call) &&
-           find_word(&call);
+    return split_line(line.text, line.length, &call) && find_word(&call);
 }
 
 const struct frag_importer frag_importer_android = {

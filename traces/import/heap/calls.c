@@ -63,26 +63,19 @@ enum frag_err calls_free(struct calls *c, uint64_t addr, uint32_t stack)
 
 enum frag_err calls_end(const struct calls *c)
 {
-    if (c->lost)
-        FRAG_TRY(frag_build_note(
-            c->build,
-            "%" PRIu64 " blocks have no free in the log, although a later "
-            "block has the same address; they are freed where that block "
-            "begins",
-            c->lost));
-    if (c->unknown)
-        FRAG_TRY(frag_build_note(
-            c->build,
-            "%" PRIu64 " frees are of blocks that were allocated before the "
-            "log begins; the log does not state their sizes, so the trace "
-            "lacks them and its need is a lower bound",
-            c->unknown));
-    if (c->absurd)
-        FRAG_TRY(frag_build_note(
-            c->build,
-            "%" PRIu64 " failed requests of 2^63 bytes and more are left out, "
-            "because no allocator can serve them",
-            c->absurd));
+    const struct frag_build_count notes[] = {
+        {c->lost, "blocks have no free in the log, although a later block has "
+                  "the same address; they are freed where that block begins"},
+        {c->unknown,
+         "frees are of blocks that were allocated before the log begins; the "
+         "log does not state their sizes, so the trace lacks them and its need "
+         "is a lower bound"},
+        {c->absurd, "failed requests of 2^63 bytes and more are left out, "
+                    "because no allocator can serve them"},
+    };
+
+    FRAG_TRY(
+        frag_build_counts(c->build, notes, sizeof(notes) / sizeof(*notes)));
     if (c->cut)
         FRAG_TRY(frag_build_note(
             c->build, "the last line of the log is cut off and is left out: "

@@ -177,13 +177,11 @@ static enum frag_err mtrace_read(struct frag_source *source,
  * log is missing. */
 static bool mtrace_recognize(const unsigned char *bytes, size_t count)
 {
-    const char *text = (const char *)bytes;
-    const char *end = memchr(text, '\n', count);
-    const size_t length = end ? (size_t)(end - text) : count;
+    const struct field first = field_first_line(bytes, count);
     struct line line;
 
-    return field_is(field_trimmed((struct field){text, length}), "= Start") ||
-           (split_line(text, length, &line) && line.caller.length);
+    return field_is(field_trimmed(first), "= Start") ||
+           (split_line(first.text, first.length, &line) && line.caller.length);
 }
 
 const struct frag_importer frag_importer_mtrace = {

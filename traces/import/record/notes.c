@@ -70,10 +70,7 @@ enum frag_err log_notes(const struct log_reader *r)
 {
     const uint64_t cut = r->gaps > r->lost ? r->gaps - r->lost : 0;
     const bool is_launched = r->graph_blocks > 0;
-    const struct {
-        uint64_t count;
-        const char *words;
-    } notes[] = {
+    const struct frag_build_count notes[] = {
         {r->lost, "calls are missing because the log could not grow (disk "
                   "full?)"},
         {cut, "calls had not returned when the program ended"},
@@ -102,10 +99,8 @@ enum frag_err log_notes(const struct log_reader *r)
          "bytes is the sum of the missing requests of CUDA graphs"},
     };
 
-    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
-        if (notes[i].count)
-            FRAG_TRY(frag_build_note(r->build, "%" PRIu64 " %s", notes[i].count,
-                                     notes[i].words));
+    FRAG_TRY(
+        frag_build_counts(r->build, notes, sizeof(notes) / sizeof(*notes)));
     FRAG_TRY(note_failure(r));
     return note_unread(r);
 }
