@@ -107,6 +107,9 @@ static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
          "stationary: allocs=1.5: expected a whole number from 1 to 1e+09"},
         {"stationary", "spread=x",
          "stationary: spread=x: expected a number from 0.01 to 10"},
+        {"stationary", "sizes=constantly",
+         "stationary: sizes=constantly: expected one of "
+         "constant|uniform|exponential|lognormal|pareto"},
         {"stationary", "sizes=normal",
          "stationary: sizes=normal: expected one of "
          "constant|uniform|exponential|lognormal|pareto"},

@@ -126,6 +126,9 @@ static void a_counterpart_of_another_stream_is_freed_on_its_own(void **state)
     assert_int_equal(x.out.events.stream[2], 2);
     assert_int_equal(x.out.events.id[3], 1);
     assert_int_equal(x.out.events.stream[3], 0);
+    for (int twice = 0; twice < 2; twice++)
+        assert_int_equal(extension_play(&x, 0, 512), FRAG_OK);
+    assert_int_equal(x.out.slots, d.slots); /* the free ones are used */
     extension_close(&x);
     blocks_close(&blocks);
 }
