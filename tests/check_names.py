@@ -352,10 +352,6 @@ def check_calibrate(name):
     run(name, "calibrate", "--from", "calls.csv", "-o", name[:200])
     run(name, "replay", BUNDLED, "--costs", name[:200], "-q")
     os.unlink(name[:200])
-    if HAS_GNUPLOT:
-        run(name, "calibrate", "--from", "calls.csv", "--plot", "costs.svg",
-            "-f")
-        check_svg("costs.svg")
 
 
 # -- texts inside of files --------------------------------------------------

@@ -152,7 +152,6 @@ static const struct {
     {"--dry", ""},
     {"--gpu", ""},
     {"--backend", ""},
-    {"--plot", ""},
     {"--from", ""},
     {"--test", ""}, /* takes seconds */
     {"--completion", "none|bash"},

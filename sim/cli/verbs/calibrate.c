@@ -9,8 +9,6 @@
 #include "real/device/cuda.h"
 #include "real/device/regression.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/figures/cells.h"
-#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/table.h"
@@ -18,7 +16,7 @@
 
 struct values {
     struct common common;
-    const char *out, *calls, *from, *plot, *keep;
+    const char *out, *calls, *from;
     uint64_t gpu, rounds;
     bool force;
 };
@@ -119,50 +117,6 @@ static enum frag_err print(const struct values *v,
     return err == FRAG_OK ? err : frag_no_memory(e, "the table");
 }
 
-static void put_points(FILE *out, const struct frag_costs_regression *f,
-                       const char *about)
-{
-    fprintf(out, "call\tbytes\tns\tmodel_ns\tabout\n");
-    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        const struct frag_cost_regression *c = &f->call[i];
-        struct frag_costs costs;
-
-        if (i) /* gnuplot reads each call as a separate block */
-            fputs("\n\n", out);
-        costs.call[i] = c->cost;
-        for (size_t k = 0; k < c->count; k++) {
-            fprintf(out, "%s\t%.0f\t%.1f\t%.1f\t", frag_driver_call_names[i],
-                    (double)c->at[k].bytes, c->at[k].ns,
-                    (double)frag_cost_ns(&costs, (enum frag_driver_call)i,
-                                         c->at[k].bytes));
-            put_cell(out, about);
-            fputc('\n', out);
-        }
-    }
-}
-
-static enum frag_err draw(const struct values *v,
-                          const struct frag_costs_regression *f,
-                          const char *about, struct frag_error *e)
-{
-    struct gnuplot g;
-    enum frag_err err = FRAG_IO;
-    FILE *data;
-
-    if (!v->plot)
-        return FRAG_OK;
-    FRAG_TRY(gnuplot_open(&g, "costs", v->keep, e));
-    data = gnuplot_data(&g, ".tsv", e);
-    if (data) {
-        put_points(data, f, about);
-        err = gnuplot_written(data, e);
-    }
-    if (err == FRAG_OK)
-        err = gnuplot_draw(&g, v->plot, e);
-    gnuplot_close(&g);
-    return err;
-}
-
 /* -- the command --------------------------------------------------------- */
 
 static enum frag_err calibrate(const struct values *v, struct frag_timings *t,
@@ -174,15 +128,14 @@ static enum frag_err calibrate(const struct values *v, struct frag_timings *t,
     FRAG_TRY(put_file(v->calls, NULL, t, e));
     FRAG_TRY(frag_costs_regress(t, &fit, e));
     FRAG_TRY(put_file(v->out, &fit, t, e));
-    FRAG_TRY(print(v, &fit, e));
-    return draw(v, &fit, t->about, e);
+    return print(v, &fit, e);
 }
 
 /* Wrong use that the options alone show; EXIT_DONE if there is none. */
 static int check(const struct call *call, const struct values *v)
 {
     const struct outputs outputs = {
-        .csv = v->out, .own = {v->calls, v->plot}, .force = v->force};
+        .csv = v->out, .own = {v->calls}, .force = v->force};
 
     if (v->from && v->calls)
         return cli_misuse(call, "--calls writes times that are measured now; "
@@ -192,8 +145,6 @@ static int check(const struct call *call, const struct values *v)
     if (v->gpu > INT_MAX)
         return cli_misuse(call, "--gpu: expected the number of a GPU, found a "
                                 "larger number");
-    if (v->plot && !gnuplot_can_draw(v->plot))
-        return cli_misuse(call, "--plot: expected FILE.svg, .png or .pdf");
     return outputs_check(call, &outputs);
 }
 
@@ -221,10 +172,6 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(calls), NULL},
     {"from", 0, "FILE", "compute the costs from such a CSV file, without a GPU",
      OPTION_TEXT, AT(from), NULL},
-    {"plot", 0, "FILE", "draw the times and the model: .svg, .png or .pdf",
-     OPTION_TEXT, AT(plot), NULL},
-    {"keep", 0, "DIR", "keep the gnuplot script and its data in this folder",
-     OPTION_TEXT, AT(keep), NULL},
     {"gpu", 0, "N", "number of the GPU (default: 0)",
      OPTION_NUMBER, AT(gpu), NULL},
     {"rounds", 0, "N", "number of rounds through all calls and sizes "
@@ -253,8 +200,7 @@ const struct verb verb_calibrate = {
         "distance.\n\n"
         "The command allocates at most 16 GiB and at most half of the "
         "device's free memory, and frees all of it.",
-    .example = "fragsim calibrate -o costs.csv --calls calls.csv --plot "
-               "costs.svg",
+    .example = "fragsim calibrate -o costs.csv --calls calls.csv",
     .options = options,
     .size = sizeof(struct values),
     .defaults = &(const struct values){.rounds = 24},
