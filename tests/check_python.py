@@ -289,8 +289,8 @@ def check_file(path, made, pandas):
 def check_plot(folder):
     path = os.path.join(folder, "drawn.h5")
     fragsim.run("replay", SMALL, "-q", "-c", "inf,40MiB", "-o", path)
-    picture = fragsim.plot(path, "timeline", run=[0, 1])
-    assert picture.svg != fragsim.plot(path, "timeline", run=0).svg
+    picture = fragsim.plot(path, "timeline", capacity=["inf", "40MiB"])
+    assert picture.svg != fragsim.plot(path, "timeline", capacity="inf").svg
     assert "<svg" in picture.svg and picture._repr_svg_() == picture.svg
     assert fragsim.plot([path], "compare", folder + "/a.png",
                         capacity="40MiB") == folder + "/a.png"

@@ -107,17 +107,17 @@ class Picture:
 
 def plot(source: _tool.Path | Sequence[_tool.Path], figure: str,
          output: _tool.Path | None = None, *, capacity: _tool.Option = None,
-         run: _tool.Option = None, **options: _tool.Option) -> Picture | str:
+         **options: _tool.Option) -> Picture | str:
     """Draws a figure of `fragsim help plot`: of one or more result files, or,
     for `distributions` and `map`, of a trace. gnuplot must be installed.
 
     With `output`, a path that ends in .svg, .png or .pdf, writes the file and
     returns its path (force=True overwrites an existing one); without it,
-    returns a Picture. `run` is one number of a run, or a list. Error if the
-    tool cannot draw it.
+    returns a Picture. `capacity`, `policy` and `trace` choose runs. Error if
+    the tool cannot draw it.
     """
     sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    options = {"capacity": _list(capacity), "run": _list(run), **options}
+    options = {"capacity": _list(capacity), **options}
 
     def draw(path: str, **more: _tool.Option) -> None:
         _tool.call(["plot", "--quiet", *_tool.arguments(
