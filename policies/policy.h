@@ -20,8 +20,8 @@
  *   4. frag_heap_close calls fini and frees the state.
  *
  * To add a policy, write policies/<name>.c and add POLICY(<name>) to
- * policies/list.h; policies/first_fit.c is a short example. A policy can also
- * live outside this tree: see FRAG_POLICY_PLUGIN.
+ * policies/policy_list.h; policies/first_fit.c is a short example. A policy can
+ * also live outside this tree: see FRAG_POLICY_PLUGIN.
  */
 #ifndef FRAG_POLICIES_POLICY_H
 #define FRAG_POLICIES_POLICY_H
@@ -286,10 +286,11 @@ struct frag_plugin {
     const struct frag_plugin frag_policy_plugin = {FRAG_POLICY_ABI, &(policy)}
 
 #define POLICY(name) extern const struct frag_policy frag_policy_##name;
-#include "policies/list.h"
+#include "policies/policy_list.h"
 #undef POLICY
 
-/* The registered policies in the order of list.h; NULL ends the array. */
+/* The registered policies in the order of policy_list.h; NULL ends the array.
+ */
 extern const struct frag_policy *const frag_policies[];
 
 static inline bool frag_quantum_is_valid(frag_size quantum)

@@ -8,7 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 build=${FRAG_BUILD_DIR:-$root/build}
 policies=$build/CMakeFiles/frag_policies.dir/policies
 
-registry=$(nm --defined-only -f posix "$policies/list.c.o" |
+registry=$(nm --defined-only -f posix "$policies/policy_list.c.o" |
     grep -oE '^frag_[a-z_]+')
 for object in "$policies"/*.o "$policies"/*/*.o; do
     needs=$(nm -u -f posix "$object" | cut -d ' ' -f 1 | sort -u)

@@ -41,7 +41,7 @@ def expect(what, is_true):
 
 def keys_of_the_policy():
     table = re.search(r"\} keys\[\] = \{(.*?)\n\};",
-                      read("policies", "torch", "conf.c"), re.S).group(1)
+                      read("policies", "torch", "torch_conf.c"), re.S).group(1)
     return re.findall(r'\{"(\w+)", \w+\}', table)
 
 

@@ -2,7 +2,7 @@
 """check_dry_cudnn.py: checks the stand-in for cuDNN of real/dry/cudnn/.
 
 tests/dry/cudnn.py calls it above a small library that stands for the wheel's own
-cuDNN (tests/dry/cudnn.c), and compares its sizes with what a GPU said. With
+cuDNN (tests/dry/ask_cudnn.c), and compares its sizes with what a GPU said. With
 FRAG_DRY_PYTHON, a Python that has PyTorch for CUDA 13, programs of the real
 PyTorch run on the wheel's cuDNN too, and are compared with recordings on a GPU.
 Environment: FRAGSIM, FRAG_BUILD_DIR, FRAG_SHARED_DIR, FRAG_DRY_PYTHON.

@@ -17,10 +17,10 @@ fail() {
 
 cmake --install "$build" --prefix "$folder" >"$folder/log"
 cd "$folder/include/fragsim"
-# A list.h is skipped: the header that includes it defines the macro of its
+# A *_list.h is skipped: the header that includes it defines the macro of its
 # lines.
 find . -name '*.h' -printf '%P\n' | sort >"$folder/all"
-grep -v '/list\.h$' "$folder/all" >"$folder/headers"
+grep -v '_list\.h$' "$folder/all" >"$folder/headers"
 
 # The C++ compiler may be installed without its library, which no header
 # includes.

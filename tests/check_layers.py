@@ -43,7 +43,7 @@ ROOMS = {
                           "traces/json traces/file +"),
     "traces/gen": ([], "traces/import +"),
     "policies/device": ([], "traces/base.h traces/bytes/input.h"),
-    "policies/policy.h": (["policies/policy.h", "policies/list.h",
+    "policies/policy.h": (["policies/policy.h", "policies/policy_list.h",
                            "policies/heap.c", "policies/params.c",
                            "policies/params.h"],
                           "policies/device traces/base.h traces/grow.h "
@@ -57,7 +57,7 @@ ROOMS = {
     "policies/rmm": ([], "policies/mechanism +"),
     "policies": ([], "policies/mechanism +"),
     "policies/plan": ([], "policies policies/remap +"), # they fall back to these
-    "policies/list.c": (["policies/list.c"],
+    "policies/policy_list.c": (["policies/policy_list.c"],
                         "policies policies/torch policies/plan policies/remap "
                         "policies/cuda_async policies/vma policies/rmm +"),
     "sim": ([], "policies/mechanism traces +"),
@@ -67,7 +67,7 @@ ROOMS = {
     "sim/results": ([], "sim/replay traces/file +"),
     "sim/validate": ([], "sim/replay sim/arena policies/torch +"),
     "sim/experiments": ([], "sim/results sim/validate traces/bytes traces/edit "
-                            "traces/import policies/list.c +"),
+                            "traces/import policies/policy_list.c +"),
     "sim/experiments/capacity": ([], "sim/experiments +"),
     "sim/experiments/contract": ([], "sim/experiments traces/gen +"),
     "sim/experiments/tune": ([], "sim/experiments/capacity +"),
@@ -90,7 +90,7 @@ ROOMS = {
     "real/dry/libraries": ([], "real/dry/runtime +"),
     "real/dry/cudnn": ([], "real/dry/driver +"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
-                      "policies/list.c +"),
+                      "policies/policy_list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
                     "sim/answers/check sim/answers/ranks sim/answers/steps "
                     "sim/answers/summary sim/answers/held sim/export "
@@ -329,8 +329,8 @@ def prove():
                 ("sim/cli/cli.h", ""), ("sim/arena/arena.h", ""),
                 ("real/device/cuda.h", "")]:
             plant(root, path, header.format("x", guard_of(path), body))
-        plant(root, "sim/arena/parts.h",
-              header.format("Private to arena*.c.", "FRAG_SIM_ARENA_PARTS_H", ""))
+        plant(root, "sim/arena/arena_parts.h",
+              header.format("Private to arena*.c.", "FRAG_SIM_ARENA_ARENA_PARTS_H", ""))
         plant(root, "policies/good.c",
               '/* x */\n#include "traces/base.h"\n#include <stdio.h>\n')
         none, _, _ = judge(root, None)
@@ -338,7 +338,7 @@ def prove():
             ("traces/up.c", '/* x */\n#include "policies/policy.h"\n'),
             ("sim/meter/up.c", '/* x */\n#  include "sim/cli/cli.h"\n'),
             ("real/device/side.c", '/* x */\n#include "sim/arena/arena.h"\n'),
-            ("sim/replay/private.c", '/* x */\n#include "sim/arena/parts.h"\n'),
+            ("sim/replay/private.c", '/* x */\n#include "sim/arena/arena_parts.h"\n'),
             ("sim/replay/none.c", '/* x */\n#include "sim/none.h"\n'),
             ("sim/cli/hdf5.c", "/* x */\n#include <hdf5.h>\n"),
             ("traces/cuda.c", "/* x */\n#include <cuda.h>\n"),

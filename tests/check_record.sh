@@ -2,8 +2,8 @@
 # check_record.sh [calls]: checks that a trace holds exactly the program's
 # requests to the driver, call by call, for each way in which the program finds
 # the driver; with threads, forks and several devices; with a killed program, no
-# device memory, and a full disk. tests/record/program.c prints its own calls.
-# tests/record/driver.c stands for the driver, unless the environment has
+# device memory, and a full disk. tests/record/record_program.c prints its own calls.
+# tests/record/record_driver.c stands for the driver, unless the environment has
 # another one (check_record_device.sh, which passes `calls', does so).
 # Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (default build).
 set -u

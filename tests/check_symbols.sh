@@ -15,7 +15,7 @@ include=$folder/include/fragsim
 
 # The names that the headers declare: gcc lists the functions; the objects are
 # extern.
-(cd "$include" && find . -name '*.h' ! -name list.h -printf '#include "%P"\n') \
+(cd "$include" && find . -name '*.h' ! -name '*_list.h' -printf '#include "%P"\n') \
     >"$folder/all.c"
 gcc -std=c17 -I"$include" -fsyntax-only -aux-info "$folder/functions" \
     "$folder/all.c" 2>"$folder/words" || {

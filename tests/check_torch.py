@@ -2,12 +2,12 @@
 """check_torch.py: checks libfragsim_torch.so under a program with threads and
 streams.
 
-tests/torch/program.c calls the library as PyTorch does, on the stand-in for the driver. No
+tests/torch/torch_program.c calls the library as PyTorch does, on the stand-in for the driver. No
 two owners may ever write to one block, with every policy that does not move
 blocks, with streams whose work ends at once and with streams whose work ends
 only when the program waits for the device. The result file must agree with the
 numbers that the program read. Wrong settings and a full device must end the
-program with a message. tests/torch/streams.c has the scenes in which a stream
+program with a message. tests/torch/torch_streams.c has the scenes in which a stream
 must wait and a block must not be free yet.
 Environment: FRAG_BUILD_DIR.
 """

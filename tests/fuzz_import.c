@@ -1,5 +1,5 @@
 /* fuzz_import.c - fuzzes the importer that the environment variable FUZZ_FORMAT
- * names (see traces/import/list.h), with the unpacking before it and the
+ * names (see traces/import/import_list.h), with the unpacking before it and the
  * builder behind it (libFuzzer), on any bytes. Without the variable, the bytes
  * are opened as a file whose content decides the format. */
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sim/experiments/sweep/entries.h"
+#include "sim/experiments/sweep/sweep_entries.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/torch/conf.h"
+#include "policies/torch/torch_conf.h"
 
 enum { TEXT = 4096 };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "sim/cli/answers/text/page.h"
+#include "sim/cli/answers/text/answer_page.h"
 
 /* A page in memory. */
 struct desk {

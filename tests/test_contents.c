@@ -13,7 +13,7 @@
 #include "sim/arena/arena.h"
 #include "sim/experiments/contract/traffic.h"
 #include "sim/replay/replay.h"
-#include "tests/shadow.h"
+#include "tests/shadow_backend.h"
 #include "traces/trace.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "policies/cuda_async/state.h"
+#include "policies/cuda_async/async_state.h"
 #include "policies/rmm/stream_pool.h"
 #include "policies/vma/block.h"
 #include "tests/canvas.h"

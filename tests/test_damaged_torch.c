@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "policies/torch/state.h"
+#include "policies/torch/torch_state.h"
 #include "tests/canvas.h"
 #include "tests/damage.h"
 

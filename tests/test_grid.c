@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/experiments/sweep/entries.h"
 #include "sim/experiments/sweep/grid.h"
+#include "sim/experiments/sweep/sweep_entries.h"
 #include "sim/experiments/sweep/values.h"
 
 /* -- values -------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "sim/validate/limit.h"
+#include "sim/validate/validate_limit.h"
 
 #define MIB FRAG_MIB
 

@@ -1,7 +1,7 @@
-/* test_order.c - tests the order of streams (real/torch/order.h) with random
- * programs on several streams. The judge knows no ranges: each unit of memory
- * stores its last user and the time of use, and each stream stores how much of
- * every other stream it comes after. */
+/* test_order.c - tests the order of streams (real/torch/service_order.h) with
+ * random programs on several streams. The judge knows no ranges: each unit of
+ * memory stores its last user and the time of use, and each stream stores how
+ * much of every other stream it comes after. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <gsl/gsl_rng.h>
 #include <stdlib.h>
 
-#include "real/torch/order.h"
+#include "real/torch/service_order.h"
 
 enum { UNITS = 64, UNIT = 512, STREAMS = 4, BLOCKS = 16, STEPS = 20000 };
 

@@ -241,7 +241,7 @@ static int look_for_a_policy(const char *path, const struct stat *what,
         return 0;
     snprintf(name, sizeof(name), "%.*s", (int)(dot - file), file);
     if (!frag_policy_find(name))
-        fail_msg("%s is not in policies/list.h", path);
+        fail_msg("%s is not in policies/policy_list.h", path);
     defined++;
     return 0;
 }

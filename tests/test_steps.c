@@ -16,8 +16,8 @@
 #include "traces/steps/align.h"
 #include "traces/steps/complete.h"
 #include "traces/steps/extend.h"
-#include "traces/steps/notes.h"
 #include "traces/steps/predict.h"
+#include "traces/steps/step_notes.h"
 
 static struct frag_error error;
 

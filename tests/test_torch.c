@@ -23,9 +23,9 @@
 
 #include <cmocka.h>
 
-#include "policies/torch/conf.h"
 #include "policies/torch/platform.h"
 #include "policies/torch/torch.h"
+#include "policies/torch/torch_conf.h"
 #include "sim/arena/arena.h"
 
 enum { LETTERS = 128, MAX_BASES = 64, LOG = 1024 };

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "policies/torch/conf.h"
 #include "policies/torch/torch.h"
+#include "policies/torch/torch_conf.h"
 #include "sim/arena/arena.h"
 #include "sim/experiments/choices.h"
 #include "sim/experiments/release.h"

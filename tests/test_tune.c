@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "policies/torch/conf.h"
+#include "policies/torch/torch_conf.h"
 #include "policies/torch/versions.h"
 #include "sim/experiments/tune/ladder.h"
 #include "sim/experiments/tune/need.h"

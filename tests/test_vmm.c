@@ -12,7 +12,7 @@
 #include "policies/remap/gather.h"
 #include "sim/experiments/contract/traffic.h"
 #include "tests/canvas.h"
-#include "tests/shadow.h"
+#include "tests/shadow_backend.h"
 
 enum { ROOM = 64 };
 

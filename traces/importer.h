@@ -2,7 +2,7 @@
  * list of all importers is in traces/import/importers.h.
  *
  * To add an importer, write traces/import/NAME.c and add IMPORTER(NAME) to
- * traces/import/list.h.
+ * traces/import/import_list.h.
  */
 #ifndef FRAG_TRACES_IMPORTER_H
 #define FRAG_TRACES_IMPORTER_H

@@ -1,6 +1,6 @@
 /* trace.c - the names of operations and actions, the search for a device, and
  * the check of the event columns. The other tables of a trace file are checked
- * in traces/file/check.c. */
+ * in traces/file/file_check.c. */
 #include "traces/trace.h"
 
 #include <inttypes.h>

@@ -159,7 +159,7 @@ def by(rows, *columns):
 # ---- the method and the machines ----
 
 def about(n):
-    arena = n.source("sim/arena/driver.c")
+    arena = n.source("sim/arena/arena_driver.c")
     n.put("rule.chunk", re.search(r"#define CHUNK +\((\d+) \* FRAG_MIB\)",
                                   arena)[1] + "~MiB")
     n.put("rule.unit", re.search(r"#define UNIT +\((\d+) \* FRAG_MIB\)",

@@ -41,7 +41,7 @@
  * either, so reuse that follows from them is not modelled. The policy ignores
  * pools.
  */
-#include "policies/cuda_async/state.h"
+#include "policies/cuda_async/async_state.h"
 #include "policies/mechanism/segments.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/plan/parts.h"
+#include "policies/plan/plan_parts.h"
 
 enum { MOST = 64 }; /* the least critical sections are forgotten */
 

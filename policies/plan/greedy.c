@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/plan/parts.h"
+#include "policies/plan/plan_parts.h"
 #include "traces/grow.h"
 
 /* Quanta [offset, end) in sections [from, to). */

@@ -1,6 +1,6 @@
 /* listener.c - counts the steps of a plan, and tells the listener of its future
  * how many are used. */
-#include "policies/plan/parts.h"
+#include "policies/plan/plan_parts.h"
 
 bool plan_tell(struct plan_listener *l, uint64_t steps)
 {

@@ -1,5 +1,5 @@
-/* pile.h - the state of the depth-first search of search.c: items piled up from
- * offset 0. Private to policies/plan/.
+/* pile.h - the state of the depth-first search of plan_search.c: items piled up
+ * from offset 0. Private to policies/plan/.
  *
  * Each section has a floor. Below the floor lie the items placed so far, and
  * gaps that are left empty for good; all other items of the section are waiting
@@ -9,7 +9,7 @@
 #ifndef FRAG_POLICIES_PLAN_PILE_H
 #define FRAG_POLICIES_PLAN_PILE_H
 
-#include "policies/plan/parts.h"
+#include "policies/plan/plan_parts.h"
 
 /* The state of one section; all sizes are in quanta. */
 struct pile_column {

@@ -14,7 +14,7 @@
  *     block gets the lowest offset where it overlaps no block placed before.
  *   - If there are few blocks, a depth-first search looks for a plan below a
  *     given height. The height is the bound first, later it is found by
- *     bisection (search.c).
+ *     bisection (plan_search.c).
  *   - If there are many, more greedy passes follow. In half of them the blocks
  *     of critical sections come first, so that these sections have no gap: the
  *     section with the largest load, and those where earlier plans were too
@@ -44,7 +44,7 @@
 #include <stdlib.h>
 
 #include "policies/mechanism/segments.h"
-#include "policies/plan/parts.h"
+#include "policies/plan/plan_parts.h"
 
 struct planner {
     uint64_t effort;

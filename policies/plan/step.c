@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "policies/mechanism/segments.h"
-#include "policies/plan/parts.h"
+#include "policies/plan/plan_parts.h"
 #include "policies/plan/step.h"
 
 /* A context that identifies one slot: no other slot's request had it. */

@@ -4,7 +4,7 @@
 #include "policies/remap/gather.h"
 
 #include "policies/remap/mesh.h"
-#include "policies/remap/share.h"
+#include "policies/remap/remap_share.h"
 
 /* The pages of the device, by its capacity and its size. */
 static uint64_t pages_of_device(struct frag_heap *heap)

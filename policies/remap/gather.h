@@ -16,10 +16,10 @@
  *      the largest tiles, one after another, each from its highest page down.
  *   3. Pairs of partly used pages that can share memory, if the policy wants
  *      that (mesh.h).
- *   4. Page sharing (share.h): the block needs fewer pages of its own if its
- *      ends lie in partly used pages of other blocks. This step runs only if
- *      the free bytes in partly used pages are more than `slack` of the bytes
- *      of all pages.
+ *   4. Page sharing (remap_share.h): the block needs fewer pages of its own if
+ * its ends lie in partly used pages of other blocks. This step runs only if the
+ * free bytes in partly used pages are more than `slack` of the bytes of all
+ * pages.
  *   5. The device.
  *
  * With SHARE_EARLY a request may use page sharing before it uses a held tile

@@ -14,8 +14,8 @@
  *   - it uses page sharing: the first and the last page of the new block's
  *     addresses are mapped to the memory of partly used pages, and the block
  *     uses the bytes that are free there.
- * gather.h, mesh.h and share.h have the rules; mechanism/pages.h says which of
- * equal places is used. A freed block serves any stream.
+ * gather.h, mesh.h and remap_share.h have the rules; mechanism/pages.h says
+ * which of equal places is used. A freed block serves any stream.
  *
  * With lodge=early a block of a page or more uses page sharing also where it
  * would otherwise use up whole free pages that a peak may soon need; gather.h

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "policies/torch/state.h"
+#include "policies/torch/torch_state.h"
 
 /* ---- holes: the list of the unmapped blocks of a space, by address ---- */
 

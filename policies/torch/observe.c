@@ -1,6 +1,6 @@
 /* observe.c - PyTorch's counters, and the blocks as PyTorch's snapshot shows
  * them. torch.h has the interface; no replay uses it. */
-#include "policies/torch/state.h"
+#include "policies/torch/torch_state.h"
 
 void frag_torch_observe(struct frag_heap *heap,
                         struct frag_torch_observer *observer)

@@ -7,8 +7,8 @@
  * sizes, the one with the lowest address. The remainder is split off: in the
  * small pool and in expandable mode if it is at least 512 bytes, otherwise only
  * if it is more than 1 MiB. A freed block merges with its free neighbours. If
- * no free block fits, the policy obtains memory from the device (segments.c,
- * expand.c).
+ * no free block fits, the policy obtains memory from the device
+ * (torch_segments.c, expand.c).
  *
  * The policy does not model these parts, because no trace shows them: CUDA IPC,
  * pools that serve other pools on OOM (use_on_oom), pools that never split
@@ -21,7 +21,7 @@
  * Source: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as
  * recorded on an H200.
  */
-#include "policies/torch/state.h"
+#include "policies/torch/torch_state.h"
 
 static enum frag_err torch_configure(void *state, const char *text,
                                      struct frag_error *e)

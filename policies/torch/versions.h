@@ -63,7 +63,7 @@ static inline bool torch_is_modelled(unsigned version)
 }
 
 /* The rules that make two modelled versions place the same requests otherwise,
- * under settings in the grammar of conf.h: sum of 1 << enum torch_rule.
+ * under settings in the grammar of torch_conf.h: sum of 1 << enum torch_rule.
  * has_pools: requests come from private pools too. Settings that one of the two
  * versions refuses count as no difference. */
 unsigned torch_differences(const char *settings, bool has_pools, unsigned a,

@@ -49,7 +49,7 @@ struct vma_block {
     frag_size size;
     frag_size free;              /* free bytes, the rest included */
     frag_size most;              /* no free chunk is larger */
-    size_t place;                /* the policy's: see order.h */
+    size_t place;                /* the policy's: see vma_order.h */
     struct vma_chunk *rest;      /* the topmost chunk, always free */
     enum vma_strategy strategy;  /* how vma_block_find searches */
     struct hole *holes;          /* with min_offset: the tree by address */

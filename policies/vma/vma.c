@@ -48,7 +48,7 @@
  */
 #include "policies/mechanism/segments.h"
 #include "policies/vma/block.h"
-#include "policies/vma/order.h"
+#include "policies/vma/vma_order.h"
 #include "traces/grow.h"
 
 #include <stdlib.h>

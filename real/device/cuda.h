@@ -16,14 +16,14 @@
 #define FRAG_REAL_DEVICE_CUDA_H
 
 #include "policies/device/backend.h"
-#include "real/device/driver.h"
+#include "real/device/cuda_driver.h"
 
 struct frag_cuda_options {
     int ordinal; /* number of the GPU, from 0 */
     bool busy;   /* a program has work queued on the device: unmap waits for
                   * that work first, as cuMemFree does by itself */
     bool shared; /* physical memory can be shared with other processes
-                  * (share.h), if the driver supports it */
+                  * (device_share.h), if the driver supports it */
 };
 
 /* Returns FRAG_DEVICE with the driver's message, or FRAG_NOMEM. The capacity is

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "real/device/driver.h"
+#include "real/device/cuda_driver.h"
 
 #pragma GCC visibility push(default)
 

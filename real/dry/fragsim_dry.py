@@ -7,7 +7,7 @@ into the folder FRAGSIM_DRY_FOLDER, if that is set:
 
   PID.pickle  the snapshot, by PyTorch's own torch.cuda.memory._dump_snapshot
   PID.notes   lines of kind, number and name with a tab between them: those of
-              real/dry/notes.h; `torch`, whose name is the release; `rank`; for
+              real/dry/dry_notes.h; `torch`, whose name is the release; `rank`; for
               a device, which is the name, `allocated` and `reserved`, the peaks
               that PyTorch counted, `outside`, the bytes that others than its
               allocator hold, and `gpu`, its number without

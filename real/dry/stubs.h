@@ -25,8 +25,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "real/dry/notes.h"
-#include "real/dry/shadow.h"
+#include "real/dry/dry_notes.h"
+#include "real/dry/dry_shadow.h"
 
 #define DRY_EXPORT __attribute__((visibility("default")))
 enum { DRY_HANDLE = 256 }; /* bytes of a handle, all zero */

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "real/recorder/driver.h"
+#include "real/recorder/recorder_driver.h"
 #include "real/recorder/write.h"
 
 struct watch {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "real/torch/parts.h"
+#include "real/torch/service_parts.h"
 #include "traces/printable.h"
 
 /* Several threads may end here at once; only one prints. */

@@ -17,11 +17,11 @@
  *
  * Every function may be called from any thread. If a stream gets memory that
  * another stream freed, it waits for the work of that other stream first
- * (order.h). A block that record_stream names is free only when the named
- * streams have finished the work that they had queued at its free. If a request
- * fails while such frees wait, it is made once more after they are done; it
- * still counts as an OOM of the policy. The library cannot serve a graph
- * capture, since the driver does not allow its allocation calls there.
+ * (service_order.h). A block that record_stream names is free only when the
+ * named streams have finished the work that they had queued at its free. If a
+ * request fails while such frees wait, it is made once more after they are
+ * done; it still counts as an OOM of the policy. The library cannot serve a
+ * graph capture, since the driver does not allow its allocation calls there.
  *
  * Source of the signatures: PyTorch 2.11,
  * torch/csrc/cuda/CUDAPluggableAllocator.h

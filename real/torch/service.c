@@ -1,5 +1,5 @@
 /* service.c - the devices of the program, the lock around them, and the result
- * file that is written at exit. The decisions are those of device.c. */
+ * file that is written at exit. The decisions are those of service_device.c. */
 #include "real/torch/service.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "real/device/share.h"
-#include "real/torch/device.h"
-#include "real/torch/parts.h"
-#include "real/torch/settings.h"
+#include "real/device/device_share.h"
+#include "real/torch/service_device.h"
+#include "real/torch/service_parts.h"
+#include "real/torch/service_settings.h"
 #include "sim/results/results.h"
 #include "sim/version.h"
 #include "traces/printable.h"

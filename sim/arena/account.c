@@ -1,6 +1,6 @@
 /* account.c - counts the device memory in use and the time that all calls have
  * taken. It does not handle addresses. */
-#include "sim/arena/parts.h"
+#include "sim/arena/arena_parts.h"
 
 void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
 {

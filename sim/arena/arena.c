@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "sim/arena/parts.h"
+#include "sim/arena/arena_parts.h"
 
 #define GRANULE (2 * FRAG_MIB)
 

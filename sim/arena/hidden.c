@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "sim/arena/parts.h"
+#include "sim/arena/arena_parts.h"
 
 /* Frees the memory that the latest step before `step` took at this address. */
 static void return_taken(struct arena *a, uint64_t step, int64_t at)

@@ -8,8 +8,8 @@
  */
 #include <stdlib.h>
 
+#include "sim/arena/arena_parts.h"
 #include "sim/arena/hidden.h"
-#include "sim/arena/parts.h"
 #include "traces/grow.h"
 
 #define CHUNK (32 * FRAG_MIB)

@@ -5,7 +5,7 @@
 #define FRAG_SIM_EXPERIMENTS_RECORDING_H
 
 #include "sim/experiments/choices.h"
-#include "sim/validate/limit.h"
+#include "sim/validate/validate_limit.h"
 #include "traces/base.h"
 
 struct recording_bound {

@@ -10,7 +10,7 @@
  * Source: "Trace Event Format", the document that catapult's trace viewer
  * refers to.
  */
-#include "sim/export/parts.h"
+#include "sim/export/export_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* folded.c - the stacks of the blocks that are live at the peak, as flame
  * graphs take them: the same text as `fragsim top --folded`. */
 #include "sim/answers/held/holders.h"
-#include "sim/export/parts.h"
+#include "sim/export/export_parts.h"
 #include "traces/bytes/sink.h"
 
 static enum frag_err put(const struct holders *h, const char *path,

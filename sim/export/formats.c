@@ -5,14 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "sim/export/parts.h"
+#include "sim/export/export_parts.h"
 #include "traces/facts.h"
 #include "traces/text.h"
 
 const struct export_format export_formats[EXPORT_FORMATS] = {
 #define FORMAT(name, holds, policies, trace, runs) \
     {#name, (holds), (policies), (trace), (runs)},
-#include "sim/export/list.h"
+#include "sim/export/export_list.h"
 #undef FORMAT
 };
 

@@ -2,14 +2,14 @@
  *
  * A format holds the trace itself, or what policies do with it; then each
  * policy is replayed while the file is written, so that no run is kept in
- * memory. To add a format: one line in list.h, and its writer.
+ * memory. To add a format: one line in export_list.h, and its writer.
  */
 #ifndef FRAG_SIM_EXPORT_FORMATS_H
 #define FRAG_SIM_EXPORT_FORMATS_H
 
 #include "sim/experiments/cell.h"
 #include "sim/experiments/choices.h"
-#include "sim/export/notes.h"
+#include "sim/export/export_notes.h"
 
 /* What to write. All pointers are borrowed. */
 struct export_job {
@@ -62,10 +62,10 @@ struct export_format {
                                 struct frag_error *e);
 };
 
-/* The formats in the order of list.h. */
+/* The formats in the order of export_list.h. */
 enum export_format_number {
 #define FORMAT(name, ...) EXPORT_##name,
-#include "sim/export/list.h"
+#include "sim/export/export_list.h"
 #undef FORMAT
     EXPORT_FORMATS
 };

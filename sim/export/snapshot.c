@@ -6,8 +6,8 @@
  * maps one piece of memory at two addresses cannot be shown; a move of a block
  * is shown as a free and an allocation.
  */
-#include "sim/export/entries.h"
-#include "sim/export/parts.h"
+#include "sim/export/export_entries.h"
+#include "sim/export/export_parts.h"
 #include "sim/export/snapshot_run.h"
 #include "traces/bytes/sink.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "policies/torch/platform.h"
-#include "sim/export/entries.h"
-#include "sim/export/parts.h"
+#include "sim/export/export_entries.h"
+#include "sim/export/export_parts.h"
 #include "traces/grow.h"
 #include "traces/live.h"
 #include "traces/torch_sizes.h"

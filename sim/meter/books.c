@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/meter/parts.h"
+#include "sim/meter/meter_parts.h"
 
 enum frag_err meter_blame(struct frag_ledger *ledger, const char *call,
                           frag_addr addr, frag_size size, const char *rule)

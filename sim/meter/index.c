@@ -1,6 +1,6 @@
 /* index.c - the index of the meter: two levels of tables that map a granule of
  * addresses to the segment that holds it. */
-#include "sim/meter/parts.h"
+#include "sim/meter/meter_parts.h"
 
 #include <stdlib.h>
 

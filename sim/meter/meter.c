@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "sim/meter/parts.h"
+#include "sim/meter/meter_parts.h"
 
 bool meter_settle(struct meter *m)
 {

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "sim/replay/parts.h"
 #include "sim/replay/place.h"
+#include "sim/replay/replay_parts.h"
 
 enum { FIRST_SLOTS = 1024 };
 

@@ -11,7 +11,7 @@
  */
 #include <stdlib.h>
 
-#include "sim/replay/parts.h"
+#include "sim/replay/replay_parts.h"
 
 frag_size run_free_bytes(const struct run *r)
 {

@@ -2,7 +2,7 @@
  * finds, and verifies that blocks keep their contents. */
 #include <inttypes.h>
 
-#include "sim/replay/parts.h"
+#include "sim/replay/replay_parts.h"
 
 enum frag_err run_fault(struct run *r)
 {

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "sim/replay/parts.h"
+#include "sim/replay/replay_parts.h"
 #include "traces/grow.h"
 
 /* ------------------------------------------------ the device was used --- */

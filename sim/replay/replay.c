@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#include "sim/replay/parts.h"
 #include "sim/replay/place.h"
+#include "sim/replay/replay_parts.h"
 
 enum {
     NEAR_SLOTS = 1 << 14, /* this many slots stay in the second-level cache; if

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/replay/parts.h"
+#include "sim/replay/replay_parts.h"
 #include "traces/live.h"
 
 enum { FIRST_SLOTS = 1024 };

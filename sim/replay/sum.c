@@ -1,6 +1,6 @@
 /* sum.c - computes the summary of a run from its tally, its meter and its
  * peak. The formulas are those of sim/results/columns.c. */
-#include "sim/replay/parts.h"
+#include "sim/replay/replay_parts.h"
 
 const char *const frag_start_names[FRAG_START_COUNT] = {
 #define X(name, text) text,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "sim/replay/replay.h"
-#include "sim/validate/parts.h"
 #include "sim/validate/recorded.h"
+#include "sim/validate/validate_parts.h"
 
 const char *const frag_verdict_words[FRAG_VERDICT_COUNT] = {
 #define X(name, word) [FRAG_VERDICT_##name] = (word),

@@ -18,8 +18,8 @@
 #define FRAG_SIM_VALIDATE_VALIDATE_H
 
 #include "sim/arena/hidden.h"
-#include "sim/validate/limit.h"
 #include "sim/validate/stats_file.h"
+#include "sim/validate/validate_limit.h"
 #include "traces/trace.h"
 
 FRAG_BEGIN_DECLS
@@ -45,7 +45,8 @@ struct frag_compared {
     char name[64]; /* as in memory_stats, for example "active.all.peak" */
     uint64_t recorded, replayed;
     bool determined; /* false: the trace does not determine this counter (see
-                        compare_stat in end.c), so a difference is ignored */
+                        compare_stat in validate_end.c), so a difference is
+                        ignored */
     bool is_lower_bound; /* a total or a peak since the process began, of a
                             recording that began later: the recorded value is
                             at least the replayed one */

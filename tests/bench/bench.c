@@ -19,7 +19,7 @@
 
 #include "sim/arena/arena.h"
 #include "sim/replay/replay.h"
-#include "tests/bench/peers/policies.h"
+#include "tests/bench/peers/peer_policies.h"
 #include "traces/trace.h"
 
 enum { MOST = 32, MOST_ROUNDS = 99 };

@@ -2,7 +2,7 @@
 process: driver.py SCENE. Each scene prints what it found as JSON.
 
 The libraries come from FRAG_BUILD_DIR. The caller sets FRAGSIM_DRY_GPU and the
-other variables of real/dry/driver/driver.c.
+other variables of real/dry/driver/dry_driver.c.
 """
 import ctypes
 import json

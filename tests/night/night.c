@@ -29,8 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/night/child.h"
 #include "tests/night/command.h"
+#include "tests/night/night_child.h"
 #include "tests/night/shrink.h"
 
 int __wrap_main(int argc, char **argv);

@@ -4,8 +4,8 @@
 #ifndef FRAG_TESTS_NIGHT_SHRINK_H
 #define FRAG_TESTS_NIGHT_SHRINK_H
 
-#include "tests/night/child.h"
 #include "tests/night/command.h"
+#include "tests/night/night_child.h"
 
 struct kept {
     char *args[ARGS + 1]; /* ended by NULL */

@@ -1,6 +1,6 @@
 /* launches.c - a recorded program's launches of graphs that allocate, and its
- * green contexts: `launches` and `green` of program.c. */
-#include "tests/record/program.h"
+ * green contexts: `launches` and `green` of record_program.c. */
+#include "tests/record/record_program.h"
 
 /* ---- graphs ---- */
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tests/record/program.h"
+#include "tests/record/record_program.h"
 
 enum { STEPS = 6000, HELD = 4000, CONTEXTS = 6, PAGE = 2 << 20 };
 

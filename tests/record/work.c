@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/record/program.h"
+#include "tests/record/record_program.h"
 
 enum { BLOCKS = 16 }; /* a step */
 

@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-#include "traces/build/device.h"
+#include "traces/build/build_device.h"
 
 static const frag_size size_end = (frag_size)1 << 63;
 

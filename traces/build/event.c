@@ -2,7 +2,7 @@
  * for them; recorded entries are in build.c. */
 #include <inttypes.h>
 
-#include "traces/build/device.h"
+#include "traces/build/build_device.h"
 
 struct script {
     struct frag_build *b;

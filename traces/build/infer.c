@@ -17,7 +17,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "traces/build/device.h"
+#include "traces/build/build_device.h"
 #include "traces/grow.h"
 #include "traces/torch_sizes.h"
 

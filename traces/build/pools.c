@@ -12,7 +12,7 @@
  * Source: PyTorch 2.11, read in its source and seen in recordings of CUDA
  * graphs.
  */
-#include "traces/build/device.h"
+#include "traces/build/build_device.h"
 
 /* A range of addresses that belongs to one pool from the event `from` on. */
 struct region {

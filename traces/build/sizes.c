@@ -15,7 +15,7 @@
  * Where neither rule applies, the size stays the rounded request.
  * Source: should_split of PyTorch 2.11, as read in its source.
  */
-#include "traces/build/device.h"
+#include "traces/build/build_device.h"
 #include "traces/torch_sizes.h"
 
 /* The size of the block of a request. */

@@ -11,7 +11,7 @@
  * part keeps its first mark. A marked part refers to the next part, so that
  * later searches skip it, and the whole costs O(n log n).
  */
-#include "traces/build/device.h"
+#include "traces/build/build_device.h"
 #include "traces/torch_sizes.h"
 
 struct parts {

@@ -1,6 +1,6 @@
 /* window.c - passes the events of a script on in windows. The columns then hold
  * at most one window, so the builder's memory does not grow with the events. */
-#include "traces/build/device.h"
+#include "traces/build/build_device.h"
 
 void frag_build_in_windows(struct frag_build *b,
                            const struct frag_windows *windows)

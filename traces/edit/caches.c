@@ -1,5 +1,5 @@
 /* caches.c - the edits that add and leave out empty_cache calls. */
-#include "traces/edit/parts.h"
+#include "traces/edit/edit_parts.h"
 
 static enum frag_err add_call(struct job *job)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/edit/parts.h"
+#include "traces/edit/edit_parts.h"
 #include "traces/grow.h"
 #include "traces/storage.h"
 

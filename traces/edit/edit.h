@@ -4,7 +4,7 @@
  *
  * The text of an edit is NAME or NAME:KEY=VALUE,KEY=VALUE. Several edits in one
  * text are separated by semicolons. `fragsim help edits' prints all names and
- * keys, from the tables in kinds.c and keys.c.
+ * keys, from the tables in kinds.c and edit_keys.c.
  *
  * An edited trace has no recorded answers (segments, addresses), because the
  * recorded allocator did not serve these requests. Times, marks and stacks are

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "traces/edit/parts.h"
+#include "traces/edit/edit_parts.h"
 
 enum frag_err edit_fail(const struct making *m, const char *format, ...)
 {

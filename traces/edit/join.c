@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "traces/edit/parts.h"
+#include "traces/edit/edit_parts.h"
 
 static bool has_times(const struct source *s)
 {

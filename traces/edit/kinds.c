@@ -1,8 +1,9 @@
 /* kinds.c - the table of edits, and its description. The reader, the manual and
- * the notes of an edited trace are made from this table and that of keys.c. */
+ * the notes of an edited trace are made from this table and that of
+ * edit_keys.c. */
 #include <string.h>
 
-#include "traces/edit/parts.h"
+#include "traces/edit/edit_parts.h"
 
 #define HAS EDIT_HAS
 

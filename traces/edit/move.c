@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/edit/parts.h"
+#include "traces/edit/edit_parts.h"
 
 /* Where the frees go: lists of events by the event that they are put before;
  * FRAG_NEVER ends a list. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/edit/parts.h"
+#include "traces/edit/edit_parts.h"
 #include "traces/nearest.h"
 #include "traces/text.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "traces/edit/parts.h"
+#include "traces/edit/edit_parts.h"
 
 /* The events from ... to - 1. */
 struct part {

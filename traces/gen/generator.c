@@ -15,7 +15,7 @@
 
 const struct frag_generator *const frag_generators[] = {
 #define GENERATOR(name) &frag_generator_##name,
-#include "traces/gen/list.h"
+#include "traces/gen/gen_list.h"
 #undef GENERATOR
     NULL,
 };

@@ -5,7 +5,7 @@
  * before the trace ends.
  *
  * To add one: write traces/gen/NAME.c with `const struct frag_generator
- * frag_generator_NAME`, and add GENERATOR(NAME) to traces/gen/list.h.
+ * frag_generator_NAME`, and add GENERATOR(NAME) to traces/gen/gen_list.h.
  */
 #ifndef FRAG_TRACES_GEN_GENERATOR_H
 #define FRAG_TRACES_GEN_GENERATOR_H
@@ -45,10 +45,10 @@ struct frag_generator {
 
 #define GENERATOR(name) \
     extern const struct frag_generator frag_generator_##name;
-#include "traces/gen/list.h"
+#include "traces/gen/gen_list.h"
 #undef GENERATOR
 
-/* All generators in the order of list.h. NULL ends the array. */
+/* All generators in the order of gen_list.h. NULL ends the array. */
 extern const struct frag_generator *const frag_generators[];
 
 /* The generator with that name, or NULL. */

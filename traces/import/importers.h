@@ -6,10 +6,10 @@
 #include "traces/importer.h"
 
 #define IMPORTER(name) extern const struct frag_importer frag_importer_##name;
-#include "traces/import/list.h"
+#include "traces/import/import_list.h"
 #undef IMPORTER
 
-/* All importers in the order of list.h. NULL ends the array. */
+/* All importers in the order of import_list.h. NULL ends the array. */
 extern const struct frag_importer *const frag_importers[];
 
 #endif

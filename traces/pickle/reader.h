@@ -1,7 +1,7 @@
 /* reader.h - the inside of a pickle reader. Private to traces/pickle/.
  *
  * The reader has five layers, and each layer calls only those before it: input
- * bytes and error messages (reader.c), stack (stack.c), memo references
+ * bytes and error messages (reader.c), stack (pickle_stack.c), memo references
  * (refs.c), members of a dictionary (members.c), opcodes (ops.c).
  *
  * A container is open from the opcode that creates it until the reader knows
@@ -16,7 +16,7 @@
 
 #include "traces/pickle/memo.h"
 #include "traces/pickle/pickle.h"
-#include "traces/pickle/text.h"
+#include "traces/pickle/pickle_text.h"
 
 enum { MEMBERS_MAX = 24 };
 

@@ -23,7 +23,7 @@
 #ifndef FRAG_TRACES_SCALE_SCALE_H
 #define FRAG_TRACES_SCALE_SCALE_H
 
-#include "traces/steps/blocks.h"
+#include "traces/steps/step_blocks.h"
 
 /* A recording of one device; borrowed. */
 struct scale_recording {

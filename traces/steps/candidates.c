@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "traces/grow.h"
-#include "traces/steps/parts.h"
+#include "traces/steps/step_parts.h"
 
 struct bounds *candidates_add(struct search *s)
 {

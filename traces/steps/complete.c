@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "traces/steps/finish.h"
-#include "traces/steps/notes.h"
+#include "traces/steps/step_finish.h"
+#include "traces/steps/step_notes.h"
 #include "traces/storage.h"
 
 /* The share of the peak by which the live bytes at two boundaries may differ.

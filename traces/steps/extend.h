@@ -1,16 +1,16 @@
 /* extend.h - appends events to a copy of the beginning of a trace.
  *
  * An extension knows each block of the trace and each block that it adds by a
- * number: the blocks of the copied events keep the numbers of blocks.h, and
- * added blocks follow. A step is played by copying its events, with each block
- * of the step replaced by its counterpart.
+ * number: the blocks of the copied events keep the numbers of step_blocks.h,
+ * and added blocks follow. A step is played by copying its events, with each
+ * block of the step replaced by its counterpart.
  */
 #ifndef FRAG_TRACES_STEPS_EXTEND_H
 #define FRAG_TRACES_STEPS_EXTEND_H
 
-#include "traces/build/device.h"
+#include "traces/build/build_device.h"
 #include "traces/steps/align.h"
-#include "traces/steps/blocks.h"
+#include "traces/steps/step_blocks.h"
 
 enum extension_state { BLOCK_HELD, BLOCK_PENDING, BLOCK_GONE };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "traces/steps/parts.h"
+#include "traces/steps/step_parts.h"
 
 enum {
     GRAM = 12,      /* events; a shorter sequence recurs by chance */

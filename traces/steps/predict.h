@@ -17,7 +17,7 @@
 #ifndef FRAG_TRACES_STEPS_PREDICT_H
 #define FRAG_TRACES_STEPS_PREDICT_H
 
-#include "traces/steps/blocks.h"
+#include "traces/steps/step_blocks.h"
 
 enum { PREDICT_STEPS = 6 }; /* complete steps that are compared */
 

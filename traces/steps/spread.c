@@ -12,7 +12,7 @@
  */
 #include <math.h>
 
-#include "traces/steps/notes.h"
+#include "traces/steps/step_notes.h"
 
 const char *const frag_untold_words[FRAG_UNTOLD_COUNT] = {
 #define X(name, text) text,

@@ -1,12 +1,12 @@
-/* steps.c - scores the candidates of marks.c and period.c and makes the steps
- * from the best one. */
+/* steps.c - scores the candidates of step_marks.c and period.c and makes the
+ * steps from the best one. */
 #include "traces/steps/steps.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/steps/parts.h"
+#include "traces/steps/step_parts.h"
 
 /* The least score of a period. Marks win against a period if the steps between
  * them have this likeness: marks say what the program means, but some are set

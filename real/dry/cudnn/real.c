@@ -12,7 +12,7 @@
 
 #include "real/device/gpus.h"
 #include "real/dry/control.h"
-#include "real/dry/notes.h"
+#include "real/dry/dry_notes.h"
 
 /* What cuDNN 9.19 wrote about an H200 (driver 580.159.04), as the value of
  * CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION. */

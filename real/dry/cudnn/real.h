@@ -6,7 +6,7 @@
  *
  * Where cuDNN is: the file FRAGSIM_DRY_CUDNN, or else nvidia/cudnn/lib beside
  * the folder of PyTorch, as its wheels install it. A cuDNN that cannot be
- * loaded is noted once (notes.h), by its path and the reason.
+ * loaded is noted once (dry_notes.h), by its path and the reason.
  */
 #ifndef FRAG_REAL_DRY_CUDNN_REAL_H
 #define FRAG_REAL_DRY_CUDNN_REAL_H

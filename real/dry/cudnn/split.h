@@ -7,7 +7,7 @@
 #ifndef FRAG_REAL_DRY_CUDNN_SPLIT_H
 #define FRAG_REAL_DRY_CUDNN_SPLIT_H
 
-#include "real/dry/cudnn/plan.h"
+#include "real/dry/cudnn/cudnn_plan.h"
 
 /* Changes the workspace (bytes) from that without a device to that of an H200,
  * if the engine divides its tiles. */

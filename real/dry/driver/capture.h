@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "real/device/driver.h"
+#include "real/device/cuda_driver.h"
 
 cu_result capture_begin(cu_stream stream, int mode);
 /* Ends the capture that began on the stream. *graph is the number of the

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "real/dry/driver/driver.h"
-#include "real/dry/notes.h"
-#include "real/dry/shadow.h"
+#include "real/dry/driver/dry_driver.h"
+#include "real/dry/dry_notes.h"
+#include "real/dry/dry_shadow.h"
 #include "real/dry/stubs.h"
 
 /* Whether the device may access the mapping. Peers access segments if that was

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "real/dry/driver/driver.h"
+#include "real/dry/driver/dry_driver.h"
 #include "real/dry/driver/places.h"
 
 struct held *held_add(struct held **list, struct held h)

@@ -2,9 +2,9 @@
  * real/device/pattern.c, by name; elsewhere a kernel does nothing. */
 #include <string.h>
 
-#include "real/dry/driver/driver.h"
-#include "real/dry/notes.h"
-#include "real/dry/shadow.h"
+#include "real/dry/driver/dry_driver.h"
+#include "real/dry/dry_notes.h"
+#include "real/dry/dry_shadow.h"
 #include "real/dry/stubs.h"
 
 static cu_result fill(void **args)

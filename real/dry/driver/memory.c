@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "real/dry/driver/capture.h"
-#include "real/dry/driver/driver.h"
+#include "real/dry/driver/dry_driver.h"
 
 /* ---- segments ---- */
 

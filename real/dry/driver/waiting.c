@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "real/dry/driver/capture.h"
-#include "real/dry/driver/driver.h"
+#include "real/dry/driver/dry_driver.h"
 #include "real/dry/driver/places.h"
 
 static void *made(size_t size)

@@ -1,7 +1,7 @@
 /* nccl.c - a libnccl whose ranks do not talk: each process makes its own
  * communicator, and a collective is work of a stream that does nothing. Only to
  * split a communicator the ranks meet, in a file of FRAGSIM_DRY_FOLDER. Where
- * the bytes that this rank sends are known (shadow.h), ncclAllGather and
+ * the bytes that this rank sends are known (dry_shadow.h), ncclAllGather and
  * ncclBroadcast take it that the other ranks send the same: so DDP finds that
  * all ranks have the same model. */
 #define _GNU_SOURCE
@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "real/dry/dry_shadow.h"
 #include "real/dry/runtime/runtime.h"
-#include "real/dry/shadow.h"
 
 enum { DRY_LACKING = 5 }; /* ncclInvalidUsage */
 #include "real/dry/stubs.h"

@@ -1,5 +1,5 @@
 /* runtime.c - a libcudart.so.12 or .13 for PyTorch on machines without a GPU:
- * the runtime functions that PyTorch calls, over the driver of driver.c.
+ * the runtime functions that PyTorch calls, over the driver of dry_driver.c.
  * devices.c has the properties of the devices.
  *
  * Copies are done at the call, in host memory; a kernel counts as work of its
@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "real/device/gpus.h"
-#include "real/dry/notes.h"
+#include "real/dry/dry_notes.h"
+#include "real/dry/dry_shadow.h"
 #include "real/dry/runtime/kernels.h"
 #include "real/dry/runtime/pinned.h"
 #include "real/dry/runtime/runtime.h"
-#include "real/dry/shadow.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

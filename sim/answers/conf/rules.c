@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/answers/conf/parts.h"
+#include "sim/answers/conf/conf_parts.h"
 #include "traces/torch_sizes.h"
 
 /* Peak reserved with max_split_size_mb, relative to the default settings, on

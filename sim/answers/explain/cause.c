@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/answers/explain/parts.h"
+#include "sim/answers/explain/explain_parts.h"
 #include "sim/answers/steps/leaks.h"
 #include "traces/live.h"
 

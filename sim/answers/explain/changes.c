@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/answers/explain/parts.h"
+#include "sim/answers/explain/explain_parts.h"
 #include "sim/answers/sites.h"
 #include "traces/grow.h"
 #include "traces/steps/steps.h"

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/answers/explain/parts.h"
+#include "sim/answers/explain/explain_parts.h"
 #include "sim/answers/moment.h"
 #include "sim/arena/arena.h"
 #include "sim/experiments/recording.h"
 #include "sim/experiments/start.h"
-#include "sim/validate/limit.h"
 #include "sim/validate/recorded.h"
+#include "sim/validate/validate_limit.h"
 #include "traces/torch_sizes.h"
 
 struct work {

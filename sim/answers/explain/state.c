@@ -1,7 +1,7 @@
 /* state.c - the segments and blocks of the allocator at one moment. */
 #include <stdlib.h>
 
-#include "sim/answers/explain/parts.h"
+#include "sim/answers/explain/explain_parts.h"
 #include "traces/grow.h"
 
 void state_close(struct state *s)

@@ -1,5 +1,5 @@
 /* trial.c - replays one change, judges it, and chooses the advice. */
-#include "sim/answers/explain/parts.h"
+#include "sim/answers/explain/explain_parts.h"
 #include "traces/grow.h"
 #include "traces/torch_sizes.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sim/answers/sites.h"
-#include "sim/answers/steps/calls.h"
+#include "sim/answers/steps/step_calls.h"
 #include "traces/grow.h"
 
 const char *const leaks_verdict_names[] = {"none", "leak", "unknown"};

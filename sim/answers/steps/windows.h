@@ -10,7 +10,7 @@
 #ifndef FRAG_SIM_ANSWERS_STEPS_WINDOWS_H
 #define FRAG_SIM_ANSWERS_STEPS_WINDOWS_H
 
-#include "traces/steps/blocks.h"
+#include "traces/steps/step_blocks.h"
 #include "traces/steps/steps.h"
 
 enum {

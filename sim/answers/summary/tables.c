@@ -1,5 +1,5 @@
 /* tables.c - the measures of fragmentation that a summary has. */
-#include "sim/answers/summary/parts.h"
+#include "sim/answers/summary/summary_parts.h"
 
 #include <stddef.h>
 #include <string.h>

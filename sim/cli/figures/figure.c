@@ -1,5 +1,5 @@
 /* figure.c - draws any figure: writes its data files, then runs gnuplot on its
- * script. list.h lists the figures. */
+ * script. figure_list.h lists the figures. */
 #include "sim/cli/figures/figure.h"
 
 #include <ctype.h>

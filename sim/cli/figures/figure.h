@@ -3,7 +3,7 @@
  *
  * To add a figure: write sim/cli/figures/<name>.c with one
  * `const struct figure` and plots/<name>.gp, and add FIGURE(name, "contents")
- * to list.h; `plot`, its help and the man page read that table.
+ * to figure_list.h; `plot`, its help and the man page read that table.
  */
 #ifndef FRAG_SIM_CLI_FIGURES_FIGURE_H
 #define FRAG_SIM_CLI_FIGURES_FIGURE_H
@@ -77,7 +77,7 @@ struct figure {
 };
 
 #define FIGURE(name, text) extern const struct figure figure_##name;
-#include "sim/cli/figures/list.h"
+#include "sim/cli/figures/figure_list.h"
 #undef FIGURE
 
 extern const struct figure *const figures[];        /* ended by NULL */

@@ -8,7 +8,7 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
-#include "sim/export/notes.h"
+#include "sim/export/export_notes.h"
 #include "traces/import/missing.h"
 #include "traces/name.h"
 #include "traces/printable.h"

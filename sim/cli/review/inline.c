@@ -5,7 +5,7 @@
 
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/review/html.h"
-#include "sim/cli/review/page.h"
+#include "sim/cli/review/review_page.h"
 #include "sim/cli/scratch.h"
 
 enum frag_err page_figure(struct page *p, const struct figure *f,

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "sim/cli/review/html.h"
-#include "sim/cli/review/page.h"
+#include "sim/cli/review/review_page.h"
 
 void page_trace_name(FILE *out, const struct frag_loaded_run *r)
 {

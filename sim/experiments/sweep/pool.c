@@ -7,7 +7,7 @@
 
 #include "sim/experiments/capacity/spans.h"
 #include "sim/experiments/parallel.h"
-#include "sim/experiments/sweep/parts.h"
+#include "sim/experiments/sweep/sweep_parts.h"
 
 /* Ends the sweep with the first error of its journal; with the lock held. */
 static void fail(struct sweep *s, enum frag_err err, const struct frag_error *e)

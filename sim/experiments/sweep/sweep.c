@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "sim/experiments/sweep/host_memory.h"
-#include "sim/experiments/sweep/parts.h"
+#include "sim/experiments/sweep/sweep_parts.h"
 #include "traces/grow.h"
 #include "traces/name.h"
 #include "traces/printable.h"

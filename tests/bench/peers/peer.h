@@ -1,6 +1,6 @@
 /* peer.h - allocators of other projects, as policies of the benchmark. A peer
- * manages addresses from 0 up to PEER_ROOM; policies.c makes a policy of it, so
- * that the replay loop drives it as it drives ours. */
+ * manages addresses from 0 up to PEER_ROOM; peer_policies.c makes a policy of
+ * it, so that the replay loop drives it as it drives ours. */
 #ifndef FRAG_TESTS_BENCH_PEERS_PEER_H
 #define FRAG_TESTS_BENCH_PEERS_PEER_H
 
@@ -22,7 +22,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "tests/bench/peers/list.h"
+#include "tests/bench/peers/peer_list.h"
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,190 @@
+/* torch_blocks.c - storage of the torch policy's blocks and spaces, and the
+ * split and merge of blocks inside a segment.
+ *
+ * Records of blocks are allocated in slabs, which are freed when the heap is
+ * closed and not before. A free and a release of memory must not fail. So each
+ * alloc first reserves enough spare blocks for everything that can happen until
+ * the next alloc.
+ */
+#include "policies/torch/torch_state.h"
+#include "traces/grow.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct torch_slab {
+    struct torch_slab *next;
+    uint64_t count;
+    _Alignas(64) struct torch_block blocks[]; /* one cache line each */
+};
+
+_Static_assert(sizeof(struct torch_block) == 64, "a block is a cache line");
+
+enum frag_err torch_add_slab(struct torch *t, uint64_t count)
+{
+    struct torch_slab *slab = aligned_alloc(
+        64, frag_round_up(sizeof(*slab) + count * sizeof(*slab->blocks), 64));
+
+    if (!slab)
+        return FRAG_NOMEM;
+    memset(slab, 0, sizeof(*slab) + count * sizeof(*slab->blocks));
+    slab->next = t->slabs;
+    slab->count = count;
+    t->slabs = slab;
+    for (uint64_t i = count; i-- > 0;) {
+        slab->blocks[i].next = t->spare;
+        t->spare = &slab->blocks[i];
+    }
+    t->spare_count += count;
+    t->record_count += count;
+    return FRAG_OK;
+}
+
+struct torch_block *torch_walk_next(struct torch_walk *w)
+{
+    for (; w->slab; w->slab = w->slab->next, w->at = 0)
+        while (w->at < w->slab->count) {
+            const struct torch_block *b = &w->slab->blocks[w->at++];
+
+            if (b->node.size)
+                return (struct torch_block *)(uintptr_t)b;
+        }
+    return NULL;
+}
+
+/* ---- spaces ---- */
+
+static enum frag_err add_pools(struct torch *t, uint32_t count)
+{
+    struct torch_pool *pools = realloc(t->pools, count * sizeof(*pools));
+
+    if (!pools)
+        return FRAG_NOMEM;
+    t->pools = pools;
+    while (t->pool_count < count) {
+        uint32_t *searches = calloc(TORCH_SIZES, sizeof(*searches));
+
+        if (!searches)
+            return FRAG_NOMEM;
+        pools[t->pool_count++] = (struct torch_pool){.searches = searches};
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err add_streams(struct torch_pool *pool, uint32_t count)
+{
+    for (int k = 0; k < TORCH_SIZES; k++) {
+        struct torch_space **spaces =
+            realloc(pool->space[k], count * sizeof(struct torch_space *));
+
+        if (!spaces)
+            return FRAG_NOMEM;
+        for (uint32_t i = pool->streams; i < count; i++)
+            spaces[i] = NULL;
+        pool->space[k] = spaces;
+    }
+    pool->streams = count;
+    return FRAG_OK;
+}
+
+static enum frag_err add_space(struct torch *t, struct torch_space *space)
+{
+    if (t->space_count == UINT16_MAX)
+        return FRAG_UNSUPPORTED;
+    if (!GROW(t->spaces, t->space_room, t->space_count + (uint64_t)1))
+        return FRAG_NOMEM;
+    space->index = (uint16_t)t->space_count;
+    t->spaces[t->space_count++] = space;
+    return FRAG_OK;
+}
+
+/* Creates a space that does not exist yet, in a pool and of a stream that do
+ * exist. */
+static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
+                                frag_stream stream)
+{
+    struct torch_space *space = calloc(1, sizeof(*space));
+    enum frag_err err;
+
+    if (!space)
+        return FRAG_NOMEM;
+    space->searches = &t->pools[pool].searches[is_small];
+    space->page = is_small ? TORCH_SMALL_SEGMENT : t->conf.large_segment;
+    space->stream = stream;
+    space->pool = pool;
+    space->is_small = is_small;
+    err = add_space(t, space);
+    if (err != FRAG_OK) {
+        free(space);
+        return err;
+    }
+    t->pools[pool].space[is_small][stream] = space;
+    return FRAG_OK;
+}
+
+enum frag_err torch_change_lane(struct torch *t, frag_pool pool, bool is_small,
+                                frag_stream stream, struct torch_space **out)
+{
+    struct torch_pool *p;
+
+    if (pool >= t->pool_count)
+        FRAG_TRY(add_pools(t, pool + 1u));
+    p = &t->pools[pool];
+    if (stream >= p->streams)
+        FRAG_TRY(add_streams(p, stream + 1u));
+    if (!p->space[is_small][stream])
+        FRAG_TRY(make_space(t, pool, is_small, stream));
+    t->latest = (struct torch_lane){
+        stream,
+        pool,
+        {p->space[TORCH_LARGE][stream], p->space[TORCH_SMALL][stream]}};
+    *out = t->latest.space[is_small];
+    return FRAG_OK;
+}
+
+void torch_blocks_fini(struct torch *t)
+{
+    for (uint32_t i = 0; i < t->space_count; i++) {
+        free_set_fini(&t->spaces[i]->free);
+        free(t->spaces[i]);
+    }
+    free(t->spaces);
+    for (uint32_t i = 0; i < t->pool_count; i++) {
+        free(t->pools[i].space[TORCH_LARGE]);
+        free(t->pools[i].space[TORCH_SMALL]);
+        free(t->pools[i].searches);
+    }
+    free(t->pools);
+    while (t->slabs) {
+        struct torch_slab *slab = t->slabs;
+
+        t->slabs = slab->next;
+        free(slab);
+    }
+}
+
+/* ---- blocks in their segment ---- */
+
+void torch_hole_remove(struct torch_space *space, struct torch_block *b)
+{
+    struct free_node **link = &space->holes;
+
+    while (*link != &b->node)
+        link = &(*link)->right;
+    *link = b->node.right;
+}
+
+struct torch_block *torch_split_high(struct torch *t, struct torch_block *b,
+                                     frag_size size)
+{
+    const frag_size rest = b->node.size - size;
+    struct torch_block *high = torch_new_part(t, b, b->node.addr + rest, size);
+
+    high->prev = b;
+    high->next = b->next;
+    high->next->prev = high;
+    b->next = high;
+    b->node.size = rest;
+    return high;
+}

@@ -1,0 +1,608 @@
+/* torch_conf.c - reads and writes the settings of PYTORCH_CUDA_ALLOC_CONF.
+ * torch_conf.h has the grammar's rules and source.
+ */
+#include "policies/torch/torch_conf.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/nearest.h"
+#include "traces/text.h"
+
+/* The text, split at the characters , : [ ] into tokens. White space is
+ * dropped, as PyTorch does it. */
+struct tokens {
+    const char **token; /* one block of memory with the texts */
+    size_t count;
+    size_t at; /* index of the next token */
+};
+
+static bool is_separator(char c)
+{
+    return c && strchr(",:[]", c);
+}
+
+static enum frag_err split_text(struct tokens *t, const char *text,
+                                struct frag_error *e)
+{
+    const size_t room = strlen(text) + 1;
+    bool in_word = false;
+    char *out;
+
+    *t = (struct tokens){malloc(room * (sizeof(*t->token) + 2)), 0, 0};
+    if (!t->token)
+        return frag_no_memory(e, "the settings");
+    out = (char *)(t->token + room); /* a NUL ends each token */
+    for (; *text; text++) {
+        if (isspace((unsigned char)*text))
+            continue;
+        if (!in_word || is_separator(*text)) {
+            if (in_word)
+                *out++ = '\0';
+            t->token[t->count++] = out;
+        }
+        *out++ = *text;
+        in_word = !is_separator(*text);
+        if (!in_word)
+            *out++ = '\0';
+    }
+    *out = '\0';
+    return FRAG_OK;
+}
+
+/* Returns the next token, or "" at the end. */
+static const char *next_token(struct tokens *t)
+{
+    return t->at < t->count ? t->token[t->at++] : "";
+}
+
+static bool next_is(const struct tokens *t, const char *text)
+{
+    return t->at < t->count && !strcmp(t->token[t->at], text);
+}
+
+/* ---- values ---- */
+
+/* As C++ stoull: reads the leading digits, ignores the rest, and wraps "-1"
+ * around. */
+static bool to_number(const char *word, uint64_t *value)
+{
+    char *end;
+
+    *value = strtoull(word, &end, 10);
+    return end != word;
+}
+
+static bool is_power_of_two(uint64_t n)
+{
+    return n && !(n & (n - 1));
+}
+
+static enum frag_err bad(const char *key, const char *want, const char *found,
+                         struct frag_error *e)
+{
+    return frag_fail(e, FRAG_INVALID, "%s: expected %s, found \"%.40s\"", key,
+                     want, found);
+}
+
+static enum frag_err read_megabytes(const char *key, const char *word,
+                                    uint64_t min, frag_size *size,
+                                    struct frag_error *e)
+{
+    char want[64];
+    uint64_t n;
+
+    snprintf(want, sizeof(want), "a number of MiB, at least %llu",
+             (unsigned long long)min);
+    if (!to_number(word, &n) || n < min)
+        return bad(key, want, word, e);
+    *size = n > UINT64_MAX / FRAG_MIB ? FRAG_UNLIMITED : n * FRAG_MIB;
+    return FRAG_OK;
+}
+
+static enum frag_err read_switch(const char *key, const char *word, bool *value,
+                                 struct frag_error *e)
+{
+    *value = !strcmp(word, "True");
+    if (!*value && strcmp(word, "False"))
+        return bad(key, "True or False", word, e);
+    return FRAG_OK;
+}
+
+static enum frag_err read_ratio(const char *key, const char *word, bool open,
+                                double *value, struct frag_error *e)
+{
+    char *end;
+
+    *value = strtod(word, &end);
+    if (end == word || !(*value >= 0 && *value <= 1) ||
+        (open && !(*value > 0 && *value < 1)))
+        return bad(
+            key, open ? "a number above 0 and below 1" : "a number from 0 to 1",
+            word, e);
+    return FRAG_OK;
+}
+
+/* ---- roundup_power2_divisions ---- */
+
+/* Reads the list form, for example [256:1,512:2,>:8]. The first pair also sets
+ * all entries below its own. Entries between two listed ones stay 0. The key
+ * ">" sets all entries above the last listed one; before PyTorch 2.10 also that
+ * one. Before 2.4 a list has no 0. */
+static enum frag_err read_division_list(struct tokens *t,
+                                        struct torch_conf *conf,
+                                        struct frag_error *e)
+{
+    static const char key[] = "roundup_power2_divisions";
+    const unsigned above =
+        torch_has_earlier(conf->version, TORCH_FILL_AT_LAST) ? 0 : 1;
+    const bool has_zero = conf->version >= TORCH_LIST_ZERO;
+    uint64_t *divisions = conf->divisions;
+    unsigned last = 0;
+    bool first = true;
+
+    memset(divisions, 0, TORCH_DIVISIONS * sizeof(*divisions));
+    while (t->at < t->count && !next_is(t, "]")) {
+        const char *word = next_token(t);
+        const char *colon = next_token(t);
+        const char *value = next_token(t);
+        uint64_t interval, count;
+        unsigned entry;
+
+        if (strcmp(colon, ":") || !to_number(value, &count) ||
+            (!is_power_of_two(count) && (count || !has_zero)))
+            return bad(key, "size:divisions, divisions a power of two", word,
+                       e);
+        if (!strcmp(word, ">")) {
+            for (entry = last + above; entry < TORCH_DIVISIONS; entry++)
+                divisions[entry] = count;
+        } else {
+            if (!to_number(word, &interval) || !is_power_of_two(interval))
+                return bad(key, "a power of two in MiB", word, e);
+            entry = 63 - (unsigned)__builtin_clzll(interval);
+            if (entry >= TORCH_DIVISIONS)
+                entry = TORCH_DIVISIONS - 1;
+            for (unsigned k = 0; first && k < entry; k++)
+                divisions[k] = count;
+            divisions[entry] = count;
+            last = entry;
+            first = false;
+        }
+        if (next_is(t, ","))
+            next_token(t);
+    }
+    if (strcmp(next_token(t), "]"))
+        return bad(key, "a closing ]", "", e);
+    return FRAG_OK;
+}
+
+static enum frag_err read_divisions(struct tokens *t, struct torch_conf *conf,
+                                    struct frag_error *e)
+{
+    uint64_t count;
+    const char *word;
+
+    if (next_is(t, "[")) {
+        next_token(t);
+        return read_division_list(t, conf, e);
+    }
+    word = next_token(t);
+    if (!to_number(word, &count) || !is_power_of_two(count))
+        return bad("roundup_power2_divisions", "a power of two or a list", word,
+                   e);
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        conf->divisions[k] = count;
+    return FRAG_OK;
+}
+
+/* ---- keys ---- */
+
+enum key_kind {
+    LARGE_SEGMENT,
+    MAX_SPLIT,
+    MAX_NON_SPLIT,
+    GC_THRESHOLD,
+    DIVISIONS,
+    EXPANDABLE,
+    FRACTION,
+    BACKEND,
+    VERSION,
+    PADDING,
+    ALIGN,
+    OTHER_SWITCH, /* no effect on placement: checked and ignored */
+    OTHER_NUMBER, /* the same */
+};
+
+static const struct key {
+    const char *name;
+    enum key_kind kind;
+} keys[] = {
+    {"large_segment_size_mb", LARGE_SEGMENT},
+    {"max_split_size_mb", MAX_SPLIT},
+    {"max_non_split_rounding_mb", MAX_NON_SPLIT},
+    {"garbage_collection_threshold", GC_THRESHOLD},
+    {"roundup_power2_divisions", DIVISIONS},
+    {"expandable_segments", EXPANDABLE},
+    {"per_process_memory_fraction", FRACTION},
+    {"backend", BACKEND},
+    {"torch_version", VERSION},
+    {TORCH_PADDING_KEY, PADDING},
+    {TORCH_ALIGN_KEY, ALIGN},
+    {"graph_capture_record_stream_reuse", OTHER_SWITCH},
+    {"release_lock_on_cudamalloc", OTHER_SWITCH},
+    {"release_lock_on_hipmalloc", OTHER_SWITCH},
+    {"pinned_use_cuda_host_register", OTHER_SWITCH},
+    {"pinned_use_hip_host_register", OTHER_SWITCH},
+    {"pinned_use_background_threads", OTHER_SWITCH},
+    {"pinned_num_register_threads", OTHER_NUMBER},
+    {"pinned_reserve_segment_size_mb", OTHER_NUMBER},
+};
+
+static const struct key *find_key(const char *name)
+{
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (!strcmp(keys[i].name, name))
+            return &keys[i];
+    return NULL;
+}
+
+/* Reports a setting such as "expandable_segments=True". */
+static enum frag_err equals_sign(const char *text, struct frag_error *e)
+{
+    const size_t length = strcspn(text, "=");
+
+    return frag_fail(e, FRAG_INVALID,
+                     "\"%.80s\": expected a colon between a setting of PyTorch "
+                     "and its value, found \"=\"; write %.*s:%.40s",
+                     text, (int)(length < 40 ? length : 40), text,
+                     text + length + 1);
+}
+
+static enum frag_err unknown_key(const char *name, struct frag_error *e)
+{
+    struct nearest near = nearest_to(name);
+    char hint[NEAREST_HINT], known[400] = "";
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        nearest_try(&near, keys[i].name);
+        if (keys[i].kind <= BACKEND)
+            text_add(known, sizeof(known), ", ", "%s", keys[i].name);
+    }
+    nearest_hint(&near, hint);
+    return frag_fail(
+        e, FRAG_INVALID,
+        "\"%.40s\" is not an allocator setting of PyTorch 2.11%s %s "
+        "settings that affect placement are %s",
+        name, *hint ? hint : ";", *hint ? "The" : "the", known);
+}
+
+static enum frag_err read_backend(const char *word, struct frag_error *e)
+{
+    if (!strcmp(word, "cudaMallocAsync"))
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "backend:cudaMallocAsync is the driver's allocator, "
+                         "not PyTorch's own; this policy models backend:native "
+                         "only (policy cuda_async models the driver's)");
+    if (strcmp(word, "native"))
+        return bad("backend", "native", word, e);
+    return FRAG_OK;
+}
+
+static enum frag_err read_version(const char *word, unsigned *version,
+                                  struct frag_error *e)
+{
+    char want[64];
+
+    snprintf(want, sizeof(want), "a release of PyTorch from 2.%d to 2.%d",
+             TORCH_MODEL_OLDEST, TORCH_MODEL);
+    if (torch_version_read(word, version, NULL) != FRAG_OK ||
+        !torch_is_modelled(*version))
+        return bad("torch_version", want, word, e);
+    return FRAG_OK;
+}
+
+/* Reads a number from 0 to `most` of such units. */
+static enum frag_err read_up_to(const char *key, const char *word,
+                                const char *units, uint64_t most,
+                                uint64_t *number, struct frag_error *e)
+{
+    char want[64];
+
+    snprintf(want, sizeof(want), "a number of %s from 0 to %u", units,
+             (unsigned)most);
+    if (!isdigit((unsigned char)*word) || !to_number(word, number) ||
+        *number > most)
+        return bad(key, want, word, e);
+    return FRAG_OK;
+}
+
+/* Refuses a setting that the version does not know. */
+static enum frag_err check_known(const struct torch_conf *conf,
+                                 const struct key *key, struct frag_error *e)
+{
+    const struct torch_setting *s = torch_setting_find(key->name);
+
+    if (s && s->since > conf->version)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: PyTorch 2.%u does not know this setting; 2.%u is "
+                         "the first release that does",
+                         key->name, conf->version, s->since);
+    return FRAG_OK;
+}
+
+/* The least value of a size in MiB: `model`, or what the version wants. */
+static uint64_t least_of(const struct torch_conf *conf, const struct key *key,
+                         uint64_t model)
+{
+    const unsigned least =
+        torch_setting_least(torch_setting_find(key->name), conf->version);
+
+    return least > model ? least : model;
+}
+
+static enum frag_err read_value(const struct key *key, struct tokens *t,
+                                struct torch_conf *conf, struct frag_error *e)
+{
+    const uint64_t large = conf->large_segment / FRAG_MIB;
+    bool ignored;
+    uint64_t number;
+    const char *word;
+
+    if (key->kind == DIVISIONS)
+        return read_divisions(t, conf, e);
+    word = next_token(t);
+    switch (key->kind) {
+    case LARGE_SEGMENT:
+        return read_megabytes(key->name, word, 11, &conf->large_segment, e);
+    case MAX_SPLIT:
+        return read_megabytes(key->name, word, least_of(conf, key, large),
+                              &conf->max_split, e);
+    case MAX_NON_SPLIT:
+        return read_megabytes(key->name, word, least_of(conf, key, large),
+                              &conf->max_non_split_rounding, e);
+    case GC_THRESHOLD:
+        return read_ratio(key->name, word, true, &conf->gc_threshold, e);
+    case EXPANDABLE:
+        return read_switch(key->name, word, &conf->expandable_segments, e);
+    case FRACTION:
+        return read_ratio(key->name, word, false, &conf->memory_fraction, e);
+    case BACKEND:
+        return read_backend(word, e);
+    case VERSION:
+        return read_version(word, &conf->version, e);
+    case PADDING:
+        return read_up_to(key->name, word, "bytes", TORCH_PADDING_MOST,
+                          &conf->padding, e);
+    case ALIGN:
+        FRAG_TRY(read_up_to(key->name, word, "KiB",
+                            TORCH_ALIGN_ASCEND / FRAG_KIB, &conf->align, e));
+        conf->align *= FRAG_KIB;
+        return FRAG_OK;
+    case OTHER_SWITCH:
+        return read_switch(key->name, word, &ignored, e);
+    case OTHER_NUMBER:
+    default:
+        return to_number(word, &number) ? FRAG_OK
+                                        : bad(key->name, "a number", word, e);
+    }
+}
+
+static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
+                               struct frag_error *e)
+{
+    const unsigned version = conf->version; /* of several, the last one */
+
+    for (t->at = 0; t->at < t->count;) {
+        const struct key *key = find_key(t->token[t->at]);
+
+        if (!key && strchr(t->token[t->at], '='))
+            return equals_sign(t->token[t->at], e);
+        if (!key)
+            return unknown_key(t->token[t->at], e);
+        FRAG_TRY(check_known(conf, key, e));
+        next_token(t);
+        if (!is_separator(*next_token(t)) || t->at == t->count)
+            return bad(key->name, "a colon and a value",
+                       t->at < t->count ? t->token[t->at] : "", e);
+        FRAG_TRY(read_value(key, t, conf, e));
+        conf->version = version;
+        next_token(t); /* the comma */
+    }
+    return FRAG_OK;
+}
+
+/* Reads all values of one kind. */
+static enum frag_err read_first(struct tokens *t, enum key_kind kind,
+                                struct torch_conf *conf, struct frag_error *e)
+{
+    for (t->at = 0; t->at + 2 < t->count; t->at++) {
+        const struct key *key = find_key(t->token[t->at]);
+
+        if (!key || key->kind != kind)
+            continue;
+        t->at += 2;
+        FRAG_TRY(read_value(key, t, conf, e));
+        t->at--;
+    }
+    return FRAG_OK;
+}
+
+/* Sets PyTorch's defaults. */
+static void torch_conf_default(struct torch_conf *conf)
+{
+    *conf = (struct torch_conf){
+        .version = TORCH_MODEL,
+        .large_segment = TORCH_LARGE_SEGMENT,
+        .max_split = FRAG_UNLIMITED,
+        .max_non_split_rounding = 20 * FRAG_MIB,
+        .memory_fraction = 1,
+    };
+}
+
+/* Whether the divisions have an effect. */
+static bool rounds(const struct torch_conf *conf)
+{
+    const uint64_t none =
+        torch_has_earlier(conf->version, TORCH_ONE_DIVISION) ? 0 : 1;
+    bool any = false;
+
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        any |= conf->divisions[k] > none;
+    return any;
+}
+
+/* Reads the settings as `version` does; 0: as the version that they name. */
+static enum frag_err read_all(struct tokens *t, unsigned version,
+                              struct torch_conf *conf, struct frag_error *e)
+{
+    /* The other settings depend on these two. PyTorch, too, reads
+     * large_segment_size_mb first. */
+    FRAG_TRY(read_first(t, VERSION, conf, e));
+    if (version)
+        conf->version = version;
+    FRAG_TRY(read_first(t, LARGE_SEGMENT, conf, e));
+    conf->max_non_split_rounding = conf->large_segment;
+    FRAG_TRY(read_keys(t, conf, e));
+    conf->rounds = rounds(conf);
+    return FRAG_OK;
+}
+
+static enum frag_err parse_as(struct torch_conf *conf, const char *text,
+                              unsigned version, struct frag_error *e)
+{
+    struct tokens t;
+    enum frag_err err;
+
+    torch_conf_default(conf);
+    FRAG_TRY(split_text(&t, text, e));
+    err = read_all(&t, version, conf, e);
+    free(t.token);
+    return err;
+}
+
+enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
+                               struct frag_error *e)
+{
+    return parse_as(conf, text, 0, e);
+}
+
+/* ---- versions ---- */
+
+unsigned torch_version_of(const char *settings)
+{
+    struct torch_conf conf;
+
+    return torch_conf_parse(&conf, settings, NULL) == FRAG_OK ? conf.version
+                                                              : TORCH_MODEL;
+}
+
+static bool has_one_division(const struct torch_conf *conf)
+{
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        if (conf->divisions[k] == 1)
+            return true;
+    return false;
+}
+
+/* Whether the settings make the change of a rule visible. */
+static bool concerns(enum torch_rule rule, const struct torch_conf *x,
+                     const struct torch_conf *y, bool has_pools)
+{
+    switch (rule) {
+    case TORCH_ONE_DIVISION:
+        return has_one_division(x) || has_one_division(y);
+    case TORCH_POOL_SEGMENTS:
+        return x->expandable_segments && has_pools;
+    case TORCH_OVERSIZE_FAILS:
+        return x->expandable_segments && x->max_split != FRAG_UNLIMITED;
+    case TORCH_FILL_AT_LAST:
+        return memcmp(x->divisions, y->divisions, sizeof(x->divisions)) != 0;
+    case TORCH_RULES:
+    default:
+        return false;
+    }
+}
+
+unsigned torch_differences(const char *settings, bool has_pools, unsigned a,
+                           unsigned b)
+{
+    struct torch_conf x, y;
+    unsigned found = 0;
+
+    if (parse_as(&x, settings, a, NULL) != FRAG_OK ||
+        parse_as(&y, settings, b, NULL) != FRAG_OK)
+        return 0;
+    for (unsigned rule = 0; rule < TORCH_RULES; rule++)
+        if (torch_has_earlier(a, rule) != torch_has_earlier(b, rule) &&
+            concerns(rule, &x, &y, has_pools))
+            found |= 1u << rule;
+    return found;
+}
+
+/* ---- settings to text ---- */
+
+/* Before TORCH_LIST_ZERO a list has no 0, and none is needed: an interval that
+ * is not named between two others, or after the last one, has no divisions. */
+static void put_divisions(FILE *out, const struct torch_conf *conf)
+{
+    const uint64_t *divisions = conf->divisions;
+    const bool has_zero = conf->version >= TORCH_LIST_ZERO;
+    bool same = true, first = true;
+
+    for (int k = 1; k < TORCH_DIVISIONS; k++)
+        same = same && divisions[k] == divisions[0];
+    fprintf(out, ",roundup_power2_divisions:");
+    if (same) {
+        fprintf(out, "%llu", (unsigned long long)divisions[0]);
+        return;
+    }
+    for (int k = 0; k < TORCH_DIVISIONS; k++) {
+        if (!divisions[k] && !has_zero)
+            continue;
+        fprintf(out, "%c%d:%llu", first ? '[' : ',', 1 << k,
+                (unsigned long long)divisions[k]);
+        first = false;
+    }
+    fprintf(out, "]");
+}
+
+/* Writes a size, unless the version does not take it: then it is the default.
+ */
+static void put_megabytes(FILE *out, const struct torch_conf *conf,
+                          const char *key, frag_size size)
+{
+    const struct torch_setting *s = torch_setting_find(key);
+
+    if (s->since > conf->version ||
+        size / FRAG_MIB < torch_setting_least(s, conf->version))
+        return;
+    fprintf(out, ",%s:%llu", key, (unsigned long long)(size / FRAG_MIB));
+}
+
+void torch_conf_describe(const struct torch_conf *conf, FILE *out)
+{
+    if (conf->version != TORCH_MODEL)
+        fprintf(out, "torch_version:2.%u,", conf->version);
+    fprintf(out, "expandable_segments:%s",
+            conf->expandable_segments ? "True" : "False");
+    put_megabytes(out, conf, "large_segment_size_mb", conf->large_segment);
+    put_megabytes(out, conf, "max_non_split_rounding_mb",
+                  conf->max_non_split_rounding);
+    if (conf->max_split != FRAG_UNLIMITED)
+        put_megabytes(out, conf, "max_split_size_mb", conf->max_split);
+    if (conf->gc_threshold > 0)
+        fprintf(out, ",garbage_collection_threshold:%.17g", conf->gc_threshold);
+    if (conf->rounds)
+        put_divisions(out, conf);
+    if (conf->memory_fraction < 1)
+        fprintf(out, ",per_process_memory_fraction:%.17g",
+                conf->memory_fraction);
+    if (conf->padding)
+        fprintf(out, "," TORCH_PADDING_KEY ":%llu",
+                (unsigned long long)conf->padding);
+    if (conf->align)
+        fprintf(out, "," TORCH_ALIGN_KEY ":%llu",
+                (unsigned long long)(conf->align / FRAG_KIB));
+}

@@ -1,0 +1,79 @@
+/* torch_conf.h - PyTorch's settings, read from text and written as text.
+ * Private to policies/torch/.
+ *
+ * The text is that of PYTORCH_CUDA_ALLOC_CONF. traces/torch_sizes.h computes
+ * block and segment sizes from the settings.
+ *
+ * The grammar is that of PyTorch 2.11, with its tolerances: white space is
+ * dropped, other characters after a number are ignored ("128MB" is 128), and of
+ * two equal keys the later one wins. A text that PyTorch refuses is refused
+ * here, with the reason. Two keys are fragsim's own: torch_version names the
+ * release whose rules and settings hold, 2.11 without it (`torch@2.6:X` is
+ * short for `torch:torch_version:2.6,X`), and padding is that of
+ * traces/torch_sizes.h. base_addr_aligned_kb is a key of torch_npu.
+ *
+ * Source: c10/core/AllocatorConfig and c10/cuda/CUDAAllocatorConfig of PyTorch
+ * 2.11, as read; the list form of roundup_power2_divisions and both modes of
+ * large_segment_size_mb were probed on an H200.
+ */
+#ifndef FRAG_POLICIES_TORCH_TORCH_CONF_H
+#define FRAG_POLICIES_TORCH_TORCH_CONF_H
+
+#include <stdio.h>
+
+#include "policies/torch/versions.h"
+#include "traces/torch_sizes.h"
+
+/* All sizes in bytes. */
+struct torch_conf {
+    unsigned version;        /* of PyTorch 2, whose rules are followed */
+    frag_size large_segment; /* segment size for requests of 1 to 10 MiB */
+    frag_size max_split;     /* max_split_size_mb; FRAG_UNLIMITED: off */
+    frag_size max_non_split_rounding;
+    double gc_threshold;    /* fraction of the memory limit; 0: off */
+    double memory_fraction; /* fraction of the device's total; 1: no limit */
+    frag_size padding;      /* added to each request before it is rounded */
+    frag_size align; /* of large expandable blocks: base_addr_aligned_kb; 0:
+                        none */
+    bool expandable_segments;
+    bool rounds; /* `divisions` have an effect in this version */
+    uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
+};
+
+/* The size of the block that serves a request of n bytes. Before PyTorch 2.4 a
+ * request above 512 bytes with one division keeps its size. */
+static inline frag_size torch_conf_round(const struct torch_conf *conf,
+                                         frag_size n)
+{
+    n += conf->padding;
+    if (!conf->rounds)
+        return torch_round_size(n, NULL);
+    if (n > TORCH_MIN_BLOCK &&
+        torch_has_earlier(conf->version, TORCH_ONE_DIVISION) &&
+        torch_divisions_of(n, conf->divisions) == 1)
+        return n;
+    return torch_round_size(n, conf->divisions);
+}
+
+/* Whether torch_conf_round keeps the size of some request. */
+static inline bool torch_conf_keeps_sizes(const struct torch_conf *conf)
+{
+    bool any = false;
+
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        any |= conf->divisions[k] == 1;
+    return any && torch_has_earlier(conf->version, TORCH_ONE_DIVISION);
+}
+
+/* Sets the defaults, then the settings of the text. INVALID: e has the key and
+ * the reason. UNSUPPORTED: the text has backend:cudaMallocAsync, which is
+ * another allocator. NOMEM. After an error the contents of conf are undefined.
+ */
+enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
+                               struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Writes the settings that affect placement, with all values resolved, in the
+ * same grammar. */
+void torch_conf_describe(const struct torch_conf *conf, FILE *out);
+
+#endif

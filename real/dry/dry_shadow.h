@@ -1,0 +1,37 @@
+/* dry_shadow.h - the bytes of device memory without contents that are known.
+ *
+ * A small copy from the host keeps its bytes until the next work of the device
+ * that may write memory: a kernel, or a function of a library. Until then, a
+ * copy of all these bytes to the host, to other device memory or by a
+ * collective of NCCL is true. What a copy to the host reads otherwise is zeros,
+ * and reported.
+ */
+#ifndef FRAG_REAL_DRY_DRY_SHADOW_H
+#define FRAG_REAL_DRY_DRY_SHADOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+/* The memory has these bytes now; more than SHADOW_MOST are not kept. */
+enum { FRAG_DRY_SHADOW_MOST = 1 << 16 };
+void frag_dry_wrote(uint64_t at, const void *bytes, size_t size);
+/* The same after a copy inside of the device: its bytes are known if those of
+ * `from` are. */
+void frag_dry_copied(uint64_t to, uint64_t from, size_t size);
+/* Work was launched that may write any memory of the device. */
+void frag_dry_launched(void);
+/* Writes what the memory has to `to`: its bytes, or the next assumed value, or
+ * zeros, which is reported. */
+void frag_dry_read(void *to, uint64_t at, size_t size);
+
+/* Who is told of a read of unknown bytes, in the thread that reads: it may
+ * write others to `to`, which has zeros. NULL: the read is a note
+ * (dry_notes.h). */
+typedef void frag_dry_reader(void *to, size_t size);
+void frag_dry_on_read(frag_dry_reader *reader);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,486 @@
+/* explain_put.c - writes an explanation as text and as JSON. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/answers/explain/explain_parts.h"
+#include "sim/answers/sites.h"
+#include "traces/printable.h"
+
+enum { PINS_SHOWN = 10, SPACES_SHOWN = 20 };
+
+static const char *const limit_words[] = {
+    [EXPLAIN_LIMIT_NONE] = "none",
+    [EXPLAIN_LIMIT_GIVEN] = "given",
+    [EXPLAIN_LIMIT_DEVICE] = "device",
+    [EXPLAIN_LIMIT_INFERRED] = "inferred",
+    [EXPLAIN_LIMIT_CAPACITY] = "capacity",
+    [EXPLAIN_LIMIT_PROCESS] = "process_limit",
+};
+
+static const char *const limit_texts[] = {
+    [EXPLAIN_LIMIT_NONE] = "none is known",
+    [EXPLAIN_LIMIT_GIVEN] = "of the recorded process",
+    [EXPLAIN_LIMIT_DEVICE] = "reserved, and what the device had free",
+    [EXPLAIN_LIMIT_INFERRED] = ("the device had enough free memory, so the "
+                                "process had a limit; --limit states it"),
+    [EXPLAIN_LIMIT_CAPACITY] = "of --capacity: the driver refuses",
+    [EXPLAIN_LIMIT_PROCESS] = "of --process-limit: the allocator refuses",
+};
+
+/* ---- text ---- */
+
+static void put_size(FILE *out, const char *label, frag_size size,
+                     const char *after)
+{
+    char text[FRAG_SIZE_TEXT];
+
+    fprintf(out, "  %-14s %11s%s%s\n", label, frag_size_format(size, text),
+            *after ? "  " : "", after);
+}
+
+static void put_request(const struct explain *x, FILE *out)
+{
+    char request[FRAG_SIZE_TEXT], segment[FRAG_SIZE_TEXT], site[SITE_TEXT];
+
+    if (!x->failed) {
+        fprintf(out, "no request failed; the state %s\n",
+                x->replayed ? "after the last event (--capacity SIZE explains "
+                              "the first failure on a device of that size)"
+                            : "of the snapshot");
+        return;
+    }
+    fprintf(out,
+            "failed request: %s (a new segment of %s) at event %" PRIu64
+            ", stream %" PRIu32 ", pool %" PRIu32 "\n",
+            frag_size_format(x->request, request),
+            frag_size_format(x->segment, segment), x->event,
+            (uint32_t)x->stream, (uint32_t)x->pool);
+    if (x->stack)
+        printable_line(out, "  requested by %s",
+                       site_text(x->trace, x->stack, site));
+    else
+        fputs("  requested by: no stacks were recorded\n", out);
+    if (x->ooms > 1)
+        fprintf(out,
+                "  %" PRIu64 " requests failed before it, and the program "
+                "went on\n",
+                x->ooms - 1);
+    if (!x->reproduced)
+        fputs("  no fixed limit repeats the recorded failure: the memory that "
+              "the process could use changed\n",
+              out);
+}
+
+static void put_cause(const struct explain *x, FILE *out)
+{
+    const bool died = x->limit_source < EXPLAIN_LIMIT_CAPACITY &&
+                      frag_fatal_request(x->device) == x->event;
+    char site[SITE_TEXT];
+
+    if (!x->failed)
+        return;
+    fprintf(out, "the %s because %s (%s)\n  %s\n",
+            died ? "job died" : "request failed",
+            explain_cause_phrases[x->cause], explain_cause_words[x->cause],
+            x->evidence);
+    if (x->cause == EXPLAIN_GROWTH && x->grown_stack)
+        printable_line(out, "  most of them are allocated by %s",
+                       site_text(x->trace, x->grown_stack, site));
+}
+
+static void put_totals(const struct explain *x, FILE *out)
+{
+    char text[64 + FRAG_SIZE_TEXT], size[FRAG_SIZE_TEXT],
+        limit[2 * FRAG_SIZE_TEXT];
+
+    fputs("memory\n", out);
+    if (x->bound.bytes != FRAG_UNLIMITED)
+        fprintf(out, "  %-14s %11s  %s\n", frag_bound_words[x->bound.kind],
+                cause_limit(x, limit), limit_texts[x->limit_source]);
+    if (x->device_free != FRAG_UNLIMITED)
+        put_size(out, "device free", x->device_free,
+                 "as the failure reported it");
+    if (x->outside)
+        put_size(out, "outside", x->outside,
+                 "held outside PyTorch's allocator");
+    put_size(out, "reserved", x->reserved, "");
+    put_size(out, "live", x->live, "");
+    put_size(out, "pending", x->pending,
+             x->pending ? "freed, but another stream still uses it" : "");
+    snprintf(text, sizeof(text), "in %" PRIu64 " hole%s, the largest %s",
+             x->holes, x->holes == 1 ? "" : "s",
+             frag_size_format(x->largest, size));
+    put_size(out, "cached", x->cached, text);
+    if (x->bound.bytes != FRAG_UNLIMITED)
+        put_size(out, "not reserved", x->unreserved,
+                 x->limit_least < x->limit_most ? "at most" : "");
+}
+
+static void put_spaces(const struct explain *x, FILE *out)
+{
+    char reserved[FRAG_SIZE_TEXT], live[FRAG_SIZE_TEXT],
+        pending[FRAG_SIZE_TEXT], cached[FRAG_SIZE_TEXT],
+        largest[FRAG_SIZE_TEXT];
+
+    fputs("by pool and stream\n"
+          "  pool   stream  blocks  segments      reserved          live     "
+          "  pending        cached  largest hole\n",
+          out);
+    for (uint64_t i = 0; i < x->space_count && i < SPACES_SHOWN; i++) {
+        const struct explain_space *s = &x->spaces[i];
+
+        fprintf(out,
+                "  %4" PRIu32 "   %6" PRIu32 "  %6s  %8" PRIu64
+                "  %12s  %12s  %12s  %12s  %12s\n",
+                (uint32_t)s->pool, (uint32_t)s->stream,
+                s->is_small ? "small" : "large", s->segments,
+                frag_size_format(s->reserved, reserved),
+                frag_size_format(s->live, live),
+                frag_size_format(s->pending, pending),
+                frag_size_format(s->cached, cached),
+                frag_size_format(s->largest, largest));
+    }
+    if (x->space_count > SPACES_SHOWN)
+        fprintf(out, "  and %" PRIu64 " more\n", x->space_count - SPACES_SHOWN);
+}
+
+static void put_pin(const struct explain *x, const struct explain_pin *p,
+                    FILE *out)
+{
+    char cached[FRAG_SIZE_TEXT], size[FRAG_SIZE_TEXT], bytes[FRAG_SIZE_TEXT],
+        site[SITE_TEXT], age[96] = ", allocated before the recording", time[32];
+
+    snprintf(time, sizeof(time), ", %.3f s", (double)p->lifetime / 1e9);
+    if (p->event != UINT64_MAX)
+        snprintf(age, sizeof(age), ", allocated %" PRIu64 " events%s before",
+                 x->event - p->event, p->lifetime ? time : "");
+    printable_line(out,
+                   "  %s free of %s (stream %" PRIu32 ", pool %" PRIu32
+                   "): %" PRIu64 " block%s %s%s%s%s",
+                   frag_size_format(p->cached, cached),
+                   frag_size_format(p->size, size), (uint32_t)p->stream,
+                   (uint32_t)p->pool, p->blocks,
+                   p->blocks == 1 ? " of" : "s, the largest",
+                   frag_size_format(p->bytes, bytes), age, p->stack ? ", " : "",
+                   p->stack ? site_text(x->trace, p->stack, site) : "");
+}
+
+static void put_pins(const struct explain *x, FILE *out)
+{
+    if (!x->pin_count)
+        return;
+    fprintf(out,
+            "pinned: %" PRIu64 " segment%s more than 80 %% free and kept by "
+            "a block\n",
+            x->pin_count, x->pin_count == 1 ? "" : "s");
+    for (uint64_t i = 0; i < x->pin_count && i < PINS_SHOWN; i++)
+        put_pin(x, &x->pins[i], out);
+    if (x->pin_count > PINS_SHOWN)
+        fprintf(out, "  and %" PRIu64 " more\n", x->pin_count - PINS_SHOWN);
+}
+
+/* Whether the request that fails was not recorded. */
+static bool is_predicted(const struct explain *x,
+                         const struct explain_change *c)
+{
+    return c->result == EXPLAIN_FAILS && x->completion.reach &&
+           c->fails_at > x->completion.event;
+}
+
+/* Which of the requests fails. */
+static const char *result_text(const struct explain *x,
+                               const struct explain_change *c)
+{
+    if (c->result != EXPLAIN_FAILS)
+        return explain_result_words[c->result];
+    if (c->fails_at <= x->event)
+        return c->fails_at == x->event ? "fails at the request"
+                                       : "fails before the request";
+    return is_predicted(x, c) ? "fails in a predicted step"
+                              : "fails after the request";
+}
+
+static void put_scope(const struct explain *x, FILE *out)
+{
+    const struct frag_completion *c = &x->completion;
+
+    fputs("changes, each replayed ", out);
+    if (c->reach == FRAG_REACH_WHOLE)
+        fputs("over the complete run\n", out);
+    else if (c->reach == FRAG_REACH_COMPLETED)
+        fprintf(out, "over the recording and %" PRIu64 " predicted steps%s\n",
+                c->added_steps,
+                c->finished ? ", after the one that failed" : "");
+    else
+        fputs("up to the request, where the recording ends\n", out);
+}
+
+static void put_change(const struct explain *x, const struct explain_change *c,
+                       FILE *out)
+{
+    char peak[FRAG_SIZE_TEXT], saved[FRAG_SIZE_TEXT];
+
+    frag_size_format(c->saved, saved);
+    printable_line(out, "  %-25s  %13s  %s%s%s", result_text(x, c),
+                   frag_size_format(c->peak, peak), c->text,
+                   c->saved ? "; saves " : "", c->saved ? saved : "");
+}
+
+static void put_advice(const struct explain *x, FILE *out)
+{
+    const struct explain_change *a = x->advice;
+    const struct explain_change *last = &x->changes[x->change_count - 1];
+    char spare[FRAG_SIZE_TEXT];
+
+    if (!a)
+        fprintf(out, "advice: none; %s\n",
+                x->completion.reach == FRAG_REACH_NO_STEP
+                    ? "what a step needs is not known"
+                    : "no change that was tried is known to be enough");
+    if (!a)
+        return;
+    printable_line(out, "advice: %s", a->text);
+    fprintf(out, "  it %s", explain_result_words[a->result]);
+    if (x->spare && a->kind == EXPLAIN_SETTING)
+        fprintf(out, ", and would with a limit that is %s lower",
+                frag_size_format(x->spare, spare));
+    fputc('\n', out);
+    if (a != last && last->kind == EXPLAIN_CAPACITY)
+        printable_line(out,
+                       "without a change of the program or its settings: %s",
+                       last->text);
+}
+
+/* A note of the completed trace, without the device. */
+static const char *note_text(const char *note)
+{
+    const char *colon = strstr(note, ": ");
+
+    return colon ? colon + 2 : note;
+}
+
+static void put_changes(const struct explain *x, FILE *out)
+{
+    if (!x->change_count)
+        return;
+    put_scope(x, out);
+    fputs("  result                     peak reserved  change\n", out);
+    for (uint64_t i = 0; i < x->change_count; i++)
+        put_change(x, &x->changes[i], out);
+    put_advice(x, out);
+    if (x->future->note_count + x->unknown_count)
+        fputs("what the recording cannot tell\n", out);
+    for (uint32_t i = 0; i < x->future->note_count; i++)
+        printable_line(out, "  %s", note_text(x->future->notes[i]));
+    for (size_t i = 0; i < x->unknown_count; i++)
+        fprintf(out, "  %s\n", x->unknown[i]);
+}
+
+void explain_put_text(const struct explain *x, FILE *out)
+{
+    put_request(x, out);
+    put_cause(x, out);
+    put_totals(x, out);
+    put_spaces(x, out);
+    put_pins(x, out);
+    put_changes(x, out);
+}
+
+/* ---- JSON ---- */
+
+static void json_site(struct frag_json *j, const char *key,
+                      const struct explain *x, uint32_t stack)
+{
+    char site[SITE_TEXT];
+
+    frag_json_text(j, key, stack ? site_text(x->trace, stack, site) : NULL);
+}
+
+static void json_request(struct frag_json *j, const struct explain *x)
+{
+    frag_json_line(j, 3);
+    if (!x->failed) {
+        frag_json_null(j, "request");
+        return;
+    }
+    frag_json_object(j, "request");
+    frag_json_number(j, "event", x->event);
+    frag_json_number(j, "requested_bytes", x->request);
+    frag_json_number(j, "rounded_bytes", x->rounded);
+    frag_json_number(j, "segment_bytes", x->segment);
+    frag_json_number(j, "stream", x->stream);
+    frag_json_number(j, "pool", x->pool);
+    json_site(j, "site", x, x->stack);
+    frag_json_number(j, "num_ooms", x->ooms);
+    frag_json_bool(j, "reproduced", x->reproduced);
+    frag_json_end(j);
+}
+
+/* Sizes of the answer, by their JSON keys. */
+static const struct size_row {
+    const char *key;
+    size_t offset;
+} sizes[] = {
+#define AT(key, field)                       \
+    {                                        \
+        key, offsetof(struct explain, field) \
+    }
+    AT("limit_least_bytes", limit_least),
+    AT("limit_most_bytes", limit_most),
+    AT("device_free_bytes", device_free),
+    AT("outside_bytes", outside),
+    AT("reserved_bytes", reserved),
+    AT("requested_bytes", requested),
+    AT("live_bytes", live),
+    AT("pending_bytes", pending),
+    AT("cached_bytes", cached),
+    AT("not_reserved_bytes", unreserved),
+    AT("largest_hole_bytes", largest),
+    AT("holes", holes),
+    AT("own_cached_bytes", own_cached),
+    AT("own_largest_hole_bytes", own_largest),
+    AT("other_cached_bytes", other_cached),
+    AT("other_largest_hole_bytes", other_largest),
+    AT("steps", steps),
+    AT("grown_bytes", grown),
+    AT("need_bytes", need),
+#undef AT
+};
+
+static void json_sizes(struct frag_json *j, const struct explain *x)
+{
+    frag_json_line(j, 3);
+    frag_json_count(j, "limit_bytes",
+                    x->limit_least == x->limit_most ? x->bound.bytes
+                                                    : FRAG_UNLIMITED);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        uint64_t n;
+
+        memcpy(&n, (const char *)x + sizes[i].offset, sizeof(n));
+        frag_json_count(j, sizes[i].key, n);
+    }
+    json_site(j, "grown_site", x, x->grown ? x->grown_stack : 0);
+    frag_json_text(j, "limit_source", limit_words[x->limit_source]);
+}
+
+static void json_spaces(struct frag_json *j, const struct explain *x)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "spaces");
+    for (uint64_t i = 0; i < x->space_count; i++) {
+        const struct explain_space *s = &x->spaces[i];
+
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_json_number(j, "pool", s->pool);
+        frag_json_number(j, "stream", s->stream);
+        frag_json_text(j, "blocks", s->is_small ? "small" : "large");
+        frag_json_number(j, "segments", s->segments);
+        frag_json_number(j, "reserved_bytes", s->reserved);
+        frag_json_number(j, "live_bytes", s->live);
+        frag_json_number(j, "pending_bytes", s->pending);
+        frag_json_number(j, "cached_bytes", s->cached);
+        frag_json_number(j, "holes", s->holes);
+        frag_json_number(j, "largest_hole_bytes", s->largest);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void json_pins(struct frag_json *j, const struct explain *x)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "pins");
+    for (uint64_t i = 0; i < x->pin_count; i++) {
+        const struct explain_pin *p = &x->pins[i];
+
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_json_number(j, "segment_bytes", p->size);
+        frag_json_number(j, "free_bytes", p->cached);
+        frag_json_number(j, "pool", p->pool);
+        frag_json_number(j, "stream", p->stream);
+        frag_json_number(j, "blocks", p->blocks);
+        frag_json_number(j, "largest_block_bytes", p->bytes);
+        frag_json_count(j, "event", p->event);
+        frag_json_seconds(j, "age_s", (double)p->lifetime / 1e9);
+        json_site(j, "site", x, p->stack);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void json_change(struct frag_json *j, const char *key,
+                        const struct explain *x, const struct explain_change *c)
+{
+    if (!c) {
+        frag_json_null(j, key);
+        return;
+    }
+    frag_json_object(j, key);
+    frag_json_text(j, "kind", explain_change_words[c->kind]);
+    frag_json_text(j, "change", c->text);
+    frag_json_text(j, "result", explain_result_words[c->result]);
+    frag_json_count(j, "fails_at_event", c->fails_at);
+    frag_json_bool(j, "predicted", is_predicted(x, c));
+    frag_json_bool(j, "served", c->served);
+    frag_json_number(j, "peak_reserved_bytes", c->peak);
+    frag_json_number(j, "limit_bytes", c->limit);
+    frag_json_count(j, "event", c->event);
+    frag_json_number(j, "change_bytes", c->bytes);
+    frag_json_number(j, "saved_bytes", c->saved);
+    frag_json_end(j);
+}
+
+static void json_changes(struct frag_json *j, const struct explain *x)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "changes");
+    for (uint64_t i = 0; i < x->change_count; i++) {
+        frag_json_line(j, 4);
+        json_change(j, NULL, x, &x->changes[i]);
+    }
+    frag_json_end(j);
+    frag_json_line(j, 3);
+    json_change(j, "advice", x, x->advice);
+    frag_json_number(j, "spare_bytes", x->spare);
+    frag_json_number(j, "predicted_steps", x->completion.added_steps);
+    frag_json_line(j, 3);
+    frag_json_array(j, "unknown");
+    for (uint32_t i = 0; x->future && i < x->future->note_count; i++)
+        frag_json_text(j, NULL, note_text(x->future->notes[i]));
+    for (size_t i = 0; i < x->unknown_count; i++)
+        frag_json_text(j, NULL, x->unknown[i]);
+    frag_json_end(j);
+}
+
+static void json_notes(struct frag_json *j, const struct explain *x)
+{
+    frag_json_array(j, "notes");
+    for (uint32_t i = 0; i < x->trace->note_count; i++)
+        frag_json_text(j, NULL, x->trace->notes[i]);
+    if (*x->release)
+        frag_json_text(j, NULL, x->release);
+    frag_json_end(j);
+}
+
+void explain_put_json(const struct explain *x, struct frag_json *j,
+                      const char *key)
+{
+    frag_json_object(j, key);
+    frag_json_text(j, "trace", x->trace->path);
+    frag_json_number(j, "device", x->device->device);
+    frag_json_text(j, "settings", x->settings);
+    frag_json_text(j, "cause", explain_cause_words[x->cause]);
+    frag_json_text(j, "cause_text", explain_cause_phrases[x->cause]);
+    frag_json_text(j, "evidence", x->evidence);
+    frag_json_bool(j, "replayed", x->replayed);
+    json_request(j, x);
+    json_sizes(j, x);
+    json_spaces(j, x);
+    json_pins(j, x);
+    json_changes(j, x);
+    frag_json_line(j, 3);
+    json_notes(j, x);
+    frag_json_end(j);
+}

@@ -1,0 +1,305 @@
+/* verb_summary.c - the command summary: PyTorch's memory summary at any event,
+ * under the recorded allocator or any policy. The analysis is in
+ * sim/answers/summary/. */
+#include <stdlib.h>
+
+#include "sim/answers/moment.h"
+#include "sim/answers/summary/summary.h"
+#include "sim/cli/cell_options.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/cli/output/progress.h"
+#include "sim/experiments/recording.h"
+#include "sim/validate/stats_file.h"
+
+struct values {
+    struct common common;
+    struct texts policies, bounds[FRAG_BOUND_KINDS];
+    const char *at, *stats, *json;
+    uint64_t device;
+    frag_size limit, total;
+    bool abbreviated, force;
+};
+
+struct work {
+    const struct values *values;
+    struct policy_choice *policies;
+    size_t policy_count;
+    struct bound_choice *bounds;
+    size_t bound_count;
+    struct cell_settings settings;
+    frag_size limit; /* of the recorded allocator; 0: not known */
+    frag_size total; /* of the recorded device; 0: not known */
+    struct progress progress;
+    FILE *out;
+    struct frag_json *json; /* NULL: as text */
+    size_t count;           /* summaries that were written */
+};
+
+/* -- one summary ---------------------------------------------------------- */
+
+static void show(struct work *w, const struct input *in,
+                 const struct summary *s)
+{
+    struct frag_json *j = w->json;
+    FILE *out = w->out;
+
+    progress_clear(&w->progress);
+    if (j) {
+        frag_json_line(j, 2);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "trace", in->name);
+        summary_json(s, j);
+        frag_json_line(j, 3);
+        frag_json_texts(j, "notes", in->trace->notes, in->trace->note_count);
+        frag_json_end(j);
+    } else {
+        if (w->count)
+            fputc('\n', out);
+        summary_print_counters(s, w->values->abbreviated, out);
+        summary_print_fragmentation(s, out);
+    }
+    w->count++;
+}
+
+static enum frag_err make(struct work *w, const struct input *in,
+                          uint64_t event, const struct frag_params *params,
+                          struct frag_bound bound, struct frag_error *e)
+{
+    const struct summary_spec spec = {
+        .trace = in->trace,
+        .device = in->device,
+        .event = event,
+        .params = params,
+        .recorded_total = w->total,
+        .settings = &w->settings,
+        .bound = bound,
+        .progress = progress_tick,
+        .user = &w->progress,
+    };
+    struct summary s;
+
+    progress_step(&w->progress, w->count + 1, w->count + 1, " events", 1,
+                  in->name);
+    FRAG_TRY(summary_make(&spec, &s, e));
+    show(w, in, &s);
+    free(s.params);
+    return FRAG_OK;
+}
+
+/* Whether the policy is the recorded allocator itself: its settings, on the
+ * recorded device. */
+static bool is_recorded(const struct work *w, const struct policy_choice *p,
+                        const struct frag_device_trace *d)
+{
+    return p->recorded && !*p->given &&
+           !w->values->bounds[FRAG_BOUND_CAPACITY].count &&
+           !w->values->bounds[FRAG_BOUND_LIMIT].count &&
+           summary_has_recorded(d);
+}
+
+static enum frag_err make_policy(struct work *w, const struct input *in,
+                                 uint64_t event, const struct policy_choice *p,
+                                 struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+    struct frag_params *params;
+    struct bound_facts facts;
+
+    if (is_recorded(w, p, in->device))
+        return make(w, in, event, NULL, recording_bound(in->trace, in->device),
+                    e);
+    FRAG_TRY(input_has_history(in, e));
+    FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
+    FRAG_TRY(policy_choice_params(p, in->trace->settings, in->trace->path,
+                                  &params, e));
+    for (size_t i = 0; err == FRAG_OK && i < w->bound_count; i++)
+        err = make(w, in, event, params,
+                   bound_choice_of(&w->bounds[i], p, &facts), e);
+    free(params);
+    return err;
+}
+
+/* -- the trace ------------------------------------------------------------ */
+
+/* The allocator if the user names none. */
+static enum frag_err make_default(struct work *w, const struct input *in,
+                                  uint64_t event, struct frag_error *e)
+{
+    struct policy_choice p;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_read(
+        summary_has_recorded(in->device) ? "torch@recorded" : "torch", &p, e));
+    err = make_policy(w, in, event, &p, e);
+    policy_choice_free(&p);
+    return err;
+}
+
+static enum frag_err visit(void *user, const struct input *in,
+                           struct frag_error *e)
+{
+    struct work *w = user;
+    uint64_t event;
+
+    FRAG_TRY(moment_read(in->trace, in->device, w->values->at, &event, e));
+    if (!w->values->policies.count)
+        return make_default(w, in, event, e);
+    for (size_t i = 0; i < w->policy_count; i++)
+        FRAG_TRY(make_policy(w, in, event, &w->policies[i], e));
+    return FRAG_OK;
+}
+
+/* The limit and the total of the recorded allocator, from the options and the
+ * file of counters. */
+static enum frag_err find_limits(struct work *w, struct frag_error *e)
+{
+    const struct values *v = w->values;
+    struct frag_stats_file *stats;
+
+    w->limit = v->limit;
+    w->total = v->total;
+    FRAG_TRY(frag_stats_file_of(v->stats, v->common.args.items[0], &stats, e));
+    if (!stats)
+        return FRAG_OK;
+    if (!w->limit)
+        w->limit = frag_stats_file_limit(stats);
+    if (!w->total)
+        w->total = frag_stats_file_total(stats);
+    frag_stats_file_close(stats);
+    return FRAG_OK;
+}
+
+static enum frag_err summarize(struct work *w, struct frag_error *e)
+{
+    const struct values *v = w->values;
+    const struct cell_values cell = {.total = v->total};
+    struct inputs inputs = {.paths = &v->common.args,
+                            .device = v->device,
+                            .says_notes = !v->common.quiet,
+                            .progress = &w->progress};
+
+    FRAG_TRY(
+        policy_choices_read(&v->policies, &w->policies, &w->policy_count, e));
+    FRAG_TRY(bound_choices_read(v->bounds, &w->bounds, &w->bound_count, e));
+    FRAG_TRY(cell_settings_read(&cell, &w->settings, e));
+    FRAG_TRY(find_limits(w, e));
+    inputs.reading = (struct trace_reading){READING_RECORDED, .limit = w->limit,
+                                            .ignores_file = true};
+    return inputs_each(&inputs, visit, w, e);
+}
+
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    struct work *w = user;
+    enum frag_err err;
+
+    w->out = out;
+    w->json = j;
+    err = summarize(w, e);
+    progress_clear(&w->progress);
+    return err;
+}
+
+static int summary_run(const struct call *call, const void *values)
+{
+    struct work w = {.values = values};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code = cli_may_write(call, w.values->json, w.values->force);
+
+    if (code != EXIT_DONE)
+        return code;
+    w.progress = progress_start(&w.values->common);
+    cli_catch_signals();
+    err = answer_write(call, &(const struct answer){put, NULL, &w},
+                       w.values->json, &e);
+    policy_choices_free(w.policies, w.policy_count);
+    free(w.bounds);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"at", 0, "MOMENT",
+     "the event after which the summary is made: peak (of requested memory), "
+     "oom (the last recorded one), end (default), or the index of an event",
+     OPTION_TEXT, AT(at), NULL},
+    {"policy", 'p', "POLICY",
+     "NAME or NAME:PARAMS, as in `fragsim replay'; repeat the option for more "
+     "policies (default: torch@recorded, or torch if no allocator was "
+     "recorded)",
+     OPTION_LIST, AT(policies), NULL},
+    {"capacity", 'c', "SIZE,...",
+     "memory of the device: a size such as 24GiB, a share of the trace's peak "
+     "requested such as 0.9x, or inf (default: that of the recorded device for "
+     "torch@recorded, else inf)",
+     OPTION_LIST, AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
+    {"device", 0, "N", "only this device of the trace (default: all)",
+     OPTION_NUMBER, AT(device), NULL},
+    {"abbreviated", 0, NULL,
+     "leave out the rows of the large and small pools, as abbreviated=True of "
+     "memory_summary", OPTION_SWITCH, AT(abbreviated), NULL},
+    {"limit", 0, "SIZE",
+     "memory limit that was set in the recorded allocator (default: `cap' of "
+     "the counters, or none)",
+     OPTION_SIZE, AT(limit), NULL},
+    {"total", 0, "SIZE",
+     "memory of the device (default: `total_memory' of the counters, or an "
+     "H200's; with a policy, the capacity)",
+     OPTION_TOTAL, AT(total), NULL},
+    {"stats", 0, "FILE",
+     "memory_stats of the recorded allocator as JSON (default: NAME.json "
+     "beside NAME.pickle; `none' reads no file); only its `cap' and `total_memory' are read",
+     OPTION_TEXT, AT(stats), NULL},
+    {"json", 0, "FILE",
+     "write the exact numbers as JSON; - is stdout", OPTION_TEXT,
+     AT(json), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     AT(force), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_summary = {
+    .name = "summary",
+    .args = "TRACE",
+    .summary = "print PyTorch's memory summary at any event, with the "
+               "fragmentation",
+    .about =
+        "The first table is the text of torch.cuda.memory_summary(), line for "
+        "line, as it would have been printed directly after the event --at. "
+        "Cur Usage is the value after that event, Peak Usage the largest one "
+        "up to it, Tot Alloc and Tot Freed the sums of all growth and of all "
+        "decrease. The second table, which PyTorch does not have, is the "
+        "fragmentation at the event, with its formulas. Peaks in it are those "
+        "up to the event.\n\n"
+        "By default the allocator is the recorded one: the torch policy "
+        "repeats it with the recorded settings, memory limit and addresses, "
+        "and its counters equal PyTorch's (`fragsim validate' checks this). "
+        "With -p, the requests go to a policy on a simulated device. A policy "
+        "other than torch has no large and small pools, so these rows are left "
+        "out; a number that it does not have is -, and null in JSON: the "
+        "counts of non-releasable blocks and of oversize blocks, and the peak "
+        "of active blocks.\n\n"
+        "If the recording began after the start of the job, the counters "
+        "cannot include "
+        "what happened before; a line below the tables and `cautions' in JSON "
+        "say so. Of a snapshot without history, the current values are "
+        "printed, and - for all others.\n\n"
+        "The example below finds 8944 MiB reserved for 8266 MiB requested at "
+        "the peak of a training run: 7.3 % fragmentation. Of the 672045 KiB "
+        "that are free, 659757 KiB are non-releasable, so empty_cache would "
+        "return almost nothing at this event; the largest request that needs "
+        "no new segment has 399360 KiB.",
+    .example = "fragsim summary traces/bundled/gpt2_train.pickle.xz --at peak",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.at = "end", .device = INPUT_ANY_DEVICE},
+    .args_min = 1,
+    .args_max = 1,
+    .run = summary_run,
+};

@@ -1,0 +1,287 @@
+/* figure_frontier.c - figure: which policy survives which capacity, and where
+ * the other policies fail.
+ *
+ * With one subject (ranking.h) a column is a capacity in bytes. With several,
+ * it is a capacity in bytes too, or relative to the subject's peak requested
+ * and rounded to a thousandth, whichever makes fewer columns: a sweep over
+ * "1.05x" or over "24GiB" makes one column. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "sim/cli/figures/cells.h"
+#include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/figure_limit.h"
+
+enum { COLUMNS = 9 }; /* capacities for which there is room */
+
+/* Sums over the runs of one policy in one column. */
+struct tile {
+    size_t runs, survived;
+    uint64_t ooms;
+    double done; /* share of the events before the first OOM, sum over runs */
+};
+
+struct frontier {
+    struct ranking ranking;
+    bool in_bytes;           /* a column is a bound in bytes, not a share */
+    struct frag_bound *keys; /* of the columns, ascending; a share is in
+                                thousandths */
+    size_t count;
+    struct tile *tiles; /* [policies][columns] */
+};
+
+static double share(const struct frontier *f, const struct entry *e)
+{
+    frag_size asked = f->ranking.subjects[e->subject].asked;
+
+    return asked ? (double)e->run->bound.bytes / (double)asked : 1.0;
+}
+
+static struct frag_bound key_of(const struct frontier *f, const struct entry *e)
+{
+    struct frag_bound key = e->run->bound;
+
+    if (key.bytes != FRAG_UNLIMITED && !f->in_bytes)
+        key.bytes = (frag_size)(1000 * share(f, e) + 0.5);
+    return key;
+}
+
+static int by_key(const void *left, const void *right)
+{
+    const struct frag_bound *a = left, *b = right;
+
+    return frag_bound_order(*a, *b);
+}
+
+static void find_keys(struct frontier *f, bool in_bytes)
+{
+    const struct ranking *r = &f->ranking;
+
+    f->in_bytes = in_bytes;
+    f->count = 0;
+    for (size_t i = 0; i < r->run_count; i++)
+        f->keys[i] = key_of(f, &r->entries[i]);
+    qsort(f->keys, r->run_count, sizeof(*f->keys), by_key);
+    for (size_t i = 0; i < r->run_count; i++)
+        if (!i || by_key(&f->keys[i], &f->keys[f->count - 1]))
+            f->keys[f->count++] = f->keys[i];
+}
+
+static void find_columns(struct frontier *f)
+{
+    size_t shares;
+
+    find_keys(f, false);
+    shares = f->count;
+    find_keys(f, true);
+    if (f->ranking.subject_count > 1 && shares <= f->count)
+        find_keys(f, false);
+}
+
+static void add(struct frontier *f, const struct entry *e)
+{
+    const struct frag_summary *m = &e->run->run.summary;
+    const struct frag_bound key = key_of(f, e);
+    const struct frag_bound *at =
+        bsearch(&key, f->keys, f->count, sizeof(key), by_key);
+    struct tile *t = &f->tiles[e->policy * f->count + (size_t)(at - f->keys)];
+
+    t->runs++;
+    t->survived += m->num_ooms == 0;
+    t->ooms += m->num_ooms;
+    t->done +=
+        m->num_ooms == 0 ? 1.0 : (double)m->first_oom_event / (double)m->events;
+}
+
+static void frontier_free(struct frontier *f)
+{
+    ranking_free(&f->ranking);
+    free(f->keys);
+    free(f->tiles);
+}
+
+static enum frag_err frontier_make(const struct selection *s,
+                                   struct frontier *out)
+{
+    struct frontier f = {.keys = calloc(s->count, sizeof(*f.keys))};
+    enum frag_err err = f.keys ? ranking_make(s, &f.ranking) : FRAG_NOMEM;
+
+    if (err == FRAG_OK) {
+        find_columns(&f);
+        f.tiles = calloc(f.ranking.count * f.count, sizeof(*f.tiles));
+    }
+    if (!f.tiles) {
+        frontier_free(&f);
+        return FRAG_NOMEM;
+    }
+    for (size_t i = 0; i < f.ranking.run_count; i++)
+        add(&f, &f.ranking.entries[i]);
+    *out = f;
+    return FRAG_OK;
+}
+
+/* -- the file ------------------------------------------------------------ */
+
+/* The rank of a policy: most runs survived first; of equal policies, the one
+ * with more events before its first OOM. */
+struct place {
+    size_t policy, survived;
+    double done;
+};
+
+static int by_place(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+
+    if (a->survived != b->survived)
+        return a->survived > b->survived ? -1 : 1;
+    if (a->done != b->done)
+        return a->done > b->done ? -1 : 1;
+    return a->policy < b->policy ? -1 : 1;
+}
+
+static struct place place(const struct frontier *f, size_t policy)
+{
+    struct place p = {.policy = policy};
+
+    for (size_t i = 0; i < f->count; i++) {
+        p.survived += f->tiles[policy * f->count + i].survived;
+        p.done += f->tiles[policy * f->count + i].done;
+    }
+    return p;
+}
+
+/* "8.477 GiB" and "1.05x", or "unlimited" and nothing. */
+static void put_column(FILE *out, const struct frontier *f, size_t column)
+{
+    const struct frag_bound key = f->keys[column];
+    frag_size asked = f->ranking.subjects[0].asked;
+    char size[FRAG_BOUND_TEXT];
+
+    if (key.bytes == FRAG_UNLIMITED)
+        fputs("unlimited\t", out);
+    else if (!f->in_bytes)
+        fprintf(out, "%s%.4gx\t",
+                key.kind == FRAG_BOUND_LIMIT ? "process limit " : "",
+                (double)key.bytes / 1000);
+    else if (f->ranking.subject_count > 1)
+        fprintf(out, "%s\t", frag_bound_format(key, size));
+    else
+        fprintf(out, "%s\t%.4gx", frag_bound_format(key, size),
+                asked ? (double)key.bytes / (double)asked : 0.0);
+}
+
+/* The column that is shown at place i of n: the places are evenly spaced from
+ * the first column to the last. */
+static size_t column_at(const struct frontier *f, size_t i, size_t n)
+{
+    return n < 2 ? 0 : i * (f->count - 1) / (n - 1);
+}
+
+static void put_tiles(FILE *out, const struct frontier *f, size_t row,
+                      const struct selection *s, const struct place *p)
+{
+    size_t shown = f->count < s->most[1] ? f->count : s->most[1];
+
+    for (size_t i = 0; i < shown; i++) {
+        size_t column = column_at(f, i, shown);
+        const struct tile *t = &f->tiles[p->policy * f->count + column];
+
+        fprintf(out, "%zu\t%zu\t", row, i);
+        put_cell(out, selection_policy(s, f->ranking.rows[p->policy].first));
+        fputc('\t', out);
+        put_column(out, f, column);
+        fprintf(out, "\t%zu\t%zu\t%" PRIu64 "\t%.6g\t", t->runs, t->survived,
+                t->ooms, t->runs ? t->done / (double)t->runs : 0.0);
+        put_trace(out, s);
+        fputc('\n', out);
+    }
+}
+
+/* The policies in the order of the figure, to be freed; NULL: no memory. */
+static struct place *find_places(const struct frontier *f)
+{
+    struct place *places = calloc(f->ranking.count, sizeof(*places));
+
+    for (size_t i = 0; places && i < f->ranking.count; i++)
+        places[i] = place(f, i);
+    if (places)
+        qsort(places, f->ranking.count, sizeof(*places), by_place);
+    return places;
+}
+
+/* Sets which of the places are shown. */
+static bool find_shown(const struct frontier *f, const struct place *places,
+                       size_t most, bool *shown)
+{
+    const struct standing **list = calloc(f->ranking.count, sizeof(*list));
+
+    for (size_t i = 0; list && i < f->ranking.count; i++)
+        list[i] = &f->ranking.rows[places[i].policy];
+    if (list)
+        limit_policies(list, f->ranking.count, most, shown);
+    free(list);
+    return list;
+}
+
+static enum frag_err put_rows(FILE *out, const struct selection *s,
+                              const struct frontier *f)
+{
+    struct place *places = find_places(f);
+    bool *shown = calloc(f->ranking.count, sizeof(*shown));
+    bool done = places && shown && find_shown(f, places, s->most[0], shown);
+    size_t row = 0;
+
+    for (size_t i = 0; done && i < f->ranking.count; i++)
+        if (shown[i])
+            put_tiles(out, f, row++, s, &places[i]);
+    free(shown);
+    free(places);
+    return done ? FRAG_OK : FRAG_NOMEM;
+}
+
+static enum frag_err rows(FILE *out, const struct selection *s)
+{
+    struct frontier f;
+    enum frag_err err;
+
+    FRAG_TRY(frontier_make(s, &f));
+    fputs("row\tcolumn\tpolicy\tcapacity\tshare\truns\tsurvived\tooms\tdone\t"
+          "trace\n",
+          out);
+    err = put_rows(out, s, &f);
+    frontier_free(&f);
+    return err;
+}
+
+static enum frag_err count_columns(const struct selection *s, size_t *out)
+{
+    struct frontier f;
+
+    FRAG_TRY(frontier_make(s, &f));
+    *out = f.count;
+    frontier_free(&f);
+    return FRAG_OK;
+}
+
+static const char *lacks(const struct selection *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->runs[i]->bound.bytes != FRAG_UNLIMITED)
+            return NULL;
+    return "it needs runs on a limited device, such as those of fragsim "
+           "replay -c 1.05x,1.1x,1.2x";
+}
+
+const struct figure figure_frontier = {
+    .name = "frontier",
+    .files = {{".tsv", rows}},
+    .limits = {{"policies",
+                "torch and those that survive most, those that know "
+                "the future last",
+                40, 60, limit_count_policies, false},
+               {"capacities", "capacities at even distances in their order",
+                COLUMNS, COLUMNS, count_columns, false}},
+    .policy_letters = 40,
+    .lacks = lacks,
+};

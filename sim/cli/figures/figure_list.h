@@ -1,0 +1,23 @@
+/* figure_list.h - the list of all figures, in the order of the manual: name and
+ * contents. sim/cli/figures/NAME.c writes the data of figure NAME and
+ * plots/NAME.gp draws it. The file has no guard: it is included with different
+ * definitions of FIGURE. */
+FIGURE(timeline, "reserved and allocated memory over the events of each run, "
+                 "with capacity and OOM points")
+FIGURE(compare, "peak reserved of each run against peak requested")
+FIGURE(pareto, "memory and its price: peak reserved over the lower bound "
+               "against modelled seconds of driver calls, one point for each "
+               "policy, and the front of the policies that no other policy "
+               "beats in both")
+FIGURE(breakdown, "parts of the reserved bytes of each run at its peak: "
+                  "requested, rounding, pending, free, unusable")
+FIGURE(heatmap, "peak reserved over the lower bound, policy by trace, in "
+                "numbers and colours")
+FIGURE(frontier, "which policy survives which capacity; for the others, where "
+                 "the first OOM is and how many OOMs there are")
+FIGURE(sweep, "peak reserved over the values of one parameter of a policy")
+FIGURE(distributions,
+       "of a trace: sizes and lifetimes of its requests, counted "
+       "by requests and by bytes")
+FIGURE(map, "of a trace: addresses over events under a policy; blocks are "
+            "coloured by lifetime or size")

@@ -1,0 +1,283 @@
+/* figure_map.c - figure: the addresses of all blocks over events.
+ *
+ * Addresses that are never reserved are left out, so that segments are drawn
+ * without gaps. The picture is a grid. The area of a cell is bytes times
+ * events; the cell shows which kind covers most of its area: a block, reserved
+ * and free, or not reserved. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/cli/figures/cells.h"
+#include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/figure_track.h"
+
+enum { WIDE = 860, HIGH = 480 }; /* cells; each is one pixel */
+
+/* Values of a cell that shows no block: not reserved; reserved and free. */
+#define NOTHING (-2.0)
+#define FREE    (-1.0)
+
+/* A cell of the grid while blocks and ranges are added. */
+struct cell {
+    double reserved, filled; /* share of the area: reserved, in blocks */
+    double most;             /* largest share of one block */
+    double value;            /* of that block */
+};
+
+/* A range of addresses that was reserved at some time. */
+struct stretch {
+    frag_addr addr;
+    frag_size size;
+    frag_size below; /* bytes of the stretches at lower addresses */
+};
+
+struct map {
+    struct track track;
+    struct stretch *stretches; /* by address */
+    size_t count;
+    frag_size bytes; /* sum over the stretches */
+    uint64_t events;
+    struct cell *cells; /* [HIGH][WIDE], from the lowest address */
+};
+
+/* -- addresses ----------------------------------------------------------- */
+
+static int by_address(const void *left, const void *right)
+{
+    const struct stretch *a = left, *b = right;
+
+    return a->addr < b->addr ? -1 : a->addr > b->addr;
+}
+
+static void join(struct map *m, const struct stretch *next)
+{
+    struct stretch *last = m->count ? &m->stretches[m->count - 1] : NULL;
+
+    if (last && next->addr - last->addr <= last->size) {
+        frag_size end = next->addr - last->addr + next->size;
+
+        last->size = end > last->size ? end : last->size;
+    } else {
+        m->stretches[m->count++] = *next;
+    }
+}
+
+static bool find_stretches(struct map *m)
+{
+    const struct spans *s = &m->track.reserved;
+    struct stretch *all = calloc(s->count + 1, sizeof(*all));
+
+    m->stretches = calloc(s->count + 1, sizeof(*m->stretches));
+    for (size_t i = 0; all && i < s->count; i++)
+        all[i] = (struct stretch){s->items[i].addr, s->items[i].size, 0};
+    if (all)
+        qsort(all, s->count, sizeof(*all), by_address);
+    for (size_t i = 0; all && m->stretches && i < s->count; i++)
+        join(m, &all[i]);
+    for (size_t i = 0; i < m->count; i++) {
+        m->stretches[i].below = m->bytes;
+        m->bytes += m->stretches[i].size;
+    }
+    free(all);
+    return all && m->stretches;
+}
+
+/* Number of ever reserved bytes below addr. */
+static frag_size height(const struct map *m, frag_addr addr)
+{
+    size_t low = 0, high = m->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (m->stretches[middle].addr <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? m->stretches[low - 1].below + addr - m->stretches[low - 1].addr
+               : 0;
+}
+
+/* -- cells --------------------------------------------------------------- */
+
+/* The length of the overlap of [i, i + 1) with [from, to). */
+static double part(size_t i, double from, double to)
+{
+    double low = from > (double)i ? from : (double)i;
+    double high = to < (double)i + 1 ? to : (double)i + 1;
+
+    return high > low ? high - low : 0;
+}
+
+static void add_block(struct cell *c, double area, double value)
+{
+    c->filled += area;
+    if (area > c->most) {
+        c->most = area;
+        c->value = value;
+    }
+}
+
+/* Adds a span to the cells that it covers: a reserved range if value is FREE,
+ * else a block. */
+static void draw(struct map *m, const struct span *s, double value)
+{
+    double per_event = WIDE / (double)m->events;
+    double per_byte = HIGH / (double)m->bytes;
+    double left = (double)s->from * per_event,
+           right = (double)s->to * per_event;
+    double low = (double)height(m, s->addr) * per_byte;
+    double high = low + (double)s->size * per_byte;
+
+    for (size_t y = (size_t)low; y < HIGH && (double)y < high; y++)
+        for (size_t x = (size_t)left; x < WIDE && (double)x < right; x++) {
+            struct cell *c = &m->cells[y * WIDE + x];
+            double area = part(x, left, right) * part(y, low, high);
+
+            if (value == FREE)
+                c->reserved += area;
+            else
+                add_block(c, area, value);
+        }
+}
+
+/* The value that determines a block's colour: the logarithm to base 2 of its
+ * size or lifetime; that of a block that was moved counts from its request. */
+static double value_of(const struct trace_view *v, const struct span *s)
+{
+    if (v->color == FIGURE_SIZE)
+        return log2((double)s->size);
+    return log2((double)(s->to > s->asked ? s->to - s->asked : 1));
+}
+
+static double shown(const struct cell *c)
+{
+    if (c->reserved < 0.5 && c->filled < 0.5)
+        return NOTHING;
+    return c->filled >=
+                   0.5 * (c->reserved > c->filled ? c->reserved : c->filled)
+               ? c->value
+               : FREE;
+}
+
+static void draw_all(struct map *m, const struct trace_view *v)
+{
+    for (size_t i = 0; i < m->track.reserved.count; i++)
+        draw(m, &m->track.reserved.items[i], FREE);
+    for (size_t i = 0; i < m->track.blocks.count; i++)
+        draw(m, &m->track.blocks.items[i],
+             value_of(v, &m->track.blocks.items[i]));
+}
+
+static void release(void *found)
+{
+    struct map *m = found;
+
+    track_free(&m->track);
+    free(m->stretches);
+    free(m->cells);
+    free(m);
+}
+
+static enum frag_err make(const struct trace_view *v, struct map *m,
+                          struct frag_error *e)
+{
+    m->events = v->device->count;
+    FRAG_TRY(track_make(v, &m->track, e));
+    m->cells = calloc((size_t)WIDE * HIGH, sizeof(*m->cells));
+    if (!m->cells || !find_stretches(m))
+        return FRAG_NOMEM;
+    if (!m->bytes)
+        return frag_fail(e, FRAG_INVALID, "%s: the policy reserved no memory",
+                         v->name);
+    draw_all(m, v);
+    return FRAG_OK;
+}
+
+static enum frag_err find(const struct trace_view *v, void **found,
+                          struct frag_error *e)
+{
+    struct map *m = calloc(1, sizeof(*m));
+    enum frag_err err = m ? make(v, m, e) : FRAG_NOMEM;
+
+    if (err == FRAG_OK)
+        *found = m;
+    else if (m)
+        release(m);
+    return err;
+}
+
+/* -- the files ----------------------------------------------------------- */
+
+/* The last event at which the recorded allocator ran out of memory; -1: it did
+ * not, or that is not recorded. */
+static int64_t recorded_oom(const struct frag_device_trace *d)
+{
+    int64_t event = -1;
+
+    for (uint64_t i = 0; i < d->recorded.action_count; i++)
+        if (d->recorded.actions[i].action == FRAG_OOM_REPORTED)
+            event = (int64_t)d->recorded.actions[i].event;
+    return event;
+}
+
+static enum frag_err facts(FILE *out, const struct trace_view *v,
+                           const void *found, struct frag_error *e)
+{
+    const struct map *m = found;
+    char size[FRAG_BOUND_TEXT];
+
+    (void)e;
+    fputs("trace\tpolicy\tcolor\tevents\tbytes\tpeak\tooms\tfirst_oom\t"
+          "recorded_oom\n",
+          out);
+    put_short(out, v->name, 28);
+    fputc('\t', out);
+    put_short(out, v->policy->text, 40);
+    if (v->bound.bytes != FRAG_UNLIMITED)
+        fprintf(out, " on %s", frag_bound_format(v->bound, size));
+    fprintf(out, "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64,
+            v->color == FIGURE_SIZE ? "size" : "lifetime", m->events, m->bytes,
+            m->track.run.summary.peak_reserved, m->track.run.summary.num_ooms);
+    fprintf(out, "\t%" PRId64 "\t%" PRId64 "\n",
+            (int64_t)m->track.run.summary.first_oom_event,
+            recorded_oom(v->device));
+    return FRAG_OK;
+}
+
+static enum frag_err ooms(FILE *out, const struct trace_view *v,
+                          const void *found, struct frag_error *e)
+{
+    const struct map *m = found;
+
+    (void)v;
+    (void)e;
+    /* A row that is not drawn, because gnuplot rejects a file without rows. */
+    fputs("event\n-1\n", out);
+    for (uint64_t i = 0; i < m->track.run.oom_count; i++)
+        fprintf(out, "%" PRIu64 "\n", m->track.run.ooms[i].event);
+    return FRAG_OK;
+}
+
+static enum frag_err cells(FILE *out, const struct trace_view *v,
+                           const void *found, struct frag_error *e)
+{
+    const struct map *m = found;
+
+    (void)v;
+    (void)e;
+    for (size_t y = 0; y < HIGH; y++)
+        for (size_t x = 0; x < WIDE; x++)
+            fprintf(out, "%.3g%c", shown(&m->cells[y * WIDE + x]),
+                    x + 1 < WIDE ? ' ' : '\n');
+    return FRAG_OK;
+}
+
+const struct figure figure_map = {
+    .name = "map",
+    .trace_files = {{".tsv", facts}, {".ooms.tsv", ooms}, {".cells", cells}},
+    .find = find,
+    .release = release,
+};

@@ -1,0 +1,199 @@
+/* figure_pareto.c - figure: memory against modelled driver seconds, one point
+ * for each policy. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/figures/cells.h"
+#include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/ranking.h"
+
+/* Whether a beats b in both measures. Offline and incomplete policies beat
+ * none.
+ */
+static bool beats(const struct standing *a, const struct standing *b)
+{
+    return a->is_whole && !a->is_offline && a->memory <= b->memory &&
+           a->seconds <= b->seconds &&
+           (a->memory < b->memory || a->seconds < b->seconds);
+}
+
+static const char *kind(const struct ranking *r, const struct standing *s)
+{
+    if (!s->is_whole)
+        return "failed";
+    if (s->is_offline)
+        return "offline";
+    for (size_t i = 0; i < r->count; i++)
+        if (beats(&r->rows[i], s))
+            return "beaten";
+    return "front";
+}
+
+/* The order in which the script connects the front: left to right. */
+static int by_seconds(const void *left, const void *right)
+{
+    const struct standing *a = left, *b = right;
+
+    if (a->seconds != b->seconds)
+        return a->seconds < b->seconds ? -1 : 1;
+    if (a->memory != b->memory)
+        return a->memory > b->memory ? -1 : 1;
+    return strcmp(a->first->policy, b->first->policy);
+}
+
+/* The policy, the number of other policies on the same point, and the reason if
+ * the policy cannot be on the front: OOMs, the future, missing traces. */
+static void put_name(FILE *out, const struct selection *runs,
+                     const struct ranking *r, const struct standing *s,
+                     size_t others)
+{
+    put_cell(out, selection_policy(runs, s->first));
+    if (others)
+        fprintf(out, " and %zu more", others);
+    put_ooms(out, s->ooms);
+    if (s->is_offline)
+        fputs(", knows the future", out);
+    if (s->subjects < r->subject_count)
+        fprintf(out, " (%zu of %zu traces)", s->subjects, r->subject_count);
+}
+
+static bool on_one_point(const struct standing *a, const struct standing *b)
+{
+    return a->memory == b->memory && a->seconds == b->seconds &&
+           a->is_whole == b->is_whole && a->is_offline == b->is_offline;
+}
+
+/* Memory is peak reserved in bytes with one subject, and the mean of peak
+ * reserved over lower bound with several. */
+static void put_point(FILE *out, const struct selection *s,
+                      const struct ranking *r, const struct standing *p,
+                      size_t others, bool is_named)
+{
+    frag_size bound =
+        r->subject_count == 1 ? p->worst->run.summary.lower_bound : 0;
+
+    put_name(out, s, r, p, others);
+    fprintf(out, "\t%.15g\t%.9g\t%s\t%" PRIu64 "\t%zu\t",
+            r->subject_count == 1 ? (double)p->peak : p->memory, p->seconds,
+            kind(r, p), bound, r->subject_count);
+    put_trace(out, s);
+    fprintf(out, "\t%d\n", is_named);
+}
+
+/* -- points and names ---------------------------------------------------- */
+
+/* One or more policies with equal results. */
+struct place {
+    const struct standing *first; /* the first of `count` neighbours */
+    size_t count;
+    bool is_first; /* its name is shown before those of other places */
+    bool is_named;
+};
+
+/* The ranking by seconds, and its places. */
+struct pareto {
+    struct ranking ranking;
+    struct place *places;
+    size_t count;
+};
+
+/* The order in which places get names: those of the front and torch, then the
+ * best. */
+static int by_claim(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+
+    if (a->is_first != b->is_first)
+        return a->is_first ? -1 : 1;
+    return standing_compare(a->first, b->first);
+}
+
+static int by_row(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+
+    return a->first < b->first ? -1 : 1;
+}
+
+static bool is_torch(const struct standing *s)
+{
+    return !strcmp(s->first->policy, "torch");
+}
+
+static void find_places(struct pareto *p)
+{
+    const struct ranking *r = &p->ranking;
+
+    for (size_t i = 0; i < r->count; i++) {
+        const struct standing *s = &r->rows[i];
+        struct place *last = i ? &p->places[p->count - 1] : NULL;
+
+        if (last && on_one_point(last->first, s)) {
+            last->count++;
+            last->is_first = last->is_first || is_torch(s);
+        } else {
+            p->places[p->count++] = (struct place){
+                s, 1, is_torch(s) || !strcmp(kind(r, s), "front"), false};
+        }
+    }
+}
+
+static enum frag_err pareto_make(const struct selection *s, struct pareto *out)
+{
+    struct pareto p = {.count = 0};
+
+    FRAG_TRY(ranking_make(s, &p.ranking));
+    p.places = calloc(p.ranking.count, sizeof(*p.places));
+    if (!p.places) {
+        ranking_free(&p.ranking);
+        return FRAG_NOMEM;
+    }
+    qsort(p.ranking.rows, p.ranking.count, sizeof(*p.ranking.rows), by_seconds);
+    find_places(&p);
+    *out = p;
+    return FRAG_OK;
+}
+
+static void pareto_free(struct pareto *p)
+{
+    ranking_free(&p->ranking);
+    free(p->places);
+}
+
+static enum frag_err rows(FILE *out, const struct selection *s)
+{
+    struct pareto p;
+
+    FRAG_TRY(pareto_make(s, &p));
+    qsort(p.places, p.count, sizeof(*p.places), by_claim);
+    for (size_t i = 0; i < p.count; i++)
+        p.places[i].is_named = i < s->most[0];
+    qsort(p.places, p.count, sizeof(*p.places), by_row);
+    fputs("policy\tmemory\tseconds\tkind\tbound\tsubjects\ttrace\tnamed\n",
+          out);
+    for (size_t i = 0; i < p.count; i++)
+        put_point(out, s, &p.ranking, p.places[i].first, p.places[i].count - 1,
+                  p.places[i].is_named);
+    pareto_free(&p);
+    return FRAG_OK;
+}
+
+static enum frag_err count_places(const struct selection *s, size_t *out)
+{
+    struct pareto p;
+
+    FRAG_TRY(pareto_make(s, &p));
+    *out = p.count;
+    pareto_free(&p);
+    return FRAG_OK;
+}
+
+const struct figure figure_pareto = {
+    .name = "pareto",
+    .files = {{".tsv", rows}},
+    .limits = {{"names of points",
+                "those on the line, torch, and the best of the others", 16, 32,
+                count_places, false}},
+    .policy_letters = 40,
+};

@@ -1,0 +1,35 @@
+/* figure_track.h - the history of one replay: the addresses of every block and
+ * of all reserved ranges, over events, as sim/export/tap.h reports them.
+ */
+#ifndef FRAG_SIM_CLI_FIGURES_FIGURE_TRACK_H
+#define FRAG_SIM_CLI_FIGURES_FIGURE_TRACK_H
+
+#include "sim/cli/figures/figure.h"
+
+/* A block or a reserved range over time: it exists from event `from` to event
+ * `to` (not included). */
+struct span {
+    frag_addr addr;
+    frag_size size;
+    uint64_t from, to;
+    uint64_t asked; /* of a block: the event of its request */
+};
+
+struct spans {
+    struct span *items;
+    size_t count;
+    uint64_t room;
+};
+
+struct track {
+    struct spans blocks, reserved;
+    struct frag_run run; /* summary and OOMs of the replay */
+};
+
+/* Replays the trace of v. Errors of frag_replay; then nothing need be freed.
+ * Host memory: about one byte for each event. */
+enum frag_err track_make(const struct trace_view *v, struct track *out,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+void track_free(struct track *t);
+
+#endif

@@ -1,0 +1,144 @@
+/* review_limits.c - the parts of the page that limit what its numbers mean: the
+ * notes of the traces, and the capacities that no policy can survive. */
+#include <inttypes.h>
+
+#include "sim/cli/review/html.h"
+#include "sim/cli/review/review_page.h"
+
+enum { SHOWN = 16 }; /* a box with more lines is closed until a click */
+
+static const struct frag_loaded_run *first_of(const struct review *r, size_t i)
+{
+    return r->ranking.subjects[i].first;
+}
+
+/* Begins a box with a summary and a list. */
+static void open_box(FILE *out, const char *id, uint64_t lines)
+{
+    fprintf(out, "<details class=\"note\" id=\"%s\"%s><summary>", id,
+            lines <= SHOWN ? " open" : "");
+}
+
+/* -- notes --------------------------------------------------------------- */
+
+/* Whether subject i is the first of its trace; all devices of a trace have the
+ * same notes. */
+static bool is_new_trace(const struct review *r, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (is_same_trace(first_of(r, k), first_of(r, i)))
+            return false;
+    return true;
+}
+
+static uint64_t count_notes(const struct review *r)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < r->ranking.subject_count; i++)
+        count += is_new_trace(r, i) ? first_of(r, i)->note_count : 0;
+    return count;
+}
+
+static void put_linked_note(FILE *out, const struct review *r, size_t subject,
+                            const char *note)
+{
+    fputs("<li>", out);
+    page_trace_link(out, r, subject);
+    fputs(": ", out);
+    html_text(out, note);
+    fputs("</li>\n", out);
+}
+
+void page_notes(struct page *p)
+{
+    const struct review *r = p->review;
+    const uint64_t all = count_notes(r);
+
+    if (!all)
+        return;
+    open_box(p->out, "notes", all);
+    fprintf(p->out,
+            "%" PRIu64 " note%s on the traces: what the numbers of this page "
+            "do not show</summary>\n<ul>\n",
+            all, all == 1 ? "" : "s");
+    for (size_t i = 0; i < r->ranking.subject_count; i++) {
+        const struct frag_loaded_run *t = first_of(r, i);
+
+        for (uint64_t k = 0; is_new_trace(r, i) && k < t->note_count; k++)
+            put_linked_note(p->out, r, i, t->trace_notes[k]);
+    }
+    fputs("</ul></details>\n", p->out);
+}
+
+void page_trace_notes(struct page *p, size_t subject)
+{
+    const struct frag_loaded_run *t = first_of(p->review, subject);
+
+    if (!t->note_count)
+        return;
+    fputs("<div class=\"note\"><b>Notes on this trace</b>\n<ul>\n", p->out);
+    for (uint64_t k = 0; k < t->note_count; k++) {
+        fputs("<li>", p->out);
+        html_text(p->out, t->trace_notes[k]);
+        fputs("</li>\n", p->out);
+    }
+    fputs("</ul></div>\n", p->out);
+}
+
+/* -- impossible bounds --------------------------------------------------- */
+
+/* Whether entry k is the first impossible run of its subject under its bound.
+ */
+static bool is_new_limit(const struct ranking *g, size_t k)
+{
+    if (!is_impossible(g, &g->entries[k]))
+        return false;
+    for (size_t i = 0; i < k; i++)
+        if (g->entries[i].subject == g->entries[k].subject &&
+            !frag_bound_order(g->entries[i].run->bound,
+                              g->entries[k].run->bound))
+            return false;
+    return true;
+}
+
+static void put_limit(FILE *out, const struct review *r, const struct entry *e)
+{
+    char size[FRAG_BOUND_TEXT], need[FRAG_SIZE_TEXT];
+
+    fputs("<li>", out);
+    page_trace_link(out, r, e->subject);
+    fprintf(out, " at %s: the job asks for %s</li>\n",
+            frag_bound_format(e->run->bound, size),
+            frag_size_format(r->ranking.subjects[e->subject].bound, need));
+}
+
+static uint64_t count_limits(const struct ranking *g)
+{
+    uint64_t count = 0;
+
+    for (size_t k = 0; k < g->run_count; k++)
+        count += is_new_limit(g, k);
+    return count;
+}
+
+void page_impossible(struct page *p)
+{
+    const struct review *r = p->review;
+    const struct ranking *g = &r->ranking;
+
+    if (!r->impossible)
+        return;
+    open_box(p->out, "impossible", count_limits(g));
+    fprintf(
+        p->out,
+        "%zu of %zu runs are under a bound that no policy with a quantum of "
+        "%" PRIu64 " bytes or more can survive, because the job itself "
+        "asks for more. They are not counted as survived or failed."
+        "</summary>\n<ul>\n",
+        r->impossible, r->runs.count, g->subjects->first->run.summary.quantum);
+    for (size_t k = 0; k < g->run_count; k++)
+        if (is_new_limit(g, k))
+            put_limit(p->out, r, &g->entries[k]);
+    fputs("</ul></details>\n", p->out);
+}

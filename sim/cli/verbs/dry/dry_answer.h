@@ -1,0 +1,114 @@
+/* dry_answer.h - what a program needs that ran without a GPU: for each device
+ * of each process the need under each setting, the place of the peak in the
+ * program, and whether it fits a GPU.
+ */
+#ifndef FRAG_SIM_CLI_VERBS_DRY_DRY_ANSWER_H
+#define FRAG_SIM_CLI_VERBS_DRY_DRY_ANSWER_H
+
+#include "real/device/gpus.h"
+#include "sim/answers/sites.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/verbs/dry/dry_process.h"
+#include "sim/experiments/capacity/spans.h"
+
+/* The notes of the stand-ins that the answer lists: kind, heading. */
+#define DRY_LISTS(X)                                                           \
+    X("read", "values that the program read from the device; nobody computed " \
+              "them, so they were 0, or as --assume says")                     \
+    X("size", "workspaces whose size is not known; they were 0 bytes, or as "  \
+              "said here")                                                     \
+    X("guess", "answers that a GPU would compute; those of the stand-ins are " \
+               "fixed")                                                        \
+    X("lacks", "functions that the stand-ins lack; they failed")
+
+enum { DRY_WAYS = 2 };
+
+/* A setting of the allocator. The answer compares the one with which the
+ * program ran, which is the first, and the one that people try. */
+struct dry_way {
+    const char *name, *params; /* params NULL: PyTorch's default */
+};
+
+/* A request, and where in the program it is. */
+struct dry_place {
+    uint64_t event;       /* FRAG_NEVER: none */
+    uint64_t step, steps; /* from 1; step 0: before the first, steps + 1: after
+                             the last of the complete steps */
+    frag_size bytes;      /* of the request */
+    frag_size live;       /* bytes requested by live blocks, with it */
+    char site[SITE_TEXT]; /* function, file and line; "": not recorded */
+    bool is_after;        /* the request has no stack, as those of the backward
+                             pass: the site is that of the last one that has */
+};
+
+/* A device that a process used. */
+struct dry_device {
+    const struct dry_process *process;
+    uint32_t device;   /* as the process counts */
+    uint64_t gpu;      /* as the machine counts */
+    frag_size outside; /* bytes of the device that PyTorch's allocator did not
+                          take: the context and libraries */
+    frag_size counted_allocated, counted_reserved; /* peaks, by PyTorch */
+    bool died;                                     /* a request failed */
+    struct {
+        struct frag_capacity_span need, unlimited;
+    } ways[DRY_WAYS];
+    struct dry_place peak;  /* the first event with most bytes live */
+    struct dry_place death; /* the first request that fails on the GPU of the
+                               answer, as the program ran */
+};
+
+struct dry_answer {
+    const struct frag_gpu *gpu;
+    struct dry_way ways[DRY_WAYS];
+    char *settings; /* of the allocator as the program ran; owned */
+    int status;     /* exit code of the program */
+    bool is_kept;   /* the traces have the names that the user gave */
+    struct dry_process *processes; /* borrowed */
+    size_t process_count;
+    struct dry_device *devices; /* in the order of the processes */
+    size_t count;
+    uint64_t room;
+};
+
+/* Reads the traces of the processes and fills `devices`. Errors of reading and
+ * replaying them; the caller frees *a, on error too. */
+enum frag_err dry_answer_find(struct dry_answer *a, const struct common *common,
+                              struct frag_error *e) FRAG_MUST_CHECK;
+void dry_answer_free(struct dry_answer *a);
+
+/* Bytes that a GPU has to supply to all that use the device's GPU under the
+ * setting, and the bytes of that GPU that are taken by others then. The need is
+ * FRAG_UNLIMITED if there is none. */
+frag_size dry_need(const struct dry_answer *a, const struct dry_device *d,
+                   size_t way);
+frag_size dry_outside(const struct dry_answer *a, const struct dry_device *d,
+                      const struct frag_gpu *g);
+bool dry_fits(const struct dry_answer *a, const struct dry_device *d,
+              const struct frag_gpu *g, size_t way);
+/* Whether all devices fit the GPU under the setting. */
+bool dry_all_fit(const struct dry_answer *a, const struct frag_gpu *g,
+                 size_t way);
+/* How many devices use the GPU of this one. */
+size_t dry_sharers(const struct dry_answer *a, const struct dry_device *d);
+/* The smallest GPU of the table on which all devices fit under the setting;
+ * NULL: none. */
+const struct frag_gpu *dry_smallest(const struct dry_answer *a, size_t way);
+/* The device that needs most as the program ran. */
+const struct dry_device *dry_largest(const struct dry_answer *a);
+/* Whether the program ended by itself, so that the numbers are those of a whole
+ * run. */
+bool dry_is_whole(const struct dry_answer *a);
+
+/* What the answer rests on and where it stops: calls `put` for each, a sentence
+ * without the full stop. */
+void dry_limits(const struct dry_answer *a,
+                void (*put)(void *user, const char *text), void *user);
+
+/* The answer as text, or as the items of the open array `results`. The first
+ * returns NOMEM. */
+enum frag_err dry_put_text(const struct dry_answer *a, FILE *out, bool color,
+                           struct frag_error *e) FRAG_MUST_CHECK;
+void dry_put_json(const struct dry_answer *a, struct frag_json *j);
+
+#endif

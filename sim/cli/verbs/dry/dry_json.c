@@ -1,0 +1,107 @@
+/* dry_json.c - the answer of `fragsim dry` as JSON. */
+#include "sim/cli/verbs/dry/dry_answer.h"
+
+static void put_place(struct frag_json *j, const char *key,
+                      const struct dry_place *p)
+{
+    if (p->event == FRAG_NEVER) {
+        frag_json_null(j, key);
+        return;
+    }
+    frag_json_object(j, key);
+    frag_json_number(j, "event", p->event);
+    frag_json_number(j, "step", p->step);
+    frag_json_number(j, "steps", p->steps);
+    frag_json_text(j, "site", *p->site ? p->site : NULL);
+    frag_json_bool(j, "after_site", p->is_after);
+    frag_json_number(j, "request_bytes", p->bytes);
+    frag_json_number(j, "live_bytes", p->live);
+    frag_json_end(j);
+}
+
+static void put_ways(struct frag_json *j, const struct dry_answer *a,
+                     const struct dry_device *d)
+{
+    frag_json_array(j, "settings");
+    for (size_t w = 0; w < DRY_WAYS; w++) {
+        const struct frag_capacity_span *need = &d->ways[w].need;
+        const struct frag_summary *run = &d->ways[w].unlimited.run;
+
+        frag_json_object(j, NULL);
+        frag_json_text(j, "setting", a->ways[w].name);
+        frag_json_count(j, "need_bytes",
+                        frag_capacity_survives(need) ? need->from : UINT64_MAX);
+        frag_json_number(j, "peak_reserved_bytes", run->peak_reserved);
+        frag_json_number(j, "peak_allocated_bytes", run->peak_allocated);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void put_gpus(struct frag_json *j, const struct dry_answer *a,
+                     const struct dry_device *d)
+{
+    frag_json_array(j, "gpus");
+    for (const struct frag_gpu *g = frag_gpus; g->id; g++) {
+        frag_json_line(j, 6);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "gpu", g->id);
+        frag_json_number(j, "memory_bytes", g->total);
+        frag_json_text(j, "memory_source", g->memory_source);
+        frag_json_number(j, "others_bytes", dry_outside(a, d, g));
+        frag_json_text(j, "others_source", g->context_source);
+        frag_json_array(j, "fits");
+        for (size_t w = 0; w < DRY_WAYS; w++)
+            frag_json_bool(j, NULL, dry_fits(a, d, g, w));
+        frag_json_end(j);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void put_notes(struct frag_json *j, const struct dry_process *p)
+{
+    frag_json_array(j, "notes");
+    for (size_t i = 0; i < p->count; i++) {
+        frag_json_object(j, NULL);
+        frag_json_text(j, "kind", p->notes[i].kind);
+        frag_json_number(j, "number", p->notes[i].number);
+        frag_json_text(j, "name", p->notes[i].name);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void put_limit(void *user, const char *text)
+{
+    frag_json_text(user, NULL, text);
+}
+
+void dry_put_json(const struct dry_answer *a, struct frag_json *j)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        const struct dry_device *d = &a->devices[i];
+
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "process", d->process->number);
+        frag_json_count(j, "rank", (uint64_t)d->process->rank);
+        frag_json_number(j, "device", d->device);
+        frag_json_text(j, "trace", a->is_kept ? d->process->trace : NULL);
+        frag_json_text(j, "gpu", a->gpu->id);
+        frag_json_number(j, "status", (uint64_t)a->status);
+        frag_json_bool(j, "whole", dry_is_whole(a));
+        frag_json_bool(j, "fits", dry_fits(a, d, a->gpu, 0));
+        frag_json_number(j, "counted_allocated_bytes", d->counted_allocated);
+        frag_json_number(j, "counted_reserved_bytes", d->counted_reserved);
+        put_place(j, "peak", &d->peak);
+        put_place(j, "death", &d->death);
+        put_ways(j, a, d);
+        put_gpus(j, a, d);
+        put_notes(j, d->process);
+        frag_json_array(j, "rests_on");
+        dry_limits(a, put_limit, j);
+        frag_json_end(j);
+        frag_json_end(j);
+    }
+}

@@ -1,0 +1,106 @@
+/* dry_limits.c - what the answer of `fragsim dry` rests on, and where it stops.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/verbs/dry/dry_answer.h"
+
+enum { TEXT = 640 };
+
+/* A receiver of sentences. */
+struct sink {
+    void (*put)(void *user, const char *text);
+    void *user;
+};
+
+static void say_torch(const struct dry_answer *a, const struct sink *s)
+{
+    const char *release = dry_note_name(a->processes, "torch");
+    char text[TEXT];
+
+    snprintf(
+        text, sizeof(text),
+        "PyTorch %.100s ran as on the %s, with its own allocator and its own "
+        "choice of kernels; CUDA's libraries and the device were "
+        "stand-ins: a fault that only a kernel finds, such as an index out of "
+        "range, does not end it. On another GPU of the table PyTorch may "
+        "choose other "
+        "kernels: --gpu asks for it",
+        release ? release : "of an unknown release", a->gpu->name);
+    s->put(s->user, text);
+}
+
+static void say_outside(const struct dry_answer *a, const struct sink *s)
+{
+    char text[TEXT], size[FRAG_SIZE_TEXT];
+
+    snprintf(text, sizeof(text),
+             "others take %s of the %s, the CUDA context included (%s); "
+             "memory of the GPU: %s. Kernels that are loaded later and other "
+             "processes there come on top",
+             frag_size_format(dry_outside(a, dry_largest(a), a->gpu), size),
+             a->gpu->name, a->gpu->context_source, a->gpu->memory_source);
+    s->put(s->user, text);
+}
+
+static void say_end(const struct dry_answer *a, const struct sink *s)
+{
+    char text[TEXT];
+    bool died = false;
+
+    for (size_t i = 0; i < a->count; i++)
+        died = died || a->devices[i].died;
+    if (died)
+        s->put(s->user,
+               "the program ran out of memory, so its trace ends there, and "
+               "it needs more than the answer says; without --strict, --memory "
+               "and a limit of its own it runs to its end");
+    if (a->status == 0)
+        return;
+    snprintf(text, sizeof(text),
+             "the program ended with exit code %d, so the answer holds up to "
+             "there",
+             a->status);
+    s->put(s->user, text);
+}
+
+static void say_shared(const struct dry_answer *a, const struct sink *s)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (dry_sharers(a, &a->devices[i]) > 1) {
+            s->put(s->user,
+                   "several processes use one GPU; their needs are added up, "
+                   "as if all had their peaks at the same time");
+            return;
+        }
+}
+
+/* Notes of any process of that kind. */
+static bool has(const struct dry_answer *a, const char *kind)
+{
+    for (size_t i = 0; i < a->process_count; i++)
+        if (dry_note_name(&a->processes[i], kind))
+            return true;
+    return false;
+}
+
+void dry_limits(const struct dry_answer *a,
+                void (*put)(void *user, const char *text), void *user)
+{
+    const struct sink s = {put, user};
+
+    say_torch(a, &s);
+    say_outside(a, &s);
+    say_end(a, &s);
+    say_shared(a, &s);
+    if (has(a, "lacks"))
+        put(user, "functions that the stand-ins lack failed: the program may "
+                  "have taken another way than on a GPU");
+    if (has(a, "read"))
+        put(user, "values that the program read from the device were not "
+                  "computed: where it decides by them, it may take another "
+                  "way on a GPU");
+    if (has(a, "size"))
+        put(user, "workspaces of unknown size were taken as 0 bytes: the need "
+                  "is larger by what they take");
+}

@@ -1,0 +1,256 @@
+/* dry_text.c - the answer for people: one line to act on, where memory peaks,
+ * what each setting needs, the GPUs, and what the answer rests on. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/cli/output/table.h"
+#include "sim/cli/verbs/dry/dry_answer.h"
+#include "traces/printable.h"
+
+/* ---- the first line ---- */
+
+static void put_need(const struct dry_answer *a, const struct dry_device *d,
+                     FILE *out)
+{
+    const frag_size needs[DRY_WAYS] = {dry_need(a, d, 0), dry_need(a, d, 1)};
+    char text[DRY_WAYS][FRAG_SIZE_TEXT];
+
+    if (needs[0] == FRAG_UNLIMITED)
+        fputs("more than a GPU of any size supplies", out);
+    else
+        fprintf(out, "%s%s of the GPU; with %s %s",
+                dry_is_whole(a) ? "" : "at least ",
+                frag_size_format(needs[0], text[0]), a->ways[1].name,
+                frag_size_format(needs[1], text[1]));
+}
+
+/* Whether it fits, with what, or on which other GPU. */
+static void put_verdict(const struct dry_answer *a, FILE *out)
+{
+    const struct frag_gpu *smallest = dry_smallest(a, 0);
+    size_t way = 0;
+
+    while (way < DRY_WAYS && !dry_all_fit(a, a->gpu, way))
+        way++;
+    if (way == 0)
+        fprintf(out, ": %s on the %s", dry_is_whole(a) ? "fits" : "fits so far",
+                a->gpu->name);
+    else if (way < DRY_WAYS)
+        fprintf(out, ": fits on the %s only with PYTORCH_ALLOC_CONF=%s",
+                a->gpu->name, a->ways[way].name);
+    else
+        fprintf(out, ": does not fit on the %s", a->gpu->name);
+    if (way == 0 && smallest && strcmp(smallest->id, a->gpu->id) != 0)
+        fprintf(out, "; the smallest GPU of the table on which it fits: %s",
+                smallest->id);
+    else if (way && smallest)
+        fprintf(out, "; it fits on %s", smallest->id);
+    else if (way)
+        fputs("; it fits on no GPU of the table", out);
+    fputc('\n', out);
+}
+
+static void put_first(const struct dry_answer *a, FILE *out)
+{
+    const struct dry_device *d = dry_largest(a);
+
+    if (a->count > 1)
+        fprintf(out, "of %zu devices, GPU %" PRIu64 " ", a->count, d->gpu);
+    fputs(a->count > 1 ? "needs most, " : "needs ", out);
+    put_need(a, d, out);
+    put_verdict(a, out);
+}
+
+/* ---- places ---- */
+
+static void put_place(const struct dry_place *p, FILE *out)
+{
+    char bytes[FRAG_SIZE_TEXT];
+
+    if (p->steps && !p->step)
+        fputs("before the first complete step, ", out);
+    else if (p->steps && p->step > p->steps)
+        fprintf(out, "after step %" PRIu64 ", the last, ", p->steps);
+    else if (p->steps)
+        fprintf(out, "in step %" PRIu64 " of %" PRIu64 ", ", p->step, p->steps);
+    fputs(p->is_after && *p->site
+              ? "in a thread of PyTorch (the backward pass) after "
+              : "at ",
+          out);
+    if (!*p->site)
+        fprintf(out, "event %" PRIu64, p->event);
+    printable_put(out, p->site);
+    fprintf(out, ", which requests %s", frag_size_format(p->bytes, bytes));
+}
+
+static void put_places(const struct dry_answer *a, const struct dry_device *d,
+                       FILE *out)
+{
+    char live[FRAG_SIZE_TEXT];
+
+    fprintf(out, "most is live, %s, ", frag_size_format(d->peak.live, live));
+    put_place(&d->peak, out);
+    fputc('\n', out);
+    if (d->death.event == FRAG_NEVER)
+        return;
+    fprintf(out, "on the %s it runs out of memory ", a->gpu->name);
+    put_place(&d->death, out);
+    fputc('\n', out);
+}
+
+/* ---- tables ---- */
+
+static enum frag_err put_table(struct table *t, FILE *out, bool color,
+                               struct frag_error *e)
+{
+    return table_print(t, out, color) == FRAG_OK
+               ? FRAG_OK
+               : frag_no_memory(e, "the table");
+}
+
+static void put_size(struct table *t, frag_size size)
+{
+    if (size == FRAG_UNLIMITED)
+        table_cell(t, true, "none is enough");
+    else
+        table_size(t, size);
+}
+
+static enum frag_err put_needs(const struct dry_answer *a,
+                               const struct dry_device *d, FILE *out,
+                               bool color, struct frag_error *e)
+{
+    struct table t = {.columns = 4, .right = "lrrr"};
+
+    table_cell(&t, false, "setting");
+    table_cell(&t, false, "need");
+    table_cell(&t, false, "peak reserved");
+    table_cell(&t, false, "peak allocated");
+    for (size_t w = 0; w < DRY_WAYS; w++) {
+        const struct frag_capacity_span *need = &d->ways[w].need;
+        const struct frag_summary *run = &d->ways[w].unlimited.run;
+
+        table_cell(&t, false, "%s", a->ways[w].name);
+        put_size(&t,
+                 frag_capacity_survives(need) ? need->from : FRAG_UNLIMITED);
+        table_size(&t, run->peak_reserved);
+        table_size(&t, run->peak_allocated);
+    }
+    return put_table(&t, out, color, e);
+}
+
+static void put_gpu(struct table *t, const struct dry_answer *a,
+                    const struct dry_device *d, const struct frag_gpu *g)
+{
+    const frag_size outside = dry_outside(a, d, g);
+
+    table_cell(t, false, "%s", g->id);
+    table_size(t, g->total);
+    table_size(t, outside);
+    table_size(t, g->total > outside ? g->total - outside : 0);
+    for (size_t w = 0; w < DRY_WAYS; w++) {
+        const bool fits = dry_all_fit(a, g, w);
+
+        table_cell(t, !fits, "%s", fits ? "fits" : "does not fit");
+    }
+}
+
+static enum frag_err put_gpus(const struct dry_answer *a,
+                              const struct dry_device *d, FILE *out, bool color,
+                              struct frag_error *e)
+{
+    struct table t = {.columns = 4 + DRY_WAYS, .right = "lrrrll"};
+
+    table_cell(&t, false, "GPU");
+    table_cell(&t, false, "memory");
+    table_cell(&t, false, "others");
+    table_cell(&t, false, "left");
+    for (size_t w = 0; w < DRY_WAYS; w++)
+        table_cell(&t, false, "%s", a->ways[w].name);
+    for (const struct frag_gpu *g = frag_gpus; g->id; g++)
+        put_gpu(&t, a, d, g);
+    return put_table(&t, out, color, e);
+}
+
+/* ---- a device ---- */
+
+static void put_head(const struct dry_answer *a, const struct dry_device *d,
+                     FILE *out)
+{
+    const struct dry_process *p = d->process;
+    char allocated[FRAG_SIZE_TEXT], reserved[FRAG_SIZE_TEXT];
+
+    fputc('\n', out);
+    if (a->is_kept)
+        printable_put(out, p->trace);
+    else
+        fprintf(out, "process %s", p->number);
+    if (p->rank >= 0)
+        fprintf(out, ", rank %ld", p->rank);
+    fprintf(out,
+            ", device %u: peak allocated %s, peak reserved %s, as PyTorch "
+            "counted them\n",
+            (unsigned)d->device,
+            frag_size_format(d->counted_allocated, allocated),
+            frag_size_format(d->counted_reserved, reserved));
+}
+
+static enum frag_err put_device(const struct dry_answer *a,
+                                const struct dry_device *d, FILE *out,
+                                bool color, struct frag_error *e)
+{
+    put_head(a, d, out);
+    put_places(a, d, out);
+    return put_needs(a, d, out, color, e);
+}
+
+/* ---- the notes of the stand-ins ---- */
+
+static void put_list(const struct dry_process *p, bool is_alone,
+                     const char *kind, const char *heading, FILE *out)
+{
+    bool first = true;
+
+    for (size_t i = 0; i < p->count; i++) {
+        if (strcmp(p->notes[i].kind, kind) != 0)
+            continue;
+        if (first && !is_alone)
+            fprintf(out, "process %s: ", p->number);
+        if (first)
+            fprintf(out, "%s:\n", heading);
+        first = false;
+        printable_line(out, "  %8llu  %s",
+                       (unsigned long long)p->notes[i].number,
+                       p->notes[i].name);
+    }
+}
+
+static void put_lists(const struct dry_process *p, bool is_alone, FILE *out)
+{
+#define X(word, heading) put_list(p, is_alone, word, heading, out);
+    DRY_LISTS(X)
+#undef X
+}
+
+static void put_limit(void *user, const char *text)
+{
+    printable_line(user, "  %s", text);
+}
+
+enum frag_err dry_put_text(const struct dry_answer *a, FILE *out, bool color,
+                           struct frag_error *e)
+{
+    put_first(a, out);
+    for (size_t i = 0; i < a->count; i++)
+        FRAG_TRY(put_device(a, &a->devices[i], out, color, e));
+    if (a->count > 1)
+        fputs("\nthe GPUs, and what others take where most is "
+              "needed:\n",
+              out);
+    FRAG_TRY(put_gpus(a, dry_largest(a), out, color, e));
+    for (size_t i = 0; i < a->process_count; i++)
+        put_lists(&a->processes[i], a->process_count == 1, out);
+    fputs("what this rests on, and where it stops:\n", out);
+    dry_limits(a, put_limit, out);
+    return FRAG_OK;
+}

@@ -1,0 +1,383 @@
+/* verb_dry.c - the command dry: runs a PyTorch program on stand-ins for CUDA's
+ * libraries (real/dry/), and answers from the snapshots that PyTorch wrote. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "real/device/gpus.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
+#include "sim/cli/program.h"
+#include "sim/cli/scratch.h"
+#include "sim/cli/verbs/dry/dry_answer.h"
+#include "sim/cli/verbs/dry/dry_setup.h"
+#include "sim/cli/verbs/python.h"
+#include "traces/bytes/temporary.h"
+#include "traces/printable.h"
+
+enum { ROOM = 2 * PATH_MAX };
+
+struct values {
+    struct common common;
+    const char *gpu; /* NULL: an H200, which the exit code does not judge */
+    const char *out, *assume, *json, *setup;
+    uint64_t devices;
+    frag_size memory; /* 0: the GPU's */
+    bool busy, strict, force;
+};
+
+/* What the variables that the start folder and the stand-ins read say. */
+struct place {
+    char libraries[PATH_MAX], module[PATH_MAX];
+    char devices[32], memory[32];
+    char output[ROOM]; /* "" without -o */
+    char *path;        /* PYTHONPATH; owned */
+    char *folder;      /* of the files of all processes; owned */
+};
+
+static const struct frag_gpu *gpu_of(const struct values *v)
+{
+    return frag_gpu_find(v->gpu ? v->gpu : "h200");
+}
+
+/* ---- the program ---- */
+
+static enum frag_err find_parts(struct place *p, struct frag_error *e)
+{
+    FRAG_TRY(program_library("dry/libcuda.so.1", p->libraries, e));
+    *strrchr(p->libraries, '/') = '\0';
+    FRAG_TRY(dry_module("fragsim_dry.py", p->module, e));
+    return python_start(&p->path, e);
+}
+
+/* The folder is beside the output, so that the snapshots can be renamed. */
+static enum frag_err make_folder(const struct values *v, struct place *p,
+                                 struct frag_error *e)
+{
+    char head[sizeof(p->output) + sizeof(".parts-")];
+
+    if (!v->out)
+        return scratch_make(&p->folder, e);
+    FRAG_TRY(python_output(v->out, p->output, e));
+    snprintf(head, sizeof(head), "%s.parts-", p->output);
+    p->folder = temporary_folder(head, "");
+    return p->folder ? FRAG_OK
+                     : frag_fail(e, FRAG_IO, "%s: %s", head, strerror(errno));
+}
+
+static enum frag_err run_program(const struct values *v, const struct place *p,
+                                 int *status, struct frag_error *e)
+{
+    const struct setting settings[] = {
+        {"FRAGSIM_DRY_GPU", gpu_of(v)->id},
+        {"FRAGSIM_DRY_ENDLESS", v->strict ? NULL : "1"},
+        {"FRAGSIM_DRY_DEVICES", p->devices},
+        {"FRAGSIM_DRY_MEMORY", v->memory ? p->memory : NULL},
+        {"FRAGSIM_DRY_ASSUME", v->assume},
+        {"FRAGSIM_DRY_LAZY", v->busy ? "1" : NULL},
+        {"FRAGSIM_DRY_LIBRARIES", p->libraries},
+        {"FRAGSIM_DRY_MODULE", p->module},
+        {"FRAGSIM_DRY_FOLDER", p->folder},
+        {"PYTHONPATH", p->path},
+        {NULL, NULL}};
+
+    return program_run(&v->common.args, settings, status, e);
+}
+
+/* ---- its snapshots ---- */
+
+static int is_snapshot(const struct dirent *entry)
+{
+    const char *suffix = strrchr(entry->d_name, '.');
+
+    return suffix && !strcmp(suffix, ".pickle");
+}
+
+/* The name of the trace of a process: OUT; if there are several, OUT with the
+ * rank, or else the number of the process, before its suffix. */
+static void name_trace(const char *out, const struct dry_process *process,
+                       int count, char name[ROOM])
+{
+    const char *base = strrchr(out, '/'), *suffix = strrchr(base, '.');
+    char which[64] = "";
+
+    if (!suffix || suffix == base + 1)
+        suffix = out + strlen(out);
+    if (count > 1 && process->rank >= 0)
+        snprintf(which, sizeof(which), "-rank%ld", process->rank);
+    else if (count > 1)
+        snprintf(which, sizeof(which), "-%s", process->number);
+    snprintf(name, ROOM, "%.*s%s%s", (int)(suffix - out), out, which, suffix);
+}
+
+/* Reads what one process left, and moves its snapshot to its final name. */
+static enum frag_err take(const struct place *p, const char *file, int count,
+                          struct dry_process *process, struct frag_error *e)
+{
+    char from[ROOM], to[ROOM];
+
+    snprintf(process->number, sizeof(process->number), "%.*s",
+             (int)strcspn(file, "."), file);
+    snprintf(from, sizeof(from), "%s/%s.notes", p->folder, process->number);
+    FRAG_TRY(dry_notes_read(from, process, e));
+    snprintf(from, sizeof(from), "%s/%s", p->folder, file);
+    if (*p->output) {
+        name_trace(p->output, process, count, to);
+        if (rename(from, to) != 0)
+            return frag_fail(e, FRAG_IO, "%s: %s", to, strerror(errno));
+    }
+    process->trace = strdup(*p->output ? to : from);
+    return process->trace ? FRAG_OK : FRAG_NOMEM;
+}
+
+/* Reads what all processes left. The caller frees the processes, on error too.
+ */
+static enum frag_err take_all(const struct values *v, const struct place *p,
+                              struct dry_answer *a, struct frag_error *e)
+{
+    struct dirent **files;
+    const int count = scandir(p->folder, &files, is_snapshot, alphasort);
+    enum frag_err err = FRAG_OK;
+
+    if (count < 0)
+        return frag_fail(e, FRAG_IO, "%s: %s", p->folder, strerror(errno));
+    if (!count)
+        err = frag_fail(e, FRAG_INVALID,
+                        "%s: expected a program that uses a GPU through "
+                        "PyTorch; no process did",
+                        v->common.args.items[0]);
+    a->processes = calloc((size_t)count + 1, sizeof(*a->processes));
+    if (!a->processes)
+        err = frag_no_memory(e, "the processes");
+    for (int i = 0; i < count; i++) {
+        if (err == FRAG_OK) {
+            a->processes[i].rank = -1;
+            a->process_count++;
+            err = take(p, files[i]->d_name, count, &a->processes[i], e);
+        }
+        free(files[i]);
+    }
+    free(files);
+    return err;
+}
+
+/* What to write. */
+struct shown {
+    const struct dry_answer *answer;
+    bool color;
+};
+
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    const struct shown *s = user;
+
+    if (!j)
+        return dry_put_text(s->answer, out, s->color, e);
+    dry_put_json(s->answer, j);
+    return FRAG_OK;
+}
+
+static enum frag_err find_answer(const struct call *call,
+                                 const struct values *v, const struct place *p,
+                                 struct dry_answer *a, struct frag_error *e)
+{
+    struct shown shown = {a, cli_colors(&v->common, stdout)};
+
+    FRAG_TRY(take_all(v, p, a, e));
+    FRAG_TRY(dry_answer_find(a, &v->common, e));
+    if (!a->count)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a program that allocates memory of a "
+                         "GPU through PyTorch; it used a GPU and allocated "
+                         "nothing",
+                         v->common.args.items[0]);
+    return answer_write(call, &(const struct answer){put, NULL, &shown},
+                        v->json, e);
+}
+
+/* The answer; *fits becomes whether the program fits the GPU that was asked
+ * for. */
+static enum frag_err answer(const struct call *call, const struct values *v,
+                            const struct place *p, int status, bool *fits,
+                            struct frag_error *e)
+{
+    struct frag_gpu gpu = *gpu_of(v);
+    char name[128], size[FRAG_SIZE_TEXT];
+    struct dry_answer a = {
+        .gpu = &gpu, .status = status, .is_kept = *p->output != '\0'};
+    enum frag_err err;
+
+    if (v->memory) {
+        gpu.total = v->memory;
+        gpu.memory_source = "as --memory says";
+        snprintf(name, sizeof(name), "%s with %s", gpu.name,
+                 frag_size_format(v->memory, size));
+        gpu.name = name;
+    }
+    err = find_answer(call, v, p, &a, e);
+    *fits =
+        err != FRAG_OK || (!v->gpu && !v->memory) || dry_all_fit(&a, &gpu, 0);
+    dry_answer_free(&a);
+    for (size_t i = 0; i < a.process_count; i++)
+        dry_process_free(&a.processes[i]);
+    free(a.processes);
+    return err;
+}
+
+/* ---- the command ---- */
+
+static int run_all(const struct call *call, const struct values *v,
+                   struct place *p)
+{
+    struct frag_error e = {""};
+    int status = EXIT_DONE, code;
+    bool fits = true;
+    enum frag_err err;
+
+    snprintf(p->devices, sizeof(p->devices), "%llu",
+             (unsigned long long)v->devices);
+    snprintf(p->memory, sizeof(p->memory), "%llu",
+             (unsigned long long)(v->memory / FRAG_MIB));
+    err = find_parts(p, &e);
+    if (err == FRAG_OK)
+        err = make_folder(v, p, &e);
+    if (err == FRAG_OK)
+        err = run_program(v, p, &status, &e);
+    if (err == FRAG_OK)
+        err = answer(call, v, p, status, &fits, &e);
+    code = err == FRAG_INVALID && status ? EXIT_DONE : cli_fail(call, err, &e);
+    if (code != EXIT_DONE || status)
+        return code != EXIT_DONE ? code : status;
+    return fits ? EXIT_DONE : EXIT_NO;
+}
+
+static int dry_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct place p = {.path = NULL};
+    struct frag_error e = {""};
+    int code;
+
+    if (v->setup)
+        return cli_fail(call, dry_setup(v->setup, &v->common.args, &e), &e);
+    if (!v->common.args.count)
+        return cli_misuse(call, "expected -- PROGRAM [ARGUMENT...], such as -- "
+                                "python train.py");
+    if (!gpu_of(v))
+        return cli_misuse(call, "--gpu %s: expected one of " FRAG_GPU_IDS,
+                          v->gpu);
+    if (v->devices < 1 || v->devices > FRAG_GPUS_MOST)
+        return cli_misuse(call, "--gpus: expected 1 to %d", FRAG_GPUS_MOST);
+    code = cli_may_replace(call, v->out, v->force);
+    if (code == EXIT_DONE && v->json)
+        code = cli_may_replace(call, v->json, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    code = run_all(call, v, &p);
+    temporary_remove(p.folder);
+    free(p.path);
+    return code;
+}
+
+static const struct option_row options[] = {
+    {"gpu", 0, "NAME",
+     "the GPU: " FRAG_GPU_IDS "; exit code 1 if the program does not fit it "
+     "(default: h200, and the exit code is that of the program)",
+     OPTION_TEXT, offsetof(struct values, gpu), NULL},
+    {"gpus", 0, "N",
+     "number of GPUs of the machine (default: 1), of which "
+     "CUDA_VISIBLE_DEVICES selects as on a GPU",
+     OPTION_NUMBER, offsetof(struct values, devices), NULL},
+    {"memory", 0, "SIZE",
+     "memory of the GPU, in place of that of the table; exit code 1 if the "
+     "program does not fit it",
+     OPTION_SIZE, offsetof(struct values, memory), NULL},
+    {"strict", 0, NULL,
+     "an allocation that does not fit fails as on the GPU, so a program that "
+     "does not fit dies of it (default: the GPU never refuses, the program "
+     "runs to its end, and the answer says what fits)",
+     OPTION_SWITCH, offsetof(struct values, strict), NULL},
+    {"assume", 0, "KIND=VALUE,...",
+     "what the program reads from the device: item (a number), bool (an item "
+     "that is true or false), nonzero or unique (a count, or a part of the "
+     "elements such as 25%); without it, zeros",
+     OPTION_TEXT, offsetof(struct values, assume), NULL},
+    {"output", 'o', "TRACE",
+     "keep the snapshot that PyTorch writes at the end; with several "
+     "processes, one each, with the rank or the number of the process in its "
+     "name",
+     OPTION_TEXT, offsetof(struct values, out), NULL},
+    {"busy", 0, NULL,
+     "the GPU is behind the program: work ends only when the program waits "
+     "for it, so memory that other streams use is free late",
+     OPTION_SWITCH, offsetof(struct values, busy), NULL},
+    {"json", 0, "FILE", "the answer as JSON; - is stdout", OPTION_TEXT,
+     offsetof(struct values, json), NULL},
+    {"setup", 0, "FOLDER",
+     "make an environment of Python with PyTorch's build for CUDA in the "
+     "folder, without the libraries that stand-ins replace, and run nothing; "
+     "requirements of pip may follow --, such as torch==2.11.0 "
+     "transformers, and triton for programs that call torch.compile",
+     OPTION_TEXT, offsetof(struct values, setup), NULL},
+    {"force", 'f', NULL, "overwrite existing files", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {0},
+};
+
+const struct verb verb_dry = {
+    .name = "dry",
+    .args = "[--gpu NAME] -- PROGRAM [ARGUMENT...]",
+    .summary = "run a PyTorch program without a GPU, and say whether it fits",
+    .about =
+        "The program runs on PyTorch's own build for CUDA, with PyTorch's own "
+        "allocator, on a machine without a GPU: stand-ins take the place of "
+        "CUDA's libraries. Memory of the device is addresses without contents, "
+        "and kernels do nothing, so a run takes the time that PyTorch needs to "
+        "launch it, and the memory that the program needs on the host. The "
+        "stand-ins answer as a GPU of that name does: PyTorch selects its "
+        "kernels by that.\n\n"
+        "`fragsim dry --setup FOLDER' makes an environment of Python in which "
+        "this works; any other with PyTorch's build for CUDA works too. In "
+        "Python, `python -m fragsim.dry train.py' is the same as this command, "
+        "and `pytest --fragsim-dry' runs tests this way.\n\n"
+        "The answer begins with one line: what the program needs with the "
+        "settings that it ran with and with one that often needs less, "
+        "whether it fits on the GPU, and on which one it does. The need is "
+        "the memory that the GPU must supply to PyTorch from which on no "
+        "request fails; it can be less than the peak reserved, because "
+        "PyTorch returns cached memory before it fails. Below are the step "
+        "and the line of the program at the peak, and at the first request "
+        "that the GPU cannot meet, the need with each setting, and the GPUs "
+        "of the table. The column `others' is what the CUDA context and "
+        "libraries take of the GPU outside of PyTorch.\n\n"
+        "A program that does not fit runs to its end, because the stand-in "
+        "never refuses memory; with --strict it fails as on the GPU, and the "
+        "trace ends there. PyTorch's memory history is on from the first use "
+        "of the device, and each process that used it writes PyTorch's own "
+        "snapshot at its end. `fragsim triage' and the other commands read "
+        "it.\n\n"
+        "Where the answer stops: what the device would have computed is zero, "
+        "so a program that decides by values that it reads from the device "
+        "may take another way; the answer lists such reads, and every "
+        "function that the stand-ins lack and every size that is not known. A "
+        "program that catches an error of memory, as cuDNN does when it then "
+        "tries a smaller workspace, does so only with --strict. PyTorch frees "
+        "the casts of autocast in an order that varies from run to run. By "
+        "default, work of the device ends at once; with --busy it ends only "
+        "when the program waits. For a program that uses memory on several "
+        "streams, the truth is between the two.\n\n"
+        "The exit code is that of the program; if it is 0 and --gpu or "
+        "--memory names a GPU that the program does not fit with the settings "
+        "that it ran with, it is 1.",
+    .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.devices = 1},
+    .args_min = 0,
+    .args_max = SIZE_MAX,
+    .run = dry_run,
+};

@@ -1,0 +1,249 @@
+/* verb_export.c - the command export: writes the events of one device, or what
+ * policies do with them, in the format of another program. */
+#include "sim/export/formats.h"
+
+#include <stdlib.h>
+
+#include "sim/cli/cell_options.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/experiments/recording.h"
+#include "traces/name.h"
+#include "traces/printable.h"
+
+struct values {
+    struct common common;
+    struct cell_values cell;
+    const char *out;
+    unsigned format; /* enum export_format_number */
+    uint64_t points;
+    uint64_t repeat;
+    bool force;
+};
+
+/* Everything that an export needs. */
+struct plan {
+    const struct values *values;
+    struct export_job job;
+    struct policy_choice *policies;
+    struct bound_choice *bounds;
+    size_t bound_count;
+    struct cell_settings settings;
+    struct progress progress;
+    struct export_notes notes;
+};
+
+static void say_notes(const struct plan *p)
+{
+    for (uint64_t i = 0; !p->values->common.quiet && i < p->notes.count; i++)
+        printable_line(stderr, "%s: note: %s", p->values->common.args.items[0],
+                       p->notes.items[i]);
+}
+
+static enum frag_err set_bound(struct plan *p, struct frag_error *e)
+{
+    static const struct policy_choice none = {.text = ""};
+    struct bound_facts facts;
+
+    if (p->bound_count != 1)
+        return frag_fail(
+            e, FRAG_INVALID,
+            "--capacity, --process-limit: expected one bound, found "
+            "%zu",
+            p->bound_count);
+    FRAG_TRY(recording_facts(p->job.trace, p->job.device, &facts, e));
+    p->job.bound = bound_choice_of(&p->bounds[0],
+                                   p->policies ? p->policies : &none, &facts);
+    return FRAG_OK;
+}
+
+static enum frag_err note_start(struct plan *p)
+{
+    const char *note = export_start_note(p->job.device);
+
+    return p->job.policy_count && note ? export_note(&p->notes, "%s", note)
+                                       : FRAG_OK;
+}
+
+static enum frag_err convert(struct plan *p, const struct frag_trace *t,
+                             struct frag_error *e)
+{
+    const struct values *v = p->values;
+    char *name = frag_trace_name(t->path);
+    enum frag_err err = name ? FRAG_OK : FRAG_NOMEM;
+
+    p->job.trace = t;
+    p->job.name = name;
+    if (err == FRAG_OK)
+        err = input_device(t, v->cell.device, &p->job.device, e);
+    if (err == FRAG_OK)
+        err = set_bound(p, e);
+    if (err == FRAG_OK)
+        err = note_start(p);
+    if (err == FRAG_OK)
+        err = export_write((enum export_format_number)v->format, &p->job,
+                           v->out, &p->notes, e);
+    progress_clear(&p->progress);
+    if (err == FRAG_OK)
+        say_notes(p);
+    free(name);
+    return err;
+}
+
+static bool has_bounds(const struct values *v)
+{
+    return v->cell.bounds[FRAG_BOUND_CAPACITY].count ||
+           v->cell.bounds[FRAG_BOUND_LIMIT].count;
+}
+
+/* Reads all options before the trace is read. */
+static enum frag_err prepare(struct plan *p, struct frag_error *e)
+{
+    const struct values *v = p->values;
+
+    if (has_bounds(v) && !v->cell.policies.count)
+        return frag_fail(
+            e, FRAG_INVALID,
+            "--capacity, --process-limit: it limits a replay, but no policy is "
+            "named; for example -p torch");
+    if (v->cell.policies.count)
+        FRAG_TRY(policy_choices_read(&v->cell.policies, &p->policies,
+                                     &p->job.policy_count, e));
+    FRAG_TRY(
+        bound_choices_read(v->cell.bounds, &p->bounds, &p->bound_count, e));
+    FRAG_TRY(cell_settings_read(&v->cell, &p->settings, e));
+    p->settings.preparing = progress_prepare;
+    p->job.cell = &p->settings;
+    p->job.policies = p->policies;
+    p->job.points = v->points;
+    p->job.repeat = v->repeat;
+    p->job.tick = progress_tick;
+    p->job.user = &p->progress;
+    return FRAG_OK;
+}
+
+static enum frag_err run(struct plan *p, struct frag_error *e)
+{
+    const struct values *v = p->values;
+    const struct trace_reading raw = {READING_RAW, .limit = v->cell.limit};
+    struct frag_trace *t;
+    enum frag_err err;
+
+    FRAG_TRY(prepare(p, e));
+    FRAG_TRY(input_open(v->common.args.items[0], &raw, &p->progress, &t, e));
+    if (!v->common.quiet)
+        input_say_notes(v->common.args.items[0], t);
+    err = convert(p, t, e);
+    frag_trace_close(t);
+    return err;
+}
+
+static int export_run(const struct call *call, const void *values)
+{
+    struct plan p = {.values = values};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code = cli_may_write(call, p.values->out, p.values->force);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (!p.values->repeat)
+        return cli_misuse(call, "--repeat: expected a number above 0");
+    p.progress = progress_start(&p.values->common);
+    cli_catch_signals();
+    err = run(&p, &e);
+    policy_choices_free(p.policies, p.job.policy_count);
+    free(p.bounds);
+    export_notes_free(&p.notes);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+#define FORMAT(name, ...) "|" #name
+static const struct option_row options[] = {
+    {"to", 0, "FORMAT",
+     "one of the formats that are described below (default: csv)",
+     OPTION_CHOICE, AT(format), &(
+#include "sim/export/export_list.h"
+     )[1]},
+    {"output", 'o', "FILE", "the file; - is stdout (default)", OPTION_TEXT,
+     AT(out), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     AT(force), NULL},
+    {"policy", 'p', "POLICY",
+     "replay the trace with this policy (see `fragsim policies'): for "
+     "snapshot one; without it the snapshot shows the recorded allocator. For "
+     "chrome one or more, each after its own -p. The other formats have none",
+     OPTION_LIST, AT(cell.policies), NULL},
+    {"capacity", 'c', "SIZE",
+     "memory of the device: a size such as 24GiB, a share of the trace's peak "
+     "requested such as 0.9x, or inf (default)",
+     OPTION_LIST, AT(cell.bounds), NULL},
+    {"total", 0, "SIZE",
+     "memory that the device reports (default: the capacity; for inf, an "
+     "H200's memory)",
+     OPTION_TOTAL, AT(cell.total), NULL},
+    {"points", 0, "N",
+     "chrome: largest number of samples of each counter, each the largest "
+     "value of its events (default: 20000; 0: one for each event)",
+     OPTION_NUMBER, AT(points), NULL},
+    {"repeat", 0, "N",
+     "csv: write the events N times; live blocks are freed between two "
+     "repetitions",
+     OPTION_NUMBER, AT(repeat), NULL},
+    {"device", 0, "N", "number of the device (default: the only one)",
+     OPTION_NUMBER, AT(cell.device), NULL},
+    {"limit", 0, "SIZE",
+     "memory limit that was set in the recorded allocator, if there was one",
+     OPTION_SIZE, AT(cell.limit), NULL},
+    {0},
+};
+#undef FORMAT
+/* clang-format on */
+
+const struct verb verb_export = {
+    .name = "export",
+    .args = "TRACE",
+    .summary =
+        "write a trace or a policy's run in the format of another program",
+    .about =
+        "The trace is taken as it was recorded. Notes on stderr state what the "
+        "format does not hold.\n\n"
+        "csv: the events, with the header op,id,bytes,stream. Every command "
+        "can read the file again, and `fragsim replay --stream' replays it "
+        "while it is written. Example: fragsim export run.pickle -o "
+        "events.csv\n\n"
+        "snapshot: a PyTorch snapshot, which pytorch.org/memory_viz draws and "
+        "every command can read again. It shows a policy's run, or without -p "
+        "the recorded allocator. A policy that maps memory at two addresses at "
+        "one time is refused, because the viewer adds up address ranges. "
+        "Example: fragsim export run.pickle --to snapshot -p "
+        "torch:expandable_segments:True -o expandable.pickle\n\n"
+        "chrome: a trace for ui.perfetto.dev and chrome://tracing, with the "
+        "counters requested, allocated and reserved of each policy, its OOMs, "
+        "and the marks of the trace as slices. Without recorded times, a "
+        "microsecond is one event. Example: fragsim export run.pickle --to "
+        "chrome -p torch -p best_fit -o run.json\n\n"
+        "folded: the stacks of the blocks that are live at the peak, one line "
+        "a stack with its bytes, for programs that draw flame graphs. `fragsim "
+        "top --folded' writes the same for any moment. Example: fragsim export "
+        "run.pickle --to folded -o peak.folded\n\n"
+        "rmm: the log of RMM's logging adaptor, which RMM's replay benchmark "
+        "and every command can read. Example: fragsim export run.pickle --to "
+        "rmm -o run.dev0.csv\n\n"
+        "minimalloc: the blocks as buffers id,lower,upper,size of static "
+        "storage allocation. Times are event numbers; sizes are rounded up to "
+        "512 bytes, the largest unit of any policy. Example: fragsim "
+        "export run.pickle --to minimalloc -o buffers.csv",
+    .example =
+        "fragsim export snapshot.pickle --to chrome -p torch -o run.json",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults =
+        &(const struct values){
+            .out = "-", .points = 20000, .repeat = 1, .cell = CELL_DEFAULTS},
+    .args_min = 1,
+    .args_max = 1,
+    .run = export_run,
+};

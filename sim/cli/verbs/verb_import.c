@@ -1,0 +1,169 @@
+/* verb_import.c - the commands import and edit: both write a trace file, of any
+ * input as it is, or changed in chosen requests. The edits are in traces/edit/.
+ */
+#include "sim/cli/cli.h"
+#include "sim/cli/output/inputs.h"
+#include "traces/bytes/sink.h"
+
+struct values {
+    struct common common;
+    struct texts edits;
+    const char *out;
+    uint64_t repeat;
+    frag_size limit;
+    bool complete;
+    bool force;
+};
+
+/* edits may be NULL. */
+static enum frag_err convert(const struct values *v,
+                             const struct frag_edits *edits,
+                             struct frag_error *e)
+{
+    const char *path = v->common.args.items[0];
+    const struct trace_reading reading = {v->complete ? READING_COMPLETED
+                                                      : READING_RAW,
+                                          .limit = v->limit, .edits = edits};
+    struct progress progress = progress_start(&v->common);
+    struct frag_trace *t;
+    enum frag_err err;
+
+    FRAG_TRY(input_open(path, &reading, &progress, &t, e));
+    if (!v->common.quiet)
+        input_say_notes(path, t);
+    err = cli_interrupted() ? FRAG_CANCELLED
+                            : frag_trace_write(t, v->out, v->repeat, e);
+    frag_trace_close(t);
+    return err;
+}
+
+static int run(const struct call *call, const struct values *v,
+               const struct frag_edits *edits)
+{
+    struct frag_error e = {""};
+    int code;
+
+    if (!v->out || sink_is_stdout(v->out))
+        return cli_misuse(call, "expected -o FILE: a trace file is HDF5 and "
+                                "cannot go to stdout");
+    if (!v->repeat)
+        return cli_misuse(call, "--repeat: expected a number above 0");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    return cli_fail(call, convert(v, edits, &e), &e);
+}
+
+static int import_run(const struct call *call, const void *values)
+{
+    return run(call, values, NULL);
+}
+
+static int edit_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct frag_edits *edits;
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code;
+
+    if (!v->edits.count)
+        return cli_misuse(call, "expected -e EDIT; `fragsim help edits' lists "
+                                "the edits");
+    err = frag_edits_read(v->edits.items, v->edits.count, &edits, &e);
+    if (err != FRAG_OK)
+        return cli_fail(call, err, &e);
+    code = run(call, v, edits);
+    frag_edits_free(edits);
+    return code;
+}
+
+/* The options of both commands. */
+#define OUTPUT                                                           \
+    {"output",    'o',                                                   \
+     "FILE",      "the trace file",                                      \
+     OPTION_TEXT, offsetof(struct values, out),                          \
+     NULL},                                                              \
+    {                                                                    \
+        "force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH, \
+            offsetof(struct values, force), NULL                         \
+    }
+#define LIMIT                                                                \
+    {                                                                        \
+        "limit", 0, "SIZE",                                                  \
+            "memory limit that was set in the recorded allocator; it helps " \
+            "to distinguish an empty_cache call from a retry",               \
+            OPTION_SIZE, offsetof(struct values, limit), NULL                \
+    }
+
+static const struct option_row import_options[] = {
+    OUTPUT,
+    {"repeat", 0, "N",
+     "write the events N times; live blocks are freed between two "
+     "repetitions, and the recorded answers are left out",
+     OPTION_NUMBER, offsetof(struct values, repeat), NULL},
+    LIMIT,
+    {"complete", 0, NULL,
+     "complete the trace of a job that died, as replay, fit, sweep and tune do",
+     OPTION_SWITCH, offsetof(struct values, complete), NULL},
+    {0},
+};
+
+static const struct option_row edit_options[] = {
+    {"edit", 'e', "EDIT",
+     "an edit, or several that are separated by semicolons; repeat the option "
+     "for more, which are applied in their order (see `fragsim help edits')",
+     OPTION_LIST, offsetof(struct values, edits), NULL},
+    OUTPUT,
+    LIMIT,
+    {"complete", 0, NULL,
+     "complete the trace of a job that died, as replay, fit, sweep and tune "
+     "do, before it is edited",
+     OPTION_SWITCH, offsetof(struct values, complete), NULL},
+    {0},
+};
+
+const struct verb verb_import = {
+    .name = "import",
+    .args = "TRACE -o FILE",
+    .summary = "convert an input to a trace file, which opens faster",
+    .about = "Every command can read every input directly; a trace file saves "
+             "time for an input that is read often. A trace file is HDF5; "
+             "h5py can read its columns.",
+    .example = "fragsim import snapshot.pickle.xz -o trace.h5",
+    .options = import_options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.repeat = 1},
+    .args_min = 1,
+    .args_max = 1,
+    .run = import_run,
+};
+
+const struct verb verb_edit = {
+    .name = "edit",
+    .args = "TRACE -e EDIT... -o FILE",
+    .summary = "change a trace: cut, scale, free earlier, merge two jobs, ...",
+    .about =
+        "The command answers what a job would have needed if a part of it were "
+        "different: if a block were freed earlier, if sizes were larger, if "
+        "empty_cache were called, if a second job ran on the same device. It "
+        "applies the edits in the order of the command line and writes a "
+        "trace file for all other commands. `fragsim help edits' describes "
+        "each edit.\n\n"
+        "Times, marks and call stacks are kept. The answers of the recorded "
+        "allocator (segments, addresses, failed requests) are left out, "
+        "because the allocator did not serve these requests; `fragsim "
+        "validate' therefore refuses an edited trace. Each edit adds a note "
+        "to the trace that says what it changed, and every answer repeats the "
+        "notes. The file also keeps the path and the SHA-256 of its input.\n\n"
+        "The memory is that of two traces and 64 bytes for each event.",
+    .example = "fragsim edit run.pickle.xz -e slice:steps=3..5 -e "
+               "scale:factor=1.5,min=1MiB -o edited.h5",
+    .options = edit_options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.repeat = 1},
+    .args_min = 1,
+    .args_max = 1,
+    .run = edit_run,
+};

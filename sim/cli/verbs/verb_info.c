@@ -1,0 +1,329 @@
+/* verb_info.c - the command info: prints the contents of traces, as text or
+ * JSON. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
+#include "sim/cli/output/inputs.h"
+#include "traces/facts.h"
+#include "traces/printable.h"
+
+struct values {
+    struct common common;
+    const char *json;
+    frag_size limit;
+    bool force;
+};
+
+/* The facts of a device that are printed. */
+struct device_view {
+    const struct frag_device_trace *d;
+    struct facts facts;
+    uint64_t events, initial, streams, pools, marks, start_segments,
+        end_segments;
+};
+
+/* A fact that is one number: its label in the text, and its JSON key. */
+struct number_row {
+    const char *label, *key;
+    size_t offset; /* in struct device_view */
+    bool is_size;
+};
+
+/* clang-format off */
+#define AT(field) offsetof(struct device_view, field)
+static const struct number_row number_rows[] = {
+    {"events", "events", AT(events), false},
+    {"live before the recording", "initial_blocks", AT(initial), false},
+    {"streams", "num_streams", AT(streams), false},
+    {"pools", "num_pools", AT(pools), false},
+    {"marks", "num_marks", AT(marks), false},
+    {"peak requested", "peak_requested_bytes", AT(facts.peak_served), true},
+    {"peak live blocks", "peak_live_blocks", AT(facts.peak_live), false},
+    {"failed requests", "failed_requests", AT(facts.failed), false},
+    {"peak with failed ones", "peak_with_failed_bytes", AT(facts.peak_requested),
+     true},
+    {"live at the end", "end_live_bytes", AT(facts.end_requested), true},
+    {"live blocks at the end", "end_live_blocks", AT(facts.end_live), false},
+    {"recorded peak reserved", "recorded_peak_reserved_bytes",
+     AT(facts.peak_reserved), true},
+    {"segments at the start", "start_segments", AT(start_segments), false},
+    {"segments at the end", "end_segments", AT(end_segments), false},
+};
+#undef AT
+/* clang-format on */
+
+enum { NUMBERS = sizeof(number_rows) / sizeof(*number_rows) };
+
+static uint64_t number(const struct device_view *v, const struct number_row *r)
+{
+    uint64_t n;
+
+    memcpy(&n, (const char *)v + r->offset, sizeof(n));
+    return n;
+}
+
+static enum frag_err look(const struct frag_device_trace *d,
+                          struct device_view *v)
+{
+    *v = (struct device_view){
+        .d = d,
+        .events = d->count - d->initial,
+        .initial = d->initial,
+        .streams = d->stream_count,
+        .pools = d->pool_count,
+        .marks = d->mark_count,
+        .start_segments = d->recorded.start.segment_count,
+        .end_segments = d->recorded.end.segment_count,
+    };
+    return facts_gather(d, &v->facts);
+}
+
+/* -- words --------------------------------------------------------------- */
+
+static void line(FILE *out, const char *label, const char *text)
+{
+    printable_line(out, "  %-26s %s", label, text);
+}
+
+static void print_counts(FILE *out, const char *label, const uint64_t *counts,
+                         const char *const *names, size_t n)
+{
+    bool any = false;
+
+    fprintf(out, "  %-26s", label);
+    for (size_t i = 0; i < n; i++)
+        if (counts[i]) {
+            fprintf(out, "%s %s %" PRIu64, any ? "," : "", names[i], counts[i]);
+            any = true;
+        }
+    fputs(any ? "\n" : " none\n", out);
+}
+
+static void print_number(FILE *out, const struct device_view *v,
+                         const struct number_row *r)
+{
+    uint64_t n = number(v, r);
+    char text[FRAG_SIZE_TEXT];
+
+    if (n == FRAG_UNLIMITED)
+        line(out, r->label, "not recorded");
+    else if (r->is_size)
+        line(out, r->label, frag_size_format(n, text));
+    else
+        fprintf(out, "  %-26s %" PRIu64 "\n", r->label, n);
+}
+
+static void print_device(FILE *out, const struct device_view *v)
+{
+    fprintf(out, "\ndevice %" PRIu32 "\n", v->d->device);
+    for (size_t i = 0; i < NUMBERS; i++)
+        print_number(out, v, &number_rows[i]);
+    if (v->facts.duration)
+        fprintf(out, "  %-26s %.3f s\n", "duration",
+                (double)v->facts.duration / 1e9);
+    print_counts(out, "requests", v->facts.ops, frag_op_names, FRAG_OP_COUNT);
+    if (v->d->recorded.has_actions)
+        print_counts(out, "recorded answers", v->facts.actions,
+                     frag_action_names, FRAG_ACTION_COUNT);
+}
+
+static void print_trace(FILE *out, const struct frag_trace *t)
+{
+    const char *settings = t->settings ? t->settings : "not recorded";
+    char size[FRAG_SIZE_TEXT];
+
+    printable_line(out, "%s", t->path);
+    line(out, "format", t->format ? t->format : "unknown");
+    line(out, "file size", frag_size_format(t->file_bytes, size));
+    line(out, "SHA-256", t->sha256);
+    if (t->releases)
+        printable_line(out, "  %-26s PyTorch %s", "written by", t->releases);
+    line(out, "recorded settings", *settings ? settings : "defaults");
+    for (uint32_t i = 0; i < t->note_count; i++)
+        line(out, i ? "" : "notes", t->notes[i]);
+}
+
+/* -- JSON ---------------------------------------------------------------- */
+
+static void json_counts(struct frag_json *j, const char *key,
+                        const uint64_t *counts, const char *const *names,
+                        size_t n)
+{
+    frag_json_object(j, key);
+    for (size_t i = 0; i < n; i++)
+        frag_json_number(j, names[i], counts[i]);
+    frag_json_end(j);
+}
+
+static void json_streams(struct frag_json *j, const struct frag_device_trace *d)
+{
+    frag_json_array(j, "streams");
+    for (uint32_t i = 0; i < d->stream_count; i++)
+        frag_json_number(j, NULL, d->streams[i]);
+    frag_json_end(j);
+    frag_json_array(j, "pools");
+    for (uint32_t i = 0; i < d->pool_count; i++) {
+        frag_json_array(j, NULL);
+        frag_json_number(j, NULL, d->pools[i].owner);
+        frag_json_number(j, NULL, d->pools[i].number);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void json_device(struct frag_json *j, const struct device_view *v)
+{
+    const struct frag_device_trace *d = v->d;
+
+    frag_json_line(j, 3);
+    frag_json_object(j, NULL);
+    frag_json_number(j, "device", d->device);
+    for (size_t i = 0; i < NUMBERS; i++)
+        frag_json_count(j, number_rows[i].key, number(v, &number_rows[i]));
+    frag_json_real(j, "duration_seconds", (double)v->facts.duration / 1e9);
+    json_counts(j, "requests", v->facts.ops, frag_op_names, FRAG_OP_COUNT);
+    json_counts(j, "recorded", v->facts.actions, frag_action_names,
+                FRAG_ACTION_COUNT);
+    frag_json_bool(j, "has_recorded_answers", d->recorded.has_actions);
+    json_streams(j, d);
+    frag_json_end(j);
+}
+
+/* Writes the object of a trace, up to the start of its list of devices. */
+static void json_trace(struct frag_json *j, const struct frag_trace *t)
+{
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "path", t->path);
+    frag_json_text(j, "format", t->format);
+    frag_json_text(j, "sha256", t->sha256);
+    frag_json_number(j, "bytes", t->file_bytes);
+    frag_json_text(j, "releases", t->releases);
+    frag_json_text(j, "settings", t->settings);
+    frag_json_line(j, 3);
+    frag_json_texts(j, "notes", t->notes, t->note_count);
+    frag_json_line(j, 3);
+    frag_json_array(j, "devices");
+}
+
+/* -- the command --------------------------------------------------------- */
+
+static enum frag_err show_json(const struct frag_trace *t, struct frag_json *j)
+{
+    json_trace(j, t);
+    for (uint32_t i = 0; i < t->device_count; i++) {
+        struct device_view v;
+
+        FRAG_TRY(look(&t->devices[i], &v));
+        json_device(j, &v);
+    }
+    frag_json_end(j);
+    frag_json_end(j);
+    return FRAG_OK;
+}
+
+static enum frag_err show_text(const struct frag_trace *t, FILE *out)
+{
+    print_trace(out, t);
+    for (uint32_t i = 0; i < t->device_count; i++) {
+        struct device_view v;
+
+        FRAG_TRY(look(&t->devices[i], &v));
+        print_device(out, &v);
+    }
+    return FRAG_OK;
+}
+
+struct work {
+    const struct values *values;
+    struct progress progress;
+    struct unread unread;
+    FILE *out;
+    struct frag_json *json; /* NULL: as text */
+    size_t shown;
+};
+
+static enum frag_err show_file(struct work *w, const char *path,
+                               struct frag_error *e)
+{
+    const struct trace_reading reading = {READING_RECORDED,
+                                          .limit = w->values->limit};
+    struct frag_trace *t;
+    enum frag_err err = input_open(path, &reading, &w->progress, &t, e);
+
+    if (err != FRAG_OK)
+        return unread_add(&w->unread, err, e);
+    if (w->shown++ && !w->json)
+        fputc('\n', w->out);
+    err = w->json ? show_json(t, w->json) : show_text(t, w->out);
+    if (err != FRAG_OK)
+        err = frag_no_memory(e, "the facts of %s", path);
+    frag_trace_close(t);
+    return err;
+}
+
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    struct work *w = user;
+    const struct texts *paths = &w->values->common.args;
+
+    w->out = out;
+    w->json = j;
+    FRAG_TRY(unread_names(&w->unread, e));
+    for (size_t i = 0; i < paths->count; i++)
+        if (!unread_has(&w->unread, paths->items[i]))
+            FRAG_TRY(show_file(w, paths->items[i], e));
+    return unread_end(&w->unread, e);
+}
+
+static int info_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct work w = {.values = v,
+                     .progress = progress_start(&v->common),
+                     .unread = unread_of(call, &v->common)};
+    const struct answer answer = {put, NULL, &w};
+    struct frag_error e = {""};
+    const int code = cli_may_write(call, v->json, v->force);
+
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    return unread_exit(
+        &w.unread,
+        cli_fail(call, answer_write(call, &answer, v->json, &e), &e));
+}
+
+static const struct option_row options[] = {
+    {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
+     offsetof(struct values, json), NULL},
+    {"limit", 0, "SIZE",
+     "memory limit that was set in the recorded allocator, if there was one",
+     OPTION_SIZE, offsetof(struct values, limit), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {0},
+};
+
+const struct verb verb_info = {
+    .name = "info",
+    .args = "TRACE...",
+    .summary = "print the contents of traces",
+    .about = "For each trace the command prints its recorded settings and the "
+             "assumptions of the reader; for each device, the requests by "
+             "kind, the streams, the pools, the peak of requested memory, and "
+             "the answers of the recorded allocator. Blocks that were live "
+             "before the recording are counted apart: they are no events of "
+             "it, but the first numbers of events are theirs.",
+    .example = "fragsim info snapshot.pickle",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.json = NULL},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = info_run,
+};

@@ -1,0 +1,255 @@
+/* verb_plot.c - the command plot: draws a figure of result files or of a trace,
+ * with the scripts in plots/. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/filter.h"
+#include "sim/cli/gnuplot/gnuplot.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/experiments/recording.h"
+#include "traces/name.h"
+#include "traces/nearest.h"
+
+struct values {
+    struct common common;
+    struct wanted wanted;
+    const char *out, *keep;
+    uint64_t limit;  /* 0: the figure's */
+    uint64_t device; /* INPUT_ANY_DEVICE: the only one */
+    unsigned color;
+    bool force;
+};
+
+/* Tells on stderr what the figure leaves out. */
+static void tell(const struct values *v, const struct figure_note *note)
+{
+    if (*note->shown && !v->common.quiet)
+        fprintf(stderr, "fragsim plot: %s\n", note->shown);
+}
+
+static enum frag_err plot(const struct figure *f, const struct values *v,
+                          struct frag_error *e)
+{
+    const struct texts *args = &v->common.args;
+    struct result_files files;
+    struct figure_note note = {"", ""};
+    struct selection s = {0};
+    enum frag_err err;
+
+    FRAG_TRY(result_files_load(args->items, args->count - 1, &files, e));
+    err = selection_choose(&files, &s, e);
+    if (err == FRAG_OK)
+        err = selection_filter(&s, &v->wanted, e);
+    if (err == FRAG_OK)
+        err = figure_draw(f, &s, v->out, v->keep, v->limit, &note, e);
+    if (err == FRAG_OK)
+        tell(v, &note);
+    selection_free(&s);
+    result_files_free(&files);
+    return err;
+}
+
+/* -- figures of a trace -------------------------------------------------- */
+
+/* Reads a bound such as "24GiB" or "0.9x". */
+static enum frag_err find_bound(const struct texts *texts,
+                                const struct frag_trace *t,
+                                const struct trace_view *view,
+                                struct frag_bound *out, struct frag_error *e)
+{
+    struct bound_choice *list = NULL;
+    size_t count = 0;
+    struct bound_facts facts;
+    enum frag_err err = bound_choices_read(texts, &list, &count, e);
+
+    if (err == FRAG_OK && count != 1)
+        err = frag_fail(e, FRAG_INVALID,
+                        "--capacity, --process-limit: expected one bound, "
+                        "found several");
+    if (err == FRAG_OK)
+        err = recording_facts(t, view->device, &facts, e);
+    if (err == FRAG_OK)
+        *out = bound_choice_of(&list[0], view->policy, &facts);
+    free(list);
+    return err;
+}
+
+static enum frag_err draw_view(const struct figure *f, const struct values *v,
+                               const struct frag_trace *t,
+                               struct trace_view *view, struct frag_error *e)
+{
+    struct frag_params *params;
+    enum frag_err err;
+    char *name;
+
+    FRAG_TRY(
+        policy_choice_params(view->policy, t->settings, t->path, &params, e));
+    name = frag_trace_name(t->path);
+    err = name ? FRAG_OK : FRAG_NOMEM;
+    if (err == FRAG_OK) {
+        view->params = params;
+        view->name = name;
+        view->color = v->color;
+        err = figure_draw_trace(f, view, v->out, v->keep, e);
+    }
+    free(name);
+    free(params);
+    return err;
+}
+
+static enum frag_err view_trace(const struct figure *f, const struct values *v,
+                                const struct frag_trace *t,
+                                struct trace_view *view, struct frag_error *e)
+{
+    const struct texts *policies = &v->wanted.policies;
+    struct policy_choice policy;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_read(policies->count ? policies->items[0] : "torch",
+                                &policy, e));
+    view->policy = &policy;
+    err = input_device(t, v->device, &view->device, e);
+    if (err == FRAG_OK)
+        err = find_bound(v->wanted.bounds, t, view, &view->bound, e);
+    if (err == FRAG_OK)
+        err = draw_view(f, v, t, view, e);
+    progress_clear(view->progress);
+    if (err == FRAG_OK && !v->common.quiet)
+        input_say_start(t->path, view->device);
+    policy_choice_free(&policy);
+    return err;
+}
+
+static enum frag_err plot_trace(const struct figure *f, const struct values *v,
+                                struct frag_error *e)
+{
+    struct progress progress = progress_start(&v->common);
+    const struct trace_reading raw = {READING_RAW, .limit = 0};
+    struct trace_view view = {.progress = &progress};
+    struct frag_trace *trace;
+    enum frag_err err;
+
+    if (v->common.args.count != 2)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s is a figure of a trace: "
+                         "expected one trace, found several",
+                         f->name);
+    if (v->limit || v->wanted.traces.count)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s is a figure of a trace: --trace and "
+                         "--limit choose runs of result files",
+                         f->name);
+    if (v->wanted.policies.count > 1)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s is a figure of a trace: "
+                         "expected one --policy, found %zu",
+                         f->name, v->wanted.policies.count);
+    FRAG_TRY(input_open(v->common.args.items[0], &raw, &progress, &trace, e));
+    progress_step(&progress, 0, 0, " events", 1, f->name);
+    err = view_trace(f, v, trace, &view, e);
+    progress_clear(&progress);
+    frag_trace_close(trace);
+    return err;
+}
+
+/* -- the command --------------------------------------------------------- */
+
+/* Reports all figures' names. */
+static int no_such_figure(const struct call *call, const char *name)
+{
+    struct nearest near = nearest_to(name);
+    char names[NEAREST_NAMES];
+
+    for (size_t i = 0; figures[i]; i++)
+        nearest_try(&near, figures[i]->name);
+    if (access(name, F_OK) == 0)
+        return cli_misuse(call,
+                          "%s: expected the name of a figure after the files, "
+                          "found a file; the figures are %s",
+                          name, near.known);
+    return cli_misuse(call, "there is no figure \"%s\"%s", name,
+                      nearest_names(&near, "figures", names));
+}
+
+static int plot_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    const char *name = v->common.args.items[v->common.args.count - 1];
+    const struct figure *f = figure_find(name);
+    struct frag_error e = {""};
+    int code;
+
+    if (!f)
+        return no_such_figure(call, name);
+    if (!v->out || !gnuplot_can_draw(v->out))
+        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    return cli_fail(
+        call, figure_is_of_trace(f) ? plot_trace(f, v, &e) : plot(f, v, &e),
+        &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "file of the figure: .svg, .png or .pdf",
+     OPTION_TEXT, AT(out), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     AT(force), NULL},
+    {"trace", 0, "NAME",
+     "draw only the runs of this trace; NAME may be a pattern such as "
+     "'bert*'; repeat the option for more traces",
+     OPTION_LIST, AT(wanted.traces), NULL},
+    {"policy", 'p', "POLICY",
+     "draw only the runs of this policy, or of those that the pattern "
+     "matches; repeat the option for more policies. For a figure of a trace: "
+     "the policy (default: torch)",
+     OPTION_LIST, AT(wanted.policies), NULL},
+    {"capacity", 'c', "SIZE,...",
+     "draw only the runs on a device of this capacity, such as 24GiB, 0.9x or "
+     "inf. For a figure of a trace: memory of the device (default: inf)",
+     OPTION_LIST, AT(wanted.bounds[FRAG_BOUND_CAPACITY]), NULL},
+    {"limit", 0, "N",
+     "draw at most N runs, policies or lines; the figure says what it leaves "
+     "out and by which rule (default: by the figure, such as 12 runs of a "
+     "timeline)",
+     OPTION_NUMBER, AT(limit), NULL},
+    {"device", 0, "N", "for a figure of a trace: number of the device, if "
+                       "there are several",
+     OPTION_NUMBER, AT(device), NULL},
+    {"color-by", 0, "WHAT",
+     "for a map: the property that sets the colour of a block: lifetime "
+     "(default) or size",
+     OPTION_CHOICE, AT(color), FIGURE_COLORS},
+    {"keep", 0, "DIR", "keep the gnuplot script and its data in this folder",
+     OPTION_TEXT, AT(keep), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_plot = {
+    .name = "plot",
+    .args = "RESULTS...|TRACE FIGURE -o FILE",
+    .summary = "draw a figure of result files or of a trace",
+    .about = "The figures are:"
+#define FIGURE(name, text) "\n\n" #name ": " text "."
+#include "sim/cli/figures/figure_list.h"
+#undef FIGURE
+             "\n\n"
+             "gnuplot draws each figure with a script. --keep keeps the "
+             "script, so that you can edit it and run it yourself.",
+    .example = "fragsim plot results.h5 compare -o compare.svg",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.device = INPUT_ANY_DEVICE},
+    .args_min = 2,
+    .args_max = SIZE_MAX,
+    .run = plot_run,
+};

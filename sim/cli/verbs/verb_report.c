@@ -1,0 +1,120 @@
+/* verb_report.c - the command report: writes a review of result files as one
+ * page, HTML or PDF. The page itself is made in sim/cli/review/. */
+#include "sim/cli/cli.h"
+#include "sim/cli/review/publish.h"
+#include "sim/cli/review/review.h"
+
+struct values {
+    struct common common;
+    const char *out, *baseline, *preface, *appendix;
+    double slowdown;
+    bool force;
+};
+
+static enum frag_err write_page(void *user, FILE *out, struct frag_error *e)
+{
+    return review_write(user, out, e);
+}
+
+static enum frag_err report(const struct call *call, const struct values *v,
+                            struct progress *progress, struct frag_error *e)
+{
+    const struct texts *args = &v->common.args;
+    struct result_files files;
+    struct review r = {.paths = args,
+                       .files = &files,
+                       .command = call->command,
+                       .baseline_name = v->baseline,
+                       .preface = v->preface,
+                       .appendix = v->appendix,
+                       .slowdown = v->slowdown,
+                       .progress = progress};
+    enum frag_err err;
+
+    FRAG_TRY(result_files_load(args->items, args->count, &files, e));
+    err = review_make(&r, e);
+    if (err == FRAG_OK) {
+        progress_step(progress, 0, 0, " figures", 1, "report");
+        err = publish(v->out, write_page, &r, e);
+        review_free(&r);
+    }
+    result_files_free(&files);
+    return err;
+}
+
+static int report_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct progress progress = progress_start(&v->common);
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code;
+
+    if (!publish_can(v->out))
+        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    err = report(call, v, &progress, &e);
+    progress_clear(&progress);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "
+                            "prints",
+     OPTION_TEXT, AT(out), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     AT(force), NULL},
+    {"baseline", 0, "POLICY",
+     "policy with which the others are compared; it must not know the future "
+     "(default: torch, else a policy with torch's default parameters, else the "
+     "first one)",
+     OPTION_TEXT, AT(baseline), NULL},
+    {"slowdown", 0, "RATIO",
+     "upper bound on the time that the driver calls of a recommended policy "
+     "add, relative to the recorded time: 0.01 is 1 % (default: 0.01)",
+     OPTION_RATIO, AT(slowdown), NULL},
+    {"preface", 0, "FILE",
+     "file of HTML that stands before the review, as it is, for example a "
+     "question and its answer",
+     OPTION_TEXT, AT(preface), NULL},
+    {"appendix", 0, "FILE",
+     "file of HTML that stands after the review, as it is, for example a "
+     "method and its limits",
+     OPTION_TEXT, AT(appendix), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_report = {
+    .name = "report",
+    .args = "RESULTS... -o FILE",
+    .summary = "write a review of policies as one page to read or print",
+    .about =
+        "The page states which policy or setting survives where others fail, "
+        "what it saves and what it costs. It ranks the policies, and shows "
+        "which policy survives at which capacity, memory against its cost in "
+        "time, and each policy on each trace. Memory is what a policy needs, "
+        "if the results have it (`fragsim sweep --need'), and else its peak "
+        "reserved. Policies that know the future are bounds and stand apart. A "
+        "capacity that none of the policies can survive, because the job asks "
+        "for more, is named and counts for none. "
+        "For each trace the page shows the notes of its reader, memory over "
+        "events, the composition of the peak, and where runs fail. It "
+        "ends with the provenance of the results and the commands that make "
+        "the page again.\n\n"
+        "The page is one file that contains its figures and refers to nothing "
+        "on the network, unless its preface or its appendix does. gnuplot "
+        "draws the figures.",
+    .example = "fragsim report results.h5 -o review.html",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.slowdown = 0.01},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = report_run,
+};

@@ -1,0 +1,596 @@
+/* verb_validate.c - the command validate: compares the torch policy with the
+ * recorded allocator. The comparison itself is in sim/validate/. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/arena/arena.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/experiments/release.h"
+#include "sim/validate/anchors.h"
+#include "sim/validate/validate.h"
+#include "traces/printable.h"
+
+struct values {
+    struct common common;
+    const char *stats, *json, *hidden_from;
+    frag_size limit, total;
+    double fraction;
+    bool anchored, predicted, force;
+};
+
+/* The limits of one trace, from the options and its file of counters. */
+struct setting {
+    struct frag_stats_file
+        *stats;      /* NULL if the trace has no file of counters */
+    frag_size limit; /* 0: not known */
+    frag_size total; /* 0: not known */
+};
+
+static enum frag_err settle(const struct values *v, const char *path,
+                            struct setting *s, struct frag_error *e)
+{
+    *s = (struct setting){.limit = v->limit, .total = v->total};
+    FRAG_TRY(frag_stats_file_of(v->stats, path, &s->stats, e));
+    if (!s->total && s->stats)
+        s->total = frag_stats_file_total(s->stats);
+    if (v->fraction > 0)
+        s->limit = (frag_size)(v->fraction *
+                               (double)(s->total ? s->total : FRAG_H200_TOTAL));
+    if (!s->limit && s->stats)
+        s->limit = frag_stats_file_limit(s->stats);
+    return FRAG_OK;
+}
+
+/* -- output -------------------------------------------------------------- */
+
+/* The numbers of a validation, by their JSON keys. */
+static const struct number_row {
+    const char *key;
+    size_t offset;
+} numbers[] = {
+#define AT(field)                                       \
+    {                                                   \
+#field, offsetof(struct frag_validation, field) \
+    }
+    AT(events),
+    AT(segment_events),
+    AT(segment_events_matched),
+    AT(allocs),
+    AT(addresses_matched),
+    AT(blocks),
+    AT(blocks_matched),
+    AT(peak_reserved_recorded),
+    AT(peak_reserved_replayed),
+    AT(end_reserved_recorded),
+    AT(end_reserved_replayed),
+    AT(ooms_recorded),
+    AT(ooms_matched),
+    AT(evidence),
+    AT(blocks_freed_later),
+    AT(blocks_allocated_later),
+    AT(stats_matched),
+#undef AT
+};
+
+static void json_numbers(struct frag_json *j, const struct frag_validation *r)
+{
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        uint64_t n;
+
+        memcpy(&n, (const char *)r + numbers[i].offset, sizeof(n));
+        frag_json_number(j, numbers[i].key, n);
+    }
+}
+
+static void json_stats(struct frag_json *j, const struct frag_validation *r)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "stats");
+    for (uint64_t i = 0; i < r->stat_count; i++) {
+        const struct frag_compared *c = &r->stats[i];
+
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "name", c->name);
+        frag_json_number(j, "recorded", c->recorded);
+        frag_json_number(j, "replayed", c->replayed);
+        frag_json_bool(j, "determined", c->determined);
+        frag_json_bool(j, "is_lower_bound", c->is_lower_bound);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void json_divergence(struct frag_json *j, const char *key,
+                            const struct frag_divergence *d)
+{
+    frag_json_line(j, 3);
+    if (!d->found) {
+        frag_json_null(j, key);
+        return;
+    }
+    frag_json_object(j, key);
+    frag_json_number(j, "event", d->event);
+    frag_json_text(j, "expected", d->expected);
+    frag_json_text(j, "found", d->replayed);
+    frag_json_end(j);
+}
+
+/* What the comparison of a device rests on, besides the notes of the reader. */
+struct remarks {
+    char texts[5][RELEASE_NOTE + 32];
+    size_t count;
+};
+
+static void add_remark(struct remarks *m, uint32_t device, const char *text)
+{
+    if (*text)
+        snprintf(m->texts[m->count++], sizeof(m->texts[0]),
+                 "device %" PRIu32 ": %s", device, text);
+}
+
+/* Why nothing of the device can be compared. */
+static const char *why_no_evidence(const struct frag_device_trace *d,
+                                   const struct frag_validation *r)
+{
+    if (d->count == d->initial)
+        return "the device has no history, so nothing can be compared; record "
+               "with torch.cuda.memory._record_memory_history() before the job "
+               "starts";
+    if (r->evidence)
+        return "the history lacks its beginning and its end, and blocks that "
+               "were live throughout it are in no entry, so a difference is "
+               "not enough to judge; record from the start of the job to the "
+               "snapshot";
+    return "no address, segment that was taken, OOM or counter could be "
+           "compared; record a longer history (max_entries of "
+           "_record_memory_history)";
+}
+
+/* Texts of the addresses that were predicted with hidden memory. */
+static void add_hidden(struct remarks *m, uint32_t device,
+                       const struct frag_hidden *h)
+{
+    char text[RELEASE_NOTE];
+
+    snprintf(
+        text, sizeof(text),
+        "the addresses are predicted with %" PRIu64
+        " actions of other users of the address space, learned from "
+        "another run, in which %" PRIu64 " of %" PRIu64
+        " addresses followed from the rule and earlier actions, and %" PRIu64
+        " were not explained",
+        h->count, h->predicted, h->segments, h->unexplained);
+    add_remark(m, device, text);
+}
+
+/* Counters that began before the recording did. */
+static void add_lower_bounds(struct remarks *m, uint32_t device,
+                             const struct frag_validation *r)
+{
+    char text[FRAG_LIMIT_TEXT];
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < r->stat_count; i++)
+        count += r->stats[i].is_lower_bound;
+    if (!count)
+        return;
+    snprintf(text, sizeof(text),
+             "%" PRIu64 " counters are totals and peaks since the process "
+             "began, and the recording %s: the replayed values are lower "
+             "bounds of them, and are not compared otherwise",
+             count,
+             r->ends_early ? "ended before they were read" : "began later");
+    add_remark(m, device, text);
+}
+
+static struct remarks remarks_of(const struct frag_device_trace *d,
+                                 const struct frag_validation *r,
+                                 const char *release,
+                                 const struct frag_hidden *hidden)
+{
+    struct remarks m = {.count = 0};
+    char limit[FRAG_LIMIT_TEXT];
+
+    add_remark(&m, d->device, release);
+    frag_recorded_limit_note(&r->limit, limit);
+    add_remark(&m, d->device, limit);
+    add_lower_bounds(&m, d->device, r);
+    if (r->verdict == FRAG_VERDICT_NO_EVIDENCE)
+        add_remark(&m, d->device, why_no_evidence(d, r));
+    if (hidden)
+        add_hidden(&m, d->device, hidden);
+    return m;
+}
+
+/* Whether a remark replaces this note of the reader. */
+static bool is_replaced(const char *note, bool is_limit_known)
+{
+    return !is_limit_known && strstr(note, FRAG_PEAK_AS_LIMIT);
+}
+
+static void say_notes(const char *path, const struct frag_trace *t,
+                      bool is_limit_known)
+{
+    for (uint32_t i = 0; i < t->note_count; i++)
+        if (!is_replaced(t->notes[i], is_limit_known))
+            printable_line(stderr, "%s: %s", path, t->notes[i]);
+}
+
+static void json_notes(struct frag_json *j, const struct frag_trace *t,
+                       bool is_limit_known, const struct remarks *m)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "notes");
+    for (uint32_t i = 0; i < t->note_count; i++)
+        if (!is_replaced(t->notes[i], is_limit_known))
+            frag_json_text(j, NULL, t->notes[i]);
+    for (size_t i = 0; i < m->count; i++)
+        frag_json_text(j, NULL, m->texts[i]);
+    frag_json_end(j);
+}
+
+static void json_limit(struct frag_json *j, const struct frag_recorded_limit *l)
+{
+    frag_json_text(j, "limit_source", frag_limit_source_words[l->source]);
+    frag_json_count(j, "limit_bytes", l->limit);
+}
+
+static void show_json(struct frag_json *j, const struct frag_trace *t,
+                      uint32_t device, bool predicted,
+                      const struct frag_validation *r, const struct remarks *m)
+{
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "trace", t->path);
+    frag_json_number(j, "device", device);
+    frag_json_text(j, "mode", predicted ? "predicted" : "anchored");
+    frag_json_bool(j, "exact", r->verdict == FRAG_VERDICT_EXACT);
+    frag_json_text(j, "verdict", frag_verdict_words[r->verdict]);
+    json_limit(j, &r->limit);
+    json_numbers(j, r);
+    json_stats(j, r);
+    json_divergence(j, "first_divergence", &r->first);
+    json_divergence(j, "cause", &r->cause);
+    json_notes(j, t, r->limit.source == FRAG_LIMIT_GIVEN, m);
+    frag_json_end(j);
+}
+
+/* What differs between the last entry and the snapshot. */
+static void show_later(FILE *out, const struct frag_validation *r)
+{
+    char last[FRAG_SIZE_TEXT], then[FRAG_SIZE_TEXT];
+
+    if (r->ends_early)
+        fprintf(out,
+                "  between the last of %" PRIu64 " events and the snapshot: "
+                "%" PRIu64 " blocks freed, %" PRIu64 " allocated, reserved %s "
+                "-> %s\n",
+                r->events, r->blocks_freed_later, r->blocks_allocated_later,
+                frag_size_format(r->end_reserved_replayed, last),
+                frag_size_format(r->end_reserved_recorded, then));
+}
+
+static void show_text(FILE *out, const char *path, uint32_t device,
+                      const struct frag_validation *r)
+{
+    static const char *const verdicts[] = {
+        [FRAG_VERDICT_EXACT] = "exact",
+        [FRAG_VERDICT_TO_LAST] = "exact up to the last entry",
+        [FRAG_VERDICT_SIZES] = "equal in sizes, not in addresses",
+        [FRAG_VERDICT_SIZES_TO_LAST] =
+            "equal in sizes, not in addresses, up to the last entry",
+        [FRAG_VERDICT_DIFFERS] = "DIFFERS",
+        [FRAG_VERDICT_NO_EVIDENCE] = "not enough to judge",
+    };
+
+    printable_line(out, "%s, device %" PRIu32 ": %s", path, device,
+                   verdicts[r->verdict]);
+    fprintf(out,
+            "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64
+            " of %" PRIu64 ", final blocks %" PRIu64 " of %" PRIu64
+            ", OOMs %" PRIu64 " of %" PRIu64 ", counters %" PRIu64
+            " of %" PRIu64 "\n",
+            r->segment_events_matched, r->segment_events, r->addresses_matched,
+            r->allocs, r->blocks_matched, r->blocks, r->ooms_matched,
+            r->ooms_recorded, r->stats_matched, r->stat_count);
+    if (r->first.found)
+        printable_line(out,
+                       "  first at event %" PRIu64 ": recorded %s, replayed %s",
+                       r->first.event, r->first.expected, r->first.replayed);
+    show_later(out, r);
+    if (r->cause.found)
+        printable_line(out,
+                       "  first address that differs, at event %" PRIu64
+                       ": recorded %s, replayed %s",
+                       r->cause.event, r->cause.expected, r->cause.replayed);
+    for (uint64_t i = 0; i < r->stat_count; i++)
+        if (r->stats[i].determined &&
+            r->stats[i].recorded != r->stats[i].replayed)
+            printable_line(out, "  %s: recorded %" PRIu64 ", replayed %" PRIu64,
+                           r->stats[i].name, r->stats[i].recorded,
+                           r->stats[i].replayed);
+}
+
+/* -- the command --------------------------------------------------------- */
+
+struct work {
+    const struct call *call;
+    const struct values *values;
+    struct progress progress;
+    FILE *out;
+    struct frag_json *json;   /* NULL: as text */
+    struct frag_trace *other; /* of --hidden-from; NULL: none */
+    uint64_t rows, verdicts[FRAG_VERDICT_COUNT];
+    struct unread unread;
+};
+
+/* The recorded settings, with the version whose rules repeat the recording. The
+ * caller frees *out; it is NULL for a trace without settings. */
+static enum frag_err recorded_settings(const struct frag_trace *t,
+                                       const struct frag_device_trace *d,
+                                       char **out, char release[RELEASE_NOTE],
+                                       struct frag_error *e)
+{
+    const size_t room = (t->settings ? strlen(t->settings) : 0) + 32;
+    unsigned version;
+
+    release[0] = '\0';
+    if (!t->settings)
+        return FRAG_OK;
+    FRAG_TRY(release_recorded(t, d, &version, release, e));
+    *out = malloc(room);
+    if (!*out)
+        return frag_no_memory(e, "the settings");
+    snprintf(*out, room, "%s%storch_version:2.%u", t->settings,
+             *t->settings ? "," : "", version);
+    return FRAG_OK;
+}
+
+/* Learns from the other run the memory of other users of the device of d. */
+static enum frag_err learn_hidden(const struct frag_trace *other,
+                                  const struct frag_device_trace *d,
+                                  struct frag_hidden *out, struct frag_error *e)
+{
+    uint32_t i = 0;
+
+    while (i < other->device_count && other->devices[i].device != d->device)
+        i++;
+    if (i == other->device_count)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a recording of device %" PRIu32
+                         ", found none; name a run on this device with "
+                         "--hidden-from",
+                         other->path, d->device);
+    if (frag_anchors_same(&other->devices[i].recorded, &d->recorded))
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected another run of the program, found the "
+                         "addresses of the run that is validated, which would "
+                         "not be predicted; name another run with "
+                         "--hidden-from",
+                         other->path);
+    return frag_anchors_hidden(&other->devices[i].recorded, out, e);
+}
+
+static void show(struct work *w, const struct frag_validate *spec,
+                 const struct frag_validation *r, const char *release)
+{
+    const struct frag_trace *t = spec->trace;
+    const uint32_t device = spec->device->device;
+    const struct remarks m = remarks_of(spec->device, r, release, spec->hidden);
+
+    for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
+        printable_line(stderr, "%s: %s", t->path, m.texts[i]);
+    if (w->json)
+        show_json(w->json, t, device, spec->predicted, r, &m);
+    else
+        show_text(w->out, t->path, device, r);
+}
+
+static enum frag_err judge(struct work *w, const struct setting *s,
+                           const struct frag_trace *t,
+                           const struct frag_device_trace *d,
+                           struct frag_error *e)
+{
+    struct frag_hidden hidden = {0};
+    struct frag_validate spec = {
+        .trace = t,
+        .device = d,
+        .predicted = w->values->predicted,
+        .hidden = w->other ? &hidden : NULL,
+        .limit = s->limit,
+        .total = s->total,
+        .stats = s->stats,
+    };
+    struct frag_validation r;
+    char release[RELEASE_NOTE];
+    char *settings = NULL;
+    enum frag_err err;
+
+    FRAG_TRY(recorded_settings(t, d, &settings, release, e));
+    spec.settings = settings;
+    err = w->other ? learn_hidden(w->other, d, &hidden, e) : FRAG_OK;
+    if (err == FRAG_OK)
+        err = frag_validate(&spec, &r, e);
+    free(settings);
+    if (err == FRAG_OK) {
+        show(w, &spec, &r, release);
+        w->rows++;
+        w->verdicts[r.verdict]++;
+        frag_validation_free(&r);
+    }
+    frag_hidden_free(&hidden);
+    return err == FRAG_OK && cli_interrupted() ? FRAG_CANCELLED : err;
+}
+
+static enum frag_err judge_trace(struct work *w, const char *path,
+                                 const struct setting *s, struct frag_error *e)
+{
+    const struct trace_reading raw = {READING_RAW, .limit = s->limit,
+                                      .ignores_file = true};
+    enum frag_err err = FRAG_OK;
+    struct frag_trace *t;
+
+    FRAG_TRY(input_open(path, &raw, &w->progress, &t, e));
+    if (!w->values->common.quiet)
+        say_notes(path, t, s->limit);
+    for (uint32_t i = 0; err == FRAG_OK && i < t->device_count; i++)
+        err = judge(w, s, t, &t->devices[i], e);
+    frag_trace_close(t);
+    return err;
+}
+
+static enum frag_err judge_file(struct work *w, const char *path,
+                                struct frag_error *e)
+{
+    struct setting s;
+    enum frag_err err = FRAG_OK;
+
+    FRAG_TRY(settle(w->values, path, &s, e));
+    err = judge_trace(w, path, &s, e);
+    progress_clear(&w->progress);
+    frag_stats_file_close(s.stats);
+    if (err == FRAG_UNSUPPORTED) /* the trace is no snapshot */
+        err = FRAG_CORRUPT;
+    return err == FRAG_OK ? FRAG_OK : unread_add(&w->unread, err, e);
+}
+
+static enum frag_err judge_traces(struct work *w, struct frag_error *e)
+{
+    const struct texts *paths = &w->values->common.args;
+
+    FRAG_TRY(unread_names(&w->unread, e));
+    for (size_t i = 0; i < paths->count; i++)
+        if (!unread_has(&w->unread, paths->items[i]))
+            FRAG_TRY(judge_file(w, paths->items[i], e));
+    return unread_end(&w->unread, e);
+}
+
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    const struct trace_reading raw = {READING_RAW, .limit = FRAG_UNLIMITED};
+    struct work *w = user;
+    enum frag_err err;
+
+    w->out = out;
+    w->json = j;
+    if (w->values->hidden_from)
+        FRAG_TRY(input_open(w->values->hidden_from, &raw, &w->progress,
+                            &w->other, e));
+    err = judge_traces(w, e);
+    if (w->other)
+        frag_trace_close(w->other);
+    return err;
+}
+
+/* The number of devices with each verdict. */
+static void say_verdicts(const struct work *w)
+{
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " exact",
+            w->verdicts[FRAG_VERDICT_EXACT], w->rows);
+    for (int i = FRAG_VERDICT_EXACT + 1; i < FRAG_VERDICT_COUNT; i++)
+        if (w->verdicts[i])
+            fprintf(stderr, ", %" PRIu64 " %s", w->verdicts[i],
+                    frag_verdict_words[i]);
+    fputc('\n', stderr);
+}
+
+static int validate_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct work w = {.call = call, .values = v};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code;
+
+    if (v->anchored && v->predicted)
+        return cli_misuse(call,
+                          "--anchored and --predicted exclude each other");
+    if (v->hidden_from && !v->predicted)
+        return cli_misuse(call, "--hidden-from needs --predicted");
+    if (v->limit && v->fraction > 0)
+        return cli_misuse(call, "--limit and --memory-fraction exclude each "
+                                "other");
+    code = cli_may_write(call, v->json, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    w.progress = progress_start(&v->common);
+    w.unread = unread_of(call, &v->common);
+    cli_catch_signals();
+    err =
+        answer_write(call, &(const struct answer){put, NULL, &w}, v->json, &e);
+    if (err != FRAG_OK)
+        return cli_fail(call, err, &e);
+    if (!v->common.quiet)
+        say_verdicts(&w);
+    return unread_exit(&w.unread, w.verdicts[FRAG_VERDICT_DIFFERS] ||
+                                          w.verdicts[FRAG_VERDICT_NO_EVIDENCE]
+                                      ? EXIT_NO
+                                      : EXIT_DONE);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"anchored", 0, NULL,
+     "place segments at their recorded base addresses (default)", OPTION_SWITCH,
+     AT(anchored), NULL},
+    {"predicted", 0, NULL,
+     "predict base addresses with the arena's model of the driver",
+     OPTION_SWITCH, AT(predicted), NULL},
+    {"hidden-from", 0, "TRACE",
+     "with --predicted: another run of the same program, from whose segment "
+     "addresses the command infers when libraries, the driver and the host "
+     "took or returned memory or addresses (default: they never do)",
+     OPTION_TEXT, AT(hidden_from), NULL},
+    {"stats", 0, "FILE",
+     "memory_stats of the recorded allocator as JSON (default: NAME.json "
+     "beside NAME.pickle); `none' reads no file",
+     OPTION_TEXT, AT(stats), NULL},
+    {"limit", 0, "SIZE",
+     "memory limit that was set in the recorded allocator (default: `cap' of "
+     "the counters; without counters, what the recorded OOMs show)",
+     OPTION_SIZE, AT(limit), NULL},
+    {"memory-fraction", 0, "X",
+     "the same limit as a share of the device's memory", OPTION_RATIO,
+     AT(fraction), NULL},
+    {"total", 0, "SIZE",
+     "memory of the device (default: `total_memory' of the counters, or an "
+     "H200's)",
+     OPTION_TOTAL, AT(total), NULL},
+    {"json", 0, "FILE", "write the result as JSON; - is stdout", OPTION_TEXT,
+     AT(json), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     AT(force), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_validate = {
+    .name = "validate",
+    .args = "TRACE...",
+    .summary = "compare the torch policy with the recorded allocator",
+    .about = "The command replays the requests of a snapshot with its "
+             "recorded settings, and compares the result with everything that "
+             "was recorded: each segment event, each address, each OOM, each "
+             "block of the final snapshot, and the counters of memory_stats "
+             "if there is a file of them. A history that ends before the "
+             "snapshot was taken is compared up to its last entry. With "
+             "--predicted, a replay that differs in addresses only is equal in "
+             "sizes. The exit code is 1 if anything else differs, or if "
+             "nothing that the allocator decided could be compared: no "
+             "address, no segment that was taken, no OOM, no counter. If the "
+             "keys of the snapshot show a release of PyTorch that places "
+             "otherwise, the replay follows its rules, and a note says so.",
+    .example = "fragsim validate snapshot.pickle",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.json = NULL},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = validate_run,
+};

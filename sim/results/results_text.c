@@ -1,0 +1,169 @@
+/* results_text.c - writes rows of results as JSON and CSV. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/results/columns.h"
+#include "traces/printable.h"
+#include "traces/text.h"
+
+/* The address of the field of a row that a column describes. */
+static const void *field(const struct frag_result_row *row,
+                         const struct frag_column *c)
+{
+    return (const char *)row + c->offset;
+}
+
+static uint64_t count_of(const void *at, enum frag_column_kind kind)
+{
+    uint64_t value;
+    uint32_t narrow;
+
+    if (kind == FRAG_COLUMN_COUNT32) {
+        memcpy(&narrow, at, sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static double real_of(const void *at)
+{
+    double x;
+
+    memcpy(&x, at, sizeof(x));
+    return x;
+}
+
+static const char *text_of(const void *at)
+{
+    const char *text;
+
+    memcpy(&text, at, sizeof(text));
+    return text;
+}
+
+/* ---- JSON ---- */
+
+void frag_row_json(struct frag_json *j, const struct frag_column *columns,
+                   const void *row)
+{
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END;
+         c++) {
+        const void *at = field(row, c);
+
+        if (c->kind == FRAG_COLUMN_TEXT)
+            frag_json_text(j, c->name, text_of(at));
+        else if (c->kind == FRAG_COLUMN_REAL)
+            frag_json_real(j, c->name, real_of(at));
+        else
+            frag_json_count(j, c->name, count_of(at, c->kind));
+    }
+}
+
+void frag_results_json_open(struct frag_json *j, FILE *out,
+                            const struct frag_provenance *p)
+{
+    char tool[128];
+
+    *j = (struct frag_json){.out = out};
+    snprintf(tool, sizeof(tool), "fragsim %s (%s)", p->version, p->commit);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "schema_version", FRAG_JSON_SCHEMA);
+    frag_json_line(j, 1);
+    frag_json_text(j, "tool", tool);
+    frag_json_line(j, 1);
+    frag_json_text(j, "command", p->command);
+    frag_json_line(j, 1);
+    frag_json_array(j, "results");
+}
+
+void frag_results_json_row(struct frag_json *j,
+                           const struct frag_run_identity *id,
+                           const struct frag_run *run)
+{
+    const struct frag_result_row row = frag_result_row(id, run);
+
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    frag_row_json(j, frag_summary_columns, &row);
+    frag_json_texts(j, "notes", id->trace.notes, id->trace.note_count);
+    frag_json_end(j);
+}
+
+void frag_results_json_close(struct frag_json *j)
+{
+    frag_json_line(j, 1);
+    frag_json_end(j);
+    frag_json_end(j);
+    fputc('\n', j->out);
+}
+
+/* ---- CSV ---- */
+
+/* Writes the printable form of a text, because people look at CSV, and because
+ * readers of CSV expect UTF-8. As in RFC 4180, it is quoted if it contains a
+ * comma or a quote; it contains no line break. */
+static void put_csv_text(FILE *out, const char *text)
+{
+    char form[PRINTABLE_ROOM];
+
+    if (!strpbrk(text, ",\"")) {
+        printable_put(out, text);
+        return;
+    }
+    fputc('"', out);
+    while (*text) {
+        if (*text == '"')
+            fputc('"', out);
+        text += printable_character(text, form);
+        fputs(form, out);
+    }
+    fputc('"', out);
+}
+
+/* Writes one field. A number that is none is an empty field. */
+static void put_csv(FILE *out, const void *at, enum frag_column_kind kind)
+{
+    char text[FRAG_NUMBER_TEXT];
+
+    if (kind == FRAG_COLUMN_TEXT)
+        put_csv_text(out, text_of(at));
+    else if (kind == FRAG_COLUMN_REAL)
+        fputs(isfinite(real_of(at)) ? frag_number_format(real_of(at), text)
+                                    : "",
+              out);
+    else if (count_of(at, kind) != UINT64_MAX)
+        fprintf(out, "%" PRIu64, count_of(at, kind));
+}
+
+void frag_header_csv(FILE *out, const struct frag_column *columns)
+{
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END; c++)
+        fprintf(out, "%s%s", c == columns ? "" : ",", c->name);
+    fputc('\n', out);
+}
+
+void frag_row_csv(FILE *out, const struct frag_column *columns, const void *row)
+{
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END;
+         c++) {
+        if (c != columns)
+            fputc(',', out);
+        put_csv(out, field(row, c), c->kind);
+    }
+    fputc('\n', out);
+}
+
+void frag_results_csv_header(FILE *out)
+{
+    frag_header_csv(out, frag_summary_columns);
+}
+
+void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
+                          const struct frag_run *run)
+{
+    const struct frag_result_row row = frag_result_row(id, run);
+
+    frag_row_csv(out, frag_summary_columns, &row);
+}

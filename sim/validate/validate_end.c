@@ -1,0 +1,379 @@
+/* validate_end.c - compares the final snapshot and the counters with the
+ * recording. */
+#include "sim/validate/validate_parts.h"
+#include "traces/facts.h"
+#include "traces/grow.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the final snapshot ---- */
+
+static void keep_block(void *user, const struct frag_torch_block *b)
+{
+    struct checked_run *c = user;
+
+    if (!GROW(c->blocks, c->block_room, c->block_count + 1)) {
+        c->nomem = true;
+        return;
+    }
+    c->blocks[c->block_count] = *b;
+    c->blocks[c->block_count].addr = check_translate(c, b->addr);
+    c->blocks[c->block_count++].segment = check_translate(c, b->segment);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct frag_torch_block *x = a, *y = b;
+
+    return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+void check_ended(void *user, const struct frag_heap *heap)
+{
+    struct checked_run *c = user;
+
+    frag_torch_snapshot(heap, keep_block, c);
+    if (c->block_count)
+        qsort(c->blocks, c->block_count, sizeof(*c->blocks), by_address);
+}
+
+static bool same_size(frag_size recorded, frag_size replayed)
+{
+    return recorded == replayed || recorded == FRAG_SIZE_UNKNOWN ||
+           replayed == FRAG_SIZE_UNKNOWN;
+}
+
+static uint32_t state_of(const struct frag_torch_block *b)
+{
+    if (b->pending)
+        return FRAG_ACTIVE_PENDING_FREE;
+    return b->allocated ? FRAG_ACTIVE_ALLOCATED : FRAG_INACTIVE;
+}
+
+static bool same_block(const struct frag_recorded_segment *s,
+                       const struct frag_recorded_block *want,
+                       const struct frag_torch_block *got)
+{
+    return want->addr == got->addr && want->size == got->size &&
+           want->state == state_of(got) &&
+           same_size(want->requested, got->requested) &&
+           s->addr == got->segment && s->stream == got->stream &&
+           s->pool == got->pool && s->is_small == got->is_small &&
+           s->is_expandable == got->is_expandable;
+}
+
+static void compare_block(struct checked_run *c,
+                          const struct frag_recorded_segment *s,
+                          const struct frag_recorded_block *want,
+                          const struct frag_torch_block *got)
+{
+    static const char format[] =
+        "final block 0x%" PRIx64 ", %" PRIu64 " bytes, requested %" PRIu64
+        ", state %u, in segment 0x%" PRIx64 " (stream %u, pool %u)";
+    struct frag_divergence *first = &c->v->first;
+
+    if (got && same_block(s, want, got)) {
+        c->v->blocks_matched++;
+        return;
+    }
+    check_expect(c, first, format, want->addr, want->size, want->requested,
+                 want->state, s->addr, s->stream, s->pool);
+    if (!got) {
+        check_found(c, first, "no such block");
+        return;
+    }
+    check_found(c, first, format, got->addr, got->size, got->requested,
+                state_of(got), got->segment, got->stream, got->pool);
+}
+
+static void compare_blocks(struct checked_run *c)
+{
+    const struct frag_layout *end = &c->recorded->end;
+    uint64_t k = 0;
+
+    for (uint64_t i = 0; i < end->segment_count; i++) {
+        const struct frag_recorded_segment *s = &end->segments[i];
+
+        for (uint64_t j = 0; j < s->block_count; j++, k++)
+            compare_block(c, s, &end->blocks[s->first_block + j],
+                          k < c->block_count ? &c->blocks[k] : NULL);
+    }
+    if (k < c->block_count) {
+        check_expect(c, &c->v->first, "%" PRIu64 " blocks at the end", k);
+        check_found(c, &c->v->first, "%" PRIu64 " blocks", c->block_count);
+    }
+}
+
+/* ---- the final snapshot without addresses: a multiset of segments ---- */
+
+/* A segment without its address. */
+struct shape {
+    frag_size size;
+    uint64_t blocks; /* number of blocks */
+    uint64_t hash;   /* of its blocks, stream, pool and kind */
+};
+
+static void mix(uint64_t *hash, uint64_t value)
+{
+    *hash = (*hash ^ value) * 0x9e3779b97f4a7c15u;
+    *hash ^= *hash >> 29;
+}
+
+static void mix_block(struct shape *s, frag_size size, uint32_t state,
+                      frag_size requested)
+{
+    mix(&s->hash, size);
+    mix(&s->hash, state);
+    if (state != FRAG_INACTIVE && requested != FRAG_SIZE_UNKNOWN)
+        mix(&s->hash, requested);
+    s->size += size;
+    s->blocks++;
+}
+
+static void mix_owner(struct shape *s, uint32_t stream, uint32_t pool,
+                      bool is_small, bool is_expandable)
+{
+    mix(&s->hash, stream);
+    mix(&s->hash, pool);
+    mix(&s->hash, is_small * 2u + is_expandable);
+}
+
+static int by_shape(const void *a, const void *b)
+{
+    const struct shape *x = a, *y = b;
+
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static uint64_t recorded_shapes(const struct checked_run *c,
+                                struct shape *shapes)
+{
+    const struct frag_layout *end = &c->recorded->end;
+
+    for (uint64_t i = 0; i < end->segment_count; i++) {
+        const struct frag_recorded_segment *s = &end->segments[i];
+
+        mix_owner(&shapes[i], s->stream, s->pool, s->is_small,
+                  s->is_expandable);
+        for (uint64_t j = 0; j < s->block_count; j++) {
+            const struct frag_recorded_block *b =
+                &end->blocks[s->first_block + j];
+
+            mix_block(&shapes[i], b->size, b->state, b->requested);
+        }
+    }
+    qsort(shapes, end->segment_count, sizeof(*shapes), by_shape);
+    return end->segment_count;
+}
+
+static uint64_t replayed_shapes(const struct checked_run *c,
+                                struct shape *shapes)
+{
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < c->block_count; i++) {
+        const struct frag_torch_block *b = &c->blocks[i];
+
+        if (!i || b->segment != b[-1].segment)
+            mix_owner(&shapes[count++], b->stream, b->pool, b->is_small,
+                      b->is_expandable);
+        mix_block(&shapes[count - 1], b->size, state_of(b), b->requested);
+    }
+    qsort(shapes, count, sizeof(*shapes), by_shape);
+    return count;
+}
+
+static void differ(struct checked_run *c, const struct shape *want,
+                   const struct shape *got)
+{
+    static const char format[] = "final segment of %" PRIu64 " bytes, %" PRIu64
+                                 " blocks, layout %016" PRIx64;
+    struct frag_divergence *first = &c->v->first;
+
+    if (want)
+        check_expect(c, first, format, want->size, want->blocks, want->hash);
+    else
+        check_expect(c, first, "no further segment at the end");
+    if (got)
+        check_found(c, first, format, got->size, got->blocks, got->hash);
+    else
+        check_found(c, first, "no further segment at the end");
+}
+
+static void compare_shapes(struct checked_run *c, struct shape *want,
+                           struct shape *got)
+{
+    const uint64_t wants = recorded_shapes(c, want);
+    const uint64_t gots = replayed_shapes(c, got);
+    uint64_t i = 0, k = 0;
+
+    while (i < wants || k < gots) {
+        int order = i == wants  ? 1
+                    : k == gots ? -1
+                                : by_shape(&want[i], &got[k]);
+
+        if (!order)
+            c->v->blocks_matched += want[i].blocks;
+        else
+            differ(c, i < wants ? &want[i] : NULL, k < gots ? &got[k] : NULL);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+/* Counts the blocks that only the last entry, or only the snapshot, has. */
+static enum frag_err count_later(struct checked_run *c)
+{
+    const struct frag_layout *end = &c->recorded->end;
+    struct frag_validation *v = c->v;
+    struct facts_left_live left;
+    uint64_t found = 0;
+
+    FRAG_TRY(facts_left_live(c->spec->device, &left));
+    free(left.ids);
+    for (uint64_t i = 0; i < end->block_count; i++) {
+        if (end->blocks[i].state == FRAG_INACTIVE)
+            continue;
+        found += end->blocks[i].slot != UINT32_MAX;
+        v->blocks_allocated_later += end->blocks[i].slot == UINT32_MAX;
+    }
+    v->blocks_freed_later = left.count - found;
+    v->ends_early = v->blocks_freed_later || v->blocks_allocated_later;
+    return FRAG_OK;
+}
+
+static enum frag_err compare_end(struct checked_run *c)
+{
+    struct shape *want, *got;
+
+    if (!c->spec->predicted) {
+        compare_blocks(c);
+        return FRAG_OK;
+    }
+    want = calloc(c->recorded->end.segment_count + 1, sizeof(*want));
+    got = calloc(c->block_count + 1, sizeof(*got));
+    if (want && got)
+        compare_shapes(c, want, got);
+    free(want);
+    free(got);
+    return want && got ? FRAG_OK : FRAG_NOMEM;
+}
+
+/* If no event differs, the reserved bytes after the last entry are the recorded
+ * ones, and a snapshot with others was taken later. A difference between the
+ * states is then none of the replay. */
+enum frag_err check_end(struct checked_run *c)
+{
+    const struct frag_layout *end = &c->recorded->end;
+    const bool differs = c->v->first.found;
+
+    c->v->blocks = end->block_count;
+    for (uint64_t i = 0; i < end->segment_count; i++)
+        c->v->end_reserved_recorded += end->segments[i].size;
+    FRAG_TRY(compare_end(c));
+    FRAG_TRY(count_later(c));
+    if (differs)
+        return FRAG_OK;
+    c->v->ends_early |=
+        c->v->end_reserved_recorded != c->v->end_reserved_replayed;
+    c->v->first.found &= !c->v->ends_early;
+    return FRAG_OK;
+}
+
+/* ---- counters ---- */
+
+static const char *const stat_names[] = {
+#define X(name, text) text,
+    FRAG_TORCH_STATS(X)
+#undef X
+};
+
+static bool is_current(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && !strcmp(dot, ".current");
+}
+
+static void compare_stat(struct checked_run *c, const char *name,
+                         uint64_t replayed)
+{
+    struct frag_compared *row = &c->v->stats[c->v->stat_count];
+    const struct frag_validate *spec = c->spec;
+
+    if (!frag_stats_file_get(spec->stats, spec->device->device, name,
+                             &row->recorded))
+        return;
+    snprintf(row->name, sizeof(row->name), "%s", name);
+    row->replayed = replayed;
+    /* A snapshot records no empty_cache that frees nothing, but this counter
+     * counts it: the recorded value may be larger. */
+    row->is_lower_bound =
+        (check_is_late(spec->device) || c->v->ends_early) && !is_current(name);
+    row->determined =
+        !(c->v->ends_early && is_current(name)) &&
+        (row->recorded < row->replayed ||
+         (strcmp(name, "num_sync_all_streams") != 0 && !row->is_lower_bound));
+    c->v->stat_count++;
+    if (row->recorded == replayed || !row->determined) {
+        c->v->stats_matched++;
+        return;
+    }
+    check_expect(c, &c->v->first, "%s of %" PRIu64, name, row->recorded);
+    check_found(c, &c->v->first, "%" PRIu64, replayed);
+}
+
+static void compare_count(struct checked_run *c, const char *stem,
+                          const struct frag_torch_count *count)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } parts[] = {
+        {"current", count->current},
+        {"peak", count->peak},
+        {"allocated", count->allocated},
+        {"freed", count->freed},
+    };
+    char name[64];
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        snprintf(name, sizeof(name), "%s.%s", stem, parts[i].name);
+        compare_stat(c, name, parts[i].value);
+    }
+}
+
+enum {
+    MAX_STATS = (FRAG_TORCH_STAT_COUNT * FRAG_TORCH_POOLS_COUNT + 2) * 4 + 5
+};
+
+enum frag_err check_stats(struct checked_run *c)
+{
+    static const char *const pools[] = {"all", "large_pool", "small_pool"};
+    const struct frag_torch_counters *n = &c->observer.counters;
+    char stem[48];
+
+    if (!c->spec->stats)
+        return FRAG_OK;
+    c->v->stats = calloc(MAX_STATS, sizeof(*c->v->stats));
+    if (!c->v->stats)
+        return FRAG_NOMEM;
+    for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++)
+        for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++) {
+            snprintf(stem, sizeof(stem), "%s.%s", stat_names[i], pools[k]);
+            compare_count(c, stem, &n->stat[i][k]);
+        }
+    compare_count(c, "oversize_allocations", &n->oversize_allocations);
+    compare_count(c, "oversize_segments", &n->oversize_segments);
+    compare_stat(c, "num_alloc_retries", n->num_alloc_retries);
+    compare_stat(c, "num_ooms", n->num_ooms);
+    compare_stat(c, "num_sync_all_streams", n->num_sync_all_streams);
+    compare_stat(c, "num_device_alloc", n->num_device_alloc);
+    compare_stat(c, "num_device_free", n->num_device_free);
+    return FRAG_OK;
+}

@@ -1,0 +1,239 @@
+/* edit_parts.h - what the files of traces/edit share: an edit as it was read,
+ * the device that it reads and the device that it writes. Private to
+ * traces/edit/.
+ */
+#ifndef FRAG_TRACES_EDIT_EDIT_PARTS_H
+#define FRAG_TRACES_EDIT_EDIT_PARTS_H
+
+#include "traces/build/build_device.h"
+#include "traces/edit/edit.h"
+#include "traces/steps/step_blocks.h"
+#include "traces/steps/steps.h"
+
+/* ---- an edit, as it was read ---- */
+
+/* The keys of edits; edit_keys.c describes each. */
+enum edit_key {
+    /* These select requests; a request must match all keys of an edit. */
+    KEY_DEVICE,
+    KEY_STREAM,
+    KEY_POOL,
+    KEY_MIN,
+    KEY_MAX,
+    KEY_EVENTS,
+    KEY_STEPS,
+    KEY_SECONDS,
+    KEY_MARK,
+    KEY_FACTOR,
+    KEY_UNIT,
+    KEY_BYTES,
+    KEY_TIMES,
+    KEY_FILE,
+    KEY_BY,
+    KEY_DELAY,
+    KEY_EARLIER,
+    KEY_LATER,
+    KEY_AT,
+    KEY_EVERY,
+    KEY_EVERY_STEPS,
+    KEY_FROM,
+    KEY_INTO,
+    KEY_SITE, /* the last: its text may hold commas */
+    KEY_COUNT
+};
+
+#define EDIT_HAS(key) (1u << (key))
+#define EDIT_SELECT                                                     \
+    (EDIT_HAS(KEY_DEVICE) | EDIT_HAS(KEY_STREAM) | EDIT_HAS(KEY_POOL) | \
+     EDIT_HAS(KEY_MIN) | EDIT_HAS(KEY_MAX) | EDIT_HAS(KEY_SITE))
+
+enum { EDIT_LIST = 16 }; /* members of a list such as 0+7 */
+
+struct edit_value {
+    uint64_t first, last; /* of a range; a number or size is `first`; a choice
+                             is the index of its word */
+    double low, high;     /* the same for seconds and factors */
+    uint64_t list[EDIT_LIST], owners[EDIT_LIST]; /* streams; pools */
+    unsigned count;
+    const char *text; /* of a text; points into the edit */
+};
+
+struct edit_kind;
+
+struct edit {
+    const struct edit_kind *kind;
+    char *text;     /* as the user wrote it */
+    char *storage;  /* the texts of the values */
+    uint32_t given; /* EDIT_HAS of each key that was given */
+    struct edit_value values[KEY_COUNT];
+};
+
+static inline bool edit_has(const struct edit *edit, enum edit_key key)
+{
+    return edit->given & EDIT_HAS(key);
+}
+
+/* Reads one edit, which ends at text[length]. */
+enum frag_err edit_read(const char *text, size_t length, struct edit *out,
+                        struct frag_error *e) FRAG_MUST_CHECK;
+
+/* ---- reading and writing devices ---- */
+
+/* The making of a new trace by one edit. */
+struct making {
+    const struct edit *edit;
+    const struct frag_trace *trace; /* the input */
+    struct frag_build *build;       /* the strings, stacks and notes */
+    uint8_t *sites; /* for each stack of `trace`: whether it matches site=;
+                       NULL: site= is not given */
+    uint64_t changed, total; /* what the note of the edit reports */
+    struct frag_error *error;
+};
+
+/* A device whose events an edit reads. */
+struct source {
+    const struct frag_trace *trace;
+    const struct frag_device_trace *device;
+    struct blocks blocks;
+    uint32_t *slot;    /* of each block, in the output; UINT32_MAX: none */
+    uint32_t *stacks;  /* in the output, for each stack; UINT32_MAX: not yet */
+    uint64_t *streams; /* raw handles in the output, for each stream */
+    uint32_t *pools;   /* in the output, for each pool */
+    uint64_t mark;     /* the next mark */
+    frag_time shift;   /* added to all times, modulo 2^64 */
+};
+
+/* The device that an edit writes. */
+struct track {
+    struct making *making;
+    struct device_build *d; /* of making->build */
+    bool has_time, has_stack;
+    uint64_t recorded; /* events that are not `added`; FRAG_NEVER: all */
+};
+
+/* One device of the input, and the same device of another trace if the edit
+ * names one. */
+struct job {
+    struct making *making;
+    const struct edit *edit;
+    struct source source, other; /* other.device is NULL if there is none */
+    struct track track;
+};
+
+/* An edit by its name. `keys` may be given, `needs` must be, and exactly one of
+ * `choice`, unless that is 0. `run` writes the events of one device. `counted`
+ * says what making.changed counts, of making.total. `limit` says where the
+ * result stops; NULL: nowhere. */
+struct edit_kind {
+    const char *name, *summary, *example, *counted, *limit;
+    uint32_t keys, needs, choice;
+    enum frag_err (*run)(struct job *job);
+};
+
+/* What the text of a value is. */
+enum edit_form {
+    FORM_COUNT,   /* a whole number above 0 */
+    FORM_SIZE,    /* bytes above 0 */
+    FORM_FACTOR,  /* a number above 0 */
+    FORM_DELAY,   /* seconds, 0 or more */
+    FORM_RANGE,   /* A..B, A.. or ..B, of whole numbers */
+    FORM_SECONDS, /* the same, of seconds */
+    FORM_HANDLE,  /* a number, decimal or 0x and hexadecimal */
+    FORM_LIST,    /* handles, separated by + */
+    FORM_POOLS,   /* OWNER:NUMBER, separated by + */
+    FORM_CHOICE,  /* one word of `choices` */
+    FORM_TEXT
+};
+
+struct edit_key_row {
+    const char *name, *value, *meaning;
+    enum edit_form form;
+    const char *choices; /* of FORM_CHOICE: "start|clock|turns" */
+};
+
+extern const struct edit_kind edit_kinds[]; /* ended by a NULL name */
+extern const struct edit_key_row edit_keys[KEY_COUNT];
+
+/* The words of by= and at=, in the order of their choices. */
+enum { BY_START, BY_CLOCK, BY_TURNS };
+enum { AT_STEP_BEGIN, AT_STEP_END };
+
+/* Opens a device for reading; `track` is the device that its events are written
+ * to. The raw handles of its streams grow by `apart`. NOMEM, INVALID.
+ * source_close releases it, on error too. */
+enum frag_err source_open(struct source *s, const struct frag_trace *trace,
+                          const struct frag_device_trace *device,
+                          struct track *track, uint64_t apart) FRAG_MUST_CHECK;
+void source_close(struct source *s);
+
+/* Prepares the slots and marks for another pass over the source. */
+void source_rewind(struct source *s);
+
+/* Drops the pools that no event uses. NOMEM. */
+enum frag_err track_finish(struct track *track) FRAG_MUST_CHECK;
+
+/* The events of the track so far. */
+static inline uint64_t track_count(const struct track *track)
+{
+    return track->d->events.count;
+}
+
+/* Appends event i of the source. An event whose block has no slot in the output
+ * is skipped. `stream` is the raw handle that an ALLOC has instead of its own;
+ * NULL: its own. NOMEM. */
+enum frag_err track_put_on(struct track *track, struct source *s, uint64_t i,
+                           const uint64_t *stream) FRAG_MUST_CHECK;
+enum frag_err track_put(struct track *track, struct source *s,
+                        uint64_t i) FRAG_MUST_CHECK;
+/* Appends an event that no source has: EMPTY_CACHE, or the FREE of a slot. It
+ * has the time of the event before it. */
+enum frag_err track_add(struct track *track, enum frag_op op,
+                        uint32_t slot) FRAG_MUST_CHECK;
+/* The appended event has the time of the event before it. */
+void track_move_time(struct track *track);
+/* Appends the FREEs of all live blocks. */
+enum frag_err track_free_all(struct track *track) FRAG_MUST_CHECK;
+/* Appends the marks of the source that lie before event i, and those directly
+ * before it. */
+enum frag_err track_marks(struct track *track, struct source *s,
+                          uint64_t i) FRAG_MUST_CHECK;
+/* Appends all events and marks of the source. */
+enum frag_err track_all(struct track *track, struct source *s) FRAG_MUST_CHECK;
+
+/* ---- selecting ---- */
+
+/* Checks that what the edit selects by exists in the trace, and fills
+ * making->sites. INVALID, NOMEM. */
+enum frag_err select_open(struct making *m) FRAG_MUST_CHECK;
+void select_close(struct making *m);
+/* Whether the edit selects the request of event i, an ALLOC. */
+bool select_has(const struct job *job, uint64_t i);
+/* Whether the edit selects the block that event i uses. */
+bool select_has_block(const struct job *job, uint64_t i);
+
+/* Finds the steps of the source. INVALID if it has none. The caller closes
+ * them. */
+enum frag_err edit_steps(const struct job *job,
+                         struct frag_steps *out) FRAG_MUST_CHECK;
+
+/* ---- the edits, one device at a time ---- */
+
+enum frag_err run_slice(struct job *job);
+enum frag_err run_keep(struct job *job);
+enum frag_err run_drop(struct job *job);
+enum frag_err run_scale(struct job *job);
+enum frag_err run_round(struct job *job);
+enum frag_err run_pad(struct job *job);
+enum frag_err run_stream(struct job *job);
+enum frag_err run_free(struct job *job);
+enum frag_err run_empty_cache(struct job *job);
+enum frag_err run_no_empty_cache(struct job *job);
+enum frag_err run_repeat(struct job *job);
+enum frag_err run_concat(struct job *job);
+enum frag_err run_interleave(struct job *job);
+
+/* INVALID with "edit "TEXT": MESSAGE". */
+enum frag_err edit_fail(const struct making *m, const char *format, ...)
+    FRAG_PRINTF(2, 3);
+
+#endif

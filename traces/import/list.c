@@ -1,9 +1,0 @@
-/* list.c - the table of the input formats, made from list.h. */
-#include "traces/import/importers.h"
-
-const struct frag_importer *const frag_importers[] = {
-#define IMPORTER(name) &frag_importer_##name,
-#include "traces/import/list.h"
-#undef IMPORTER
-    NULL,
-};

@@ -1,0 +1,162 @@
+/* snapshot_origin.c - finds out whether a snapshot comes from PyTorch for CUDA,
+ * from PyTorch for ROCm, or from torch_npu for Ascend. No key of a snapshot
+ * tells.
+ *
+ * PyTorch for ROCm has the allocator of CUDA under other names, which the
+ * frames of C++ show. torch_npu has a copy of that allocator. The copy adds 32
+ * bytes to each request before it rounds the size (traces/torch_sizes.h has the
+ * source), except on new devices. So each of its live blocks
+ * has 32 bytes or more beyond its request. In a small segment, where nothing
+ * but the rounding makes a block larger, such a block of a request that is
+ * nearly a multiple of 512 bytes cannot come from CUDA. In expandable segments,
+ * the copy also lets large blocks start at multiples of 16 KiB; releases before
+ * July 2024 did not, so a history whose large blocks start elsewhere refutes
+ * this. The settings of a snapshot of torch_npu receive both rules.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "traces/import/torch/import_torch.h"
+#include "traces/torch_sizes.h"
+
+static bool has(const char *text, size_t length, const char *part)
+{
+    const size_t size = strlen(part);
+
+    for (size_t i = 0; i + size <= length; i++)
+        if (!memcmp(text + i, part, size))
+            return true;
+    return false;
+}
+
+void origin_see_text(struct origin *o, const char *text, size_t length)
+{
+    o->has_npu |=
+        has(text, length, "/torch_npu/") || has(text, length, "c10_npu::");
+    o->has_hip |= has(text, length, "c10::hip::") ||
+                  has(text, length, "at::hip::") ||
+                  has(text, length, "libtorch_hip");
+}
+
+void origin_see_entry(struct origin *o, const struct frag_entry *entry)
+{
+    o->maps |= entry->kind == FRAG_ENTRY_SEGMENT_MAP;
+    if (!o->maps || entry->kind != FRAG_ENTRY_ALLOC ||
+        entry->size < TORCH_ALIGN_LEAST)
+        return;
+    o->large++;
+    o->aligned += entry->addr % TORCH_ALIGN_ASCEND == 0;
+}
+
+void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
+                      bool is_small)
+{
+    if (b->state == FRAG_INACTIVE || b->requested == FRAG_SIZE_UNKNOWN ||
+        b->requested > b->size)
+        return;
+    if (b->size - b->requested < TORCH_PADDING_ASCEND)
+        o->plain++;
+    else if (is_small &&
+             b->size == torch_round_up(b->requested + TORCH_PADDING_ASCEND,
+                                       TORCH_MIN_BLOCK) &&
+             b->size > torch_round_up(b->requested, TORCH_MIN_BLOCK))
+        o->padded++;
+}
+
+/* roundup_power2_divisions makes blocks larger too. */
+static bool has_divisions(const struct import *in)
+{
+    for (unsigned i = 0; i < TORCH_DIVISIONS; i++)
+        if (in->settings.divisions[i] > 1)
+            return true;
+    return false;
+}
+
+/* Whether requests were padded. Without live blocks of a small segment, only
+ * the frames tell. */
+static bool is_padded(const struct import *in)
+{
+    const struct origin *o = &in->origin;
+
+    return !o->plain && (o->has_npu || (o->padded && !has_divisions(in)));
+}
+
+bool origin_is_npu(const struct import *in)
+{
+    return in->origin.has_npu || is_padded(in);
+}
+
+static enum frag_err note_padding(struct import *in)
+{
+    if (!is_padded(in))
+        return FRAG_OK;
+    return frag_build_note(
+        in->build,
+        "the allocator of torch_npu adds 32 bytes to each request before it "
+        "rounds the size; the policy torch adds them too, with all settings "
+        "(" TORCH_PADDING_KEY ":32), and all other policies serve the requests "
+        "as recorded%s",
+        in->origin.padded
+            ? ""
+            : "; no block of the snapshot proves the 32 bytes, and Ascend950 "
+              "with CANN 9.1.0 or newer does not add them "
+              "(torch:" TORCH_PADDING_KEY ":0)");
+}
+
+/* A free block without room refuses the alignment to a few blocks. */
+static bool is_aligned(const struct origin *o)
+{
+    return o->aligned * 10 >= o->large * 9;
+}
+
+static enum frag_err note_alignment(struct import *in)
+{
+    const struct origin *o = &in->origin;
+
+    if (!o->large)
+        return FRAG_OK;
+    return frag_build_note(
+        in->build,
+        "in expandable segments of torch_npu, blocks of 2 MiB or more start at "
+        "multiples of 16 KiB: %" PRIu64 " of %" PRIu64 " in the history do, so "
+        "the policy torch %s",
+        o->aligned, o->large,
+        is_aligned(o) ? "aligns them too, with all settings (" TORCH_ALIGN_KEY
+                        ":16)"
+                      : "does not align them");
+}
+
+static enum frag_err apply_ascend(struct import *in, struct frag_error *e)
+{
+    const bool recorded = in->conf != NULL;
+
+    FRAG_TRY(settings_add_platform(
+        in, is_padded(in) ? TORCH_PADDING_ASCEND : 0,
+        is_aligned(&in->origin) ? TORCH_ALIGN_ASCEND : 0, e));
+    FRAG_TRY(frag_build_note(
+        in->build,
+        "the snapshot comes from torch_npu for Ascend, which reads "
+        "PYTORCH_NPU_ALLOC_CONF and refuses max_split_size_mb and "
+        "garbage_collection_threshold together with expandable_segments; "
+        "page_size and segment_size_mb are not modelled, and driver calls are "
+        "modelled after CUDA%s",
+        recorded ? ""
+                 : "; the snapshot does not contain the settings of the job, "
+                   "so they are taken to be the defaults, apart from "
+                   "expandable_segments, which the segments show"));
+    FRAG_TRY(note_padding(in));
+    return note_alignment(in);
+}
+
+enum frag_err origin_apply(struct import *in, struct frag_error *e)
+{
+    if (origin_is_npu(in))
+        return apply_ascend(in, e);
+    if (in->origin.has_hip)
+        return frag_build_note(
+            in->build,
+            "the snapshot comes from PyTorch for ROCm: the rules of its "
+            "allocator are those for CUDA, and the addresses of segments and "
+            "the costs of driver calls are modelled after CUDA");
+    return FRAG_OK;
+}

@@ -1,0 +1,171 @@
+/* snapshot_settings.c - reads the allocator settings of a snapshot. The builder
+ * receives the values in force, as one conf string. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "traces/import/torch/import_torch.h"
+
+enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS };
+
+const struct field settings_fields[WORD_COUNT] = {
+    [W_conf] = {TEXT, C_CONF, 0, false, false},
+    [W_max_split_size] = {WHOLE, C_SPLIT, 0, false, true},
+    [W_gc_threshold] = {1 << PICKLE_FLOAT, C_GC, 0, false, false},
+    [W_expandable] = {TRUTH, C_EXPANDABLE, 0, false, false},
+    [W_capture_reuse] = {TRUTH, C_REUSE, 0, false, false},
+    [W_divisions] = {DONE, C_DIVISIONS, K_DIVISIONS, false, false},
+};
+
+static enum frag_err settings_begin(void *user, uint8_t kind,
+                                    struct frag_error *e)
+{
+    struct import *in = user;
+
+    in->settings = torch_settings_default();
+    return object_begin(in, kind, e);
+}
+
+const struct field divisions_fields[WORD_COUNT] = {
+    [W_octave_0] = {WHOLE, 0, 0, false, false},
+    [W_octave_1] = {WHOLE, 1, 0, false, false},
+    [W_octave_2] = {WHOLE, 2, 0, false, false},
+    [W_octave_3] = {WHOLE, 3, 0, false, false},
+    [W_octave_4] = {WHOLE, 4, 0, false, false},
+    [W_octave_5] = {WHOLE, 5, 0, false, false},
+    [W_octave_6] = {WHOLE, 6, 0, false, false},
+    [W_octave_7] = {WHOLE, 7, 0, false, false},
+    [W_octave_8] = {WHOLE, 8, 0, false, false},
+    [W_octave_9] = {WHOLE, 9, 0, false, false},
+    [W_octave_10] = {WHOLE, 10, 0, false, false},
+    [W_octave_11] = {WHOLE, 11, 0, false, false},
+    [W_octave_12] = {WHOLE, 12, 0, false, false},
+    [W_octave_13] = {WHOLE, 13, 0, false, false},
+    [W_octave_14] = {WHOLE, 14, 0, false, false},
+    [W_octave_15] = {WHOLE, 15, 0, false, false},
+};
+
+static enum frag_err divisions_seal(void *user, uint8_t kind, uint32_t *result,
+                                    struct frag_error *e)
+{
+    struct import *in = user;
+    const struct object *o = &in->objects[kind];
+
+    (void)result, (void)e;
+    for (unsigned i = 0; i < TORCH_DIVISIONS; i++)
+        if (object_has(o, i))
+            in->settings.divisions[i] = o->value[i];
+    return FRAG_OK;
+}
+
+const struct pickle_kind torch_divisions = {
+    .name = "the table of divisions",
+    .shape = PICKLE_IS_DICT,
+    .begin = object_begin,
+    .add = object_add,
+    .seal = divisions_seal,
+};
+
+static double as_double(uint64_t bits)
+{
+    double d;
+
+    memcpy(&d, &bits, sizeof(d));
+    return d;
+}
+
+static enum frag_err feed_settings(struct import *in, const char *conf_text,
+                                   struct frag_error *e)
+{
+    const struct torch_settings *s = &in->settings;
+    struct frag_recorded_settings out = {.gc_threshold = s->gc_threshold,
+                                         .max_split = s->max_split,
+                                         .expandable = s->expandable};
+    bool rebuilt = false;
+    char *conf = torch_settings_conf(s, conf_text, &rebuilt);
+    enum frag_err err;
+
+    if (!conf)
+        return import_no_memory(in, e);
+    memcpy(out.divisions, s->divisions, sizeof(out.divisions));
+    out.conf = conf;
+    out.padding = torch_padding_of(conf);
+    err = frag_build_settings(in->build, &out, e);
+    if (err == FRAG_OK && rebuilt && conf_text)
+        err = frag_build_note(
+            in->build,
+            "the settings in force differed from PYTORCH_CUDA_ALLOC_CONF "
+            "('%.200s'); the trace has the settings in force: %.200s",
+            conf_text, conf);
+    free(in->conf);
+    in->conf = conf;
+    return err;
+}
+
+enum frag_err settings_add_platform(struct import *in, frag_size padding,
+                                    frag_size align, struct frag_error *e)
+{
+    char text[TORCH_PLATFORM_TEXT], *conf;
+    size_t room;
+    enum frag_err err;
+
+    if (!in->conf) {
+        in->settings = torch_settings_default();
+        in->settings.expandable = in->has_expandable;
+        FRAG_TRY(feed_settings(in, NULL, e));
+    }
+    if (torch_value_of(in->conf, TORCH_PADDING_KEY))
+        padding = 0;
+    if (torch_value_of(in->conf, TORCH_ALIGN_KEY))
+        align = 0;
+    torch_platform_text(padding, align, text);
+    room = strlen(in->conf) + sizeof(text) + 1;
+    conf = malloc(room);
+    if (!conf)
+        return import_no_memory(in, e);
+    snprintf(conf, room, "%s%s%s", text, *text && *in->conf ? "," : "",
+             in->conf);
+    err = feed_settings(in, conf, e);
+    free(conf);
+    return err;
+}
+
+static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
+                                   struct frag_error *e)
+{
+    struct import *in = user;
+    const struct object *o = &in->objects[K_SETTINGS];
+    char *conf_text = NULL;
+    enum frag_err err;
+
+    (void)kind, (void)result;
+    if (object_has(o, C_SPLIT))
+        in->settings.max_split = o->value[C_SPLIT];
+    if (object_has(o, C_GC))
+        in->settings.gc_threshold = as_double(o->value[C_GC]);
+    in->settings.expandable =
+        object_has(o, C_EXPANDABLE) && o->value[C_EXPANDABLE];
+    in->settings.capture_reuse = object_has(o, C_REUSE) && o->value[C_REUSE];
+    if (object_has(o, C_CONF)) {
+        size_t length;
+        const char *text = pickle_text(in->pickle, o->value[C_CONF], &length);
+
+        conf_text = strndup(text, length);
+        if (!conf_text)
+            return import_no_memory(in, e);
+    }
+    err = feed_settings(in, conf_text, e);
+    free(conf_text);
+    return err;
+}
+
+static const struct pickle_member members[] = {{W_divisions, K_DIVISIONS},
+                                               {0, 0}};
+
+const struct pickle_kind torch_settings = {
+    .name = "the allocator's settings",
+    .shape = PICKLE_IS_DICT,
+    .members = members,
+    .begin = settings_begin,
+    .add = object_add,
+    .seal = settings_seal,
+};
