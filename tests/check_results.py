@@ -2,7 +2,7 @@
 """check_results.py: checks with h5py that a result file agrees with the JSON of
 the same replay: every column of every run, with units and long_name, the exact
 peaks inside the decimated series, and one row for each OOM. Then it checks
-files of schema 1, made by h5py and by an earlier fragsim: they have to be read
+files of schemas 1 and 2, made by h5py and by an earlier fragsim: they have to be read
 as new files are. Skipped (77) without h5py.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
@@ -102,7 +102,7 @@ def check_file(path, rows):
         names = table.dtype.names
         assert f.attrs["complete"] == 1
         assert f.attrs["schema_name"] == b"fragsim-results"
-        assert f.attrs["schema_version"] == b"2.3"
+        assert f.attrs["schema_version"] == b"3.0"
         f.visititems(check_texts)
         check_texts("/", f)
         for key in ("units", "long_name", "formula"):
@@ -147,6 +147,18 @@ def as_schema_1(f, rows):
     return old
 
 
+RENAMED = {"overhead_at_peak_requested": "overhead_at_live_peak",
+           "overhead_at_peak_reserved": "overhead_at_held_peak"}
+
+
+def as_schema_2(f, rows):
+    """Schema 3 renamed two columns."""
+    f.attrs["schema_version"] = "2.3"
+    names = [RENAMED.get(name, name) for name in rows.dtype.names]
+    assert names != list(rows.dtype.names)
+    return rows.astype([(name, rows.dtype[i]) for i, name in enumerate(names)])
+
+
 def fragsim(*arguments):
     return subprocess.run([FRAGSIM, *arguments], check=False, text=True,
                           capture_output=True)
@@ -163,8 +175,10 @@ def check_old_and_new(folder, new):
     """A merge reads and writes everything: its bytes must not show whether the
     input was an old file."""
     old, out = os.path.join(folder, "old.h5"), os.path.join(folder, "merged.h5")
-    rewrite(new, old, as_schema_1)
     wanted = merge(out, new)
+    rewrite(new, old, as_schema_2)
+    assert merge(out, old) == wanted
+    rewrite(new, old, as_schema_1)
     for files in ([old], [old, new], [new, old]):
         assert merge(out, *files) == wanted, files
     pages = []
@@ -196,12 +210,13 @@ def check_earlier_fragsim(folder):
             [1 << 20, None] * 2
         assert [plain(x) for x in rows["first_oom_event"]] == [0, None] * 2
         # A column that the earlier fragsim did not know is 0, empty or none.
-        known = before["summary"].dtype.names
+        after_of = {before: name for name, before in RENAMED.items()}
+        known = [after_of.get(n, n) for n in before["summary"].dtype.names]
         assert not any(plain(x) for n in rows.dtype.names
                        if n not in known for x in rows[n])
         for name in known:
             assert name in OPTIONAL or numpy.array_equal(
-                rows[name], before["summary"][name],
+                rows[name], before["summary"][RENAMED.get(name, name)],
                 equal_nan=rows[name].dtype.kind == "f"), name
 
 
@@ -220,7 +235,7 @@ def check_refused(folder, new):
         return change
 
     bad = os.path.join(folder, "bad.h5")
-    for change, words in ((version("3.0"), 'up to 2.3, found "3.0"'),
+    for change, words in ((version("4.0"), 'up to 3.0, found "4.0"'),
                           (version("12.0"), 'found "12.0"'),
                           (number(0.5), "/summary"),
                           (number(-2), "/summary"),

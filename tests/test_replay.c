@@ -532,9 +532,9 @@ static void judge_summary(const struct judge *j, const struct frag_summary *s)
     is_close(s->gap_to_bound,
              (double)v.peak.reserved / (double)v.peak.quanta - 1);
     is_close(s->overhead_average, v.reserved_area / v.requested_area);
-    is_close(s->overhead_at_held_peak,
+    is_close(s->overhead_at_peak_reserved,
              (double)peak->reserved / (double)peak->requested);
-    is_close(s->overhead_at_live_peak,
+    is_close(s->overhead_at_peak_requested,
              (double)j->at[v.live_event].reserved / (double)v.peak.requested);
     judge_breakdown(&s->at_peak, peak);
     if (peak->reserved > peak->allocated + peak->pending)
@@ -1073,7 +1073,7 @@ static void of_equal_peaks_the_first_counts(void **state)
     struct frag_run run = replay(&spec);
 
     (void)state;
-    is_close(run.summary.overhead_at_live_peak, 1024);
+    is_close(run.summary.overhead_at_peak_requested, 1024);
     is_close(run.summary.overhead, 2048);
     assert_int_equal(run.summary.peak_reserved_event, 2);
     frag_run_free(&run);

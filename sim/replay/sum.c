@@ -34,9 +34,9 @@ static void sum_ratios(const struct run *r, struct frag_summary *s)
                        : 0;
     s->overhead_average =
         share(tally_double(t->reserved_area), tally_double(t->requested_area));
-    s->overhead_at_live_peak =
-        share((double)t->reserved_at_live_peak, (double)t->peak_requested);
-    s->overhead_at_held_peak =
+    s->overhead_at_peak_requested =
+        share((double)t->reserved_at_peak_requested, (double)t->peak_requested);
+    s->overhead_at_peak_reserved =
         share((double)s->peak_reserved, (double)r->requested_at_peak);
 }
 

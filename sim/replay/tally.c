@@ -69,7 +69,7 @@ void tally_adopt(struct tally *t, uint64_t event)
     t->peak_allocated = t->allocated;
     t->peak_active = t->allocated + t->pending;
     t->peak_split = t->split;
-    t->reserved_at_live_peak = t->reserved;
+    t->reserved_at_peak_requested = t->reserved;
     start_window(t, event);
 }
 
@@ -103,7 +103,7 @@ void tally_fold(struct tally *t, uint64_t event)
         return;
     if (t->requested_max > t->peak_requested) {
         t->peak_requested = t->requested_max;
-        t->reserved_at_live_peak = t->reserved;
+        t->reserved_at_peak_requested = t->reserved;
     }
     raise_to(&t->peak_allocated, t->allocated_max);
     raise_to(&t->peak_active, t->allocated_max + t->pending);

@@ -44,7 +44,7 @@ struct tally {
     /* Over all windows of the run so far. */
     frag_size peak_requested, peak_allocated, peak_active, peak_split;
     frag_size peak_quanta, demand; /* of quanta, and of quanta + refused */
-    frag_size reserved_at_live_peak;
+    frag_size reserved_at_peak_requested;
     struct tally_sum reserved_area, requested_area; /* bytes times events */
     /* Since `reserved' changed last: it is `held' over `held_events' events. */
     frag_size held;

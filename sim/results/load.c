@@ -92,14 +92,40 @@ static bool settle(const struct frag_column *columns, char *rows,
 
 /* -- the summary --------------------------------------------------------- */
 
-static hid_t row_type(void)
+/* The columns that schema 3 renamed. */
+static const struct {
+    const char *name, *before;
+} RENAMED[] = {
+    {"overhead_at_peak_requested", "overhead_at_live_peak"},
+    {"overhead_at_peak_reserved", "overhead_at_held_peak"},
+};
+
+/* The name of a column in the table of a file: an earlier one if only that is
+ * there. */
+static const char *name_in(hid_t table, const char *name)
 {
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct frag_result_row));
+    for (size_t i = 0; i < sizeof(RENAMED) / sizeof(RENAMED[0]); i++)
+        if (!strcmp(RENAMED[i].name, name) &&
+            H5Tget_member_index(table, RENAMED[i].before) >= 0)
+            return RENAMED[i].before;
+    return name;
+}
+
+/* The type of a row in memory, with the names that the table has. */
+static hid_t row_type(hid_t data)
+{
+    hid_t table = data < 0 ? -1 : H5Dget_type(data);
+    hid_t type = table < 0
+                     ? -1
+                     : H5Tcreate(H5T_COMPOUND, sizeof(struct frag_result_row));
 
     for (const struct frag_column *c = frag_summary_columns;
          type >= 0 && c->kind != FRAG_COLUMN_END; c++)
         if (c->kind != FRAG_COLUMN_TEXT)
-            H5Tinsert(type, c->name, c->offset, memory_type(c->kind));
+            H5Tinsert(type, name_in(table, c->name), c->offset,
+                      memory_type(c->kind));
+    if (table >= 0)
+        H5Tclose(table);
     return type;
 }
 
@@ -125,9 +151,10 @@ static enum frag_err get_summary(const struct input *in,
     enum frag_err err = FRAG_CORRUPT;
     uint64_t n = 0;
     hid_t data = open_data(in, in->file, "summary", sizeof(*table), &n);
-    hid_t type = row_type();
+    hid_t type =
+        data >= 0 && hdf5_holds(data, H5T_COMPOUND) ? row_type(data) : -1;
 
-    if (data >= 0 && type >= 0 && hdf5_holds(data, H5T_COMPOUND)) {
+    if (type >= 0) {
         table = calloc((size_t)n + 1, sizeof(*table));
         err = table ? FRAG_CORRUPT : FRAG_NOMEM;
         if (table)
@@ -406,8 +433,7 @@ static enum frag_err check_schema(const struct input *in, const char *path,
                          "HDF5 file",
                          path);
     version = get_text(in, in->file, "schema_version");
-    if (!version || (strncmp(version, "1.", 2) != 0 &&
-                     strncmp(version, FRAG_RESULTS_SCHEMA, 2) != 0))
+    if (!version || strspn(version, "123") != 1 || version[1] != '.')
         err = frag_fail(e, FRAG_CORRUPT,
                         "%s: expected a schema_version up to "
                         "" FRAG_RESULTS_SCHEMA ", found \"%s\"; use the "

@@ -40,11 +40,13 @@ FRAG_BEGIN_DECLS
  * libhdf5 1.10 crashes or loops on damaged texts of variable length.
  * JSON 1.2 adds `cell_notes' beside `results', and `notes' of rows hold those
  * of the run; `is_lower_bound' of the `stats' of validate. 2.3 and JSON 1.3 add
- * process_limit_bytes, quantum_bytes, peak_device_bytes and need_bytes.
- * frag_results_load reads the files of version 2, and of version 1, in which
+ * process_limit_bytes, quantum_bytes, peak_device_bytes and need_bytes. 3.0 and
+ * JSON 2.0 rename overhead_at_live_peak to overhead_at_peak_requested, and
+ * overhead_at_held_peak to overhead_at_peak_reserved.
+ * frag_results_load reads files of all earlier versions; in those of version 1,
  * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
-#define FRAG_RESULTS_SCHEMA "2.3"
-#define FRAG_JSON_SCHEMA    "1.3"
+#define FRAG_RESULTS_SCHEMA "3.0"
+#define FRAG_JSON_SCHEMA    "2.0"
 
 /* The inputs of a run. All texts are borrowed. */
 struct frag_run_identity {
