@@ -312,7 +312,7 @@ static bool is_measured(const struct frag_param *p)
     return p && kinds[p->kind].measure;
 }
 
-/* What is wrong with the row: the words after "expected"; NULL: nothing. For a
+/* The fault of the row: the words after "expected"; NULL: none. For a
  * policy with configure, the row is documentation only. */
 static const char *flaw(const struct frag_policy *policy,
                         const struct frag_param *p)

@@ -128,7 +128,7 @@ enum { FRAG_EXACT_TEXT = FRAG_SIZE_TEXT + 32 };
  * "1.25 GiB (1342177280 bytes)". Returns text. */
 const char *frag_size_exact(frag_size size, char text[FRAG_EXACT_TEXT]);
 
-/* What bounds the memory of a run: the device, or the process. A full device
+/* The bound of a run's memory: the device, or the process. A full device
  * refuses in the driver, which counts memory in units of 2 MiB. A limit of the
  * process (set_per_process_memory_fraction of PyTorch) refuses in the
  * allocator, before the driver is asked, and counts the bytes that the

@@ -13,7 +13,7 @@ struct frag_source;       /* see traces/bytes/source.h */
 struct frag_build;        /* see traces/build/build.h */
 struct frag_read_options; /* see traces/trace.h */
 
-/* What messages tell a user who has no trace. */
+/* The advice of messages to a user who has no trace. */
 #define FRAG_RECORD_SNAPSHOT                                                \
     "record a snapshot: torch.cuda.memory._record_memory_history() before " \
     "the work, torch.cuda.memory._dump_snapshot(\"run.pickle\") after it"

@@ -110,8 +110,8 @@ struct frag_layout {
     const struct frag_recorded_block *blocks;
 };
 
-/* What the recorded allocator did. `fragsim validate` compares a policy with
- * it. */
+/* The actions of the recorded allocator. `fragsim validate` compares a policy
+ * with it. */
 struct frag_recorded {
     const frag_addr *addr; /* one row per event: the address that the ALLOC
                               returned; 0 if the ALLOC failed or the event is

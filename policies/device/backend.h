@@ -21,7 +21,7 @@ typedef uint64_t frag_phys; /* handle of physical memory; 0: none */
 
 struct frag_backend;
 
-/* What frag_backend_ops.hold declares. */
+/* The declaration passed to frag_backend_ops.hold. */
 enum frag_holding {
     FRAG_HOLD_SEGMENT,     /* an ordinary segment */
     FRAG_HOLD_RESERVATION, /* reserved addresses, nothing of them mapped */

@@ -29,7 +29,7 @@ static inline size_t lanes_hash(frag_pool pool, frag_stream stream)
     return (((size_t)pool << 16) + stream) * 0x9e3779b1u >> 3;
 }
 
-/* What was added for this stream and pool; NULL: nothing. */
+/* The value added for this stream and pool; NULL: nothing. */
 static inline void *lanes_find(const struct lanes *lanes, frag_pool pool,
                                frag_stream stream)
 {

@@ -425,7 +425,7 @@ static struct torch_block *hole_at(const struct torch_space *space,
     return n ? torch_block_of(n) : NULL;
 }
 
-/* What was mapped in the hole before is not known. */
+/* Earlier mappings of the hole are not known. */
 static void adopt_hole(struct torch_space *space, struct torch_block *b)
 {
     b->requested = UINT64_MAX;

@@ -26,7 +26,7 @@ void frag_dry_launched(void);
  * zeros, which is reported. */
 void frag_dry_read(void *to, uint64_t at, size_t size);
 
-/* Who is told of a read of unknown bytes, in the thread that reads: it may
+/* The listener of reads of unknown bytes, in the thread that reads: it may
  * write others to `to`, which has zeros. NULL: the read is a note
  * (dry_notes.h). */
 typedef void frag_dry_reader(void *to, size_t size);

@@ -30,8 +30,8 @@ static int operator_of(void *address, const char **name)
     return length > 0 && (size_t)length <= strlen(text) ? (int)length : 0;
 }
 
-/* What operator_of found for an address: the search goes through all symbols of
- * a library, and a program reads values at the same places again. */
+/* The answer of operator_of for an address: the search goes through all symbols
+ * of a library, and a program reads values at the same places again. */
 static struct known {
     void *address;
     const char *name;

@@ -10,7 +10,7 @@
 #include "sim/experiments/choices.h"
 #include "traces/scale/scale.h"
 
-/* What to answer; borrowed. */
+/* The question; borrowed. */
 struct batch_question {
     const struct scaling *scaling;
     const struct cell_settings *settings;

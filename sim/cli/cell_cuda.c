@@ -9,7 +9,7 @@
 #include "sim/arena/arena.h"
 #include "sim/twin.h"
 
-/* What cell_memory.parts points to; a member that is not used is NULL. */
+/* The target of cell_memory.parts; a member that is not used is NULL. */
 struct parts {
     struct frag_backend *device, *arena, *twin;
     struct frag_pattern *pattern;

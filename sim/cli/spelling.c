@@ -52,7 +52,7 @@ static _Noreturn void refuse(const struct verb *verb, const char *format, ...)
     exit(EXIT_USE);
 }
 
-/* What a name can be: an option of the verb, one that argp adds, or unknown. */
+/* The kinds of names: an option of the verb, one that argp adds, or unknown. */
 enum { BUILT_IN_COUNT = 2 };
 static const struct option_row built_in[BUILT_IN_COUNT + 1] = {
     {.name = "help", .key = '?'}, {.name = "usage"}, {0}};

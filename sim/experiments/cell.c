@@ -170,7 +170,7 @@ static enum frag_err trust(const struct cell_backend *backend,
                      err == FRAG_OK ? "" : ": ", words);
 }
 
-/* What all runs of a cell's settings share. */
+/* The settings that all runs of a cell share. */
 static struct frag_replay spec_of(const struct cell_settings *s,
                                   const struct cell_memory *m,
                                   const struct frag_params *params)
@@ -189,7 +189,7 @@ static struct frag_replay spec_of(const struct cell_settings *s,
     };
 }
 
-/* What every run ends with. */
+/* The last steps of every run. */
 static enum frag_err conclude(const struct cell_settings *s,
                               const struct cell_memory *m, enum frag_err err,
                               struct frag_run *out, struct frag_error *e)

@@ -26,7 +26,7 @@ struct stream {
     size_t count;
 };
 
-/* What to run. All pointers are borrowed until stream_close. */
+/* The runs of a stream. All pointers are borrowed until stream_close. */
 struct stream_plan {
     const struct cell_settings *settings;
     const struct policy_choice *policies;

@@ -301,7 +301,7 @@ static void put_texts(struct snapshot *s, const char *const *texts,
     }
 }
 
-/* What the file rests on, under a key that PyTorch does not use. */
+/* The notes that the file rests on, under a key that PyTorch does not use. */
 static void put_origin(struct snapshot *s, const char *source,
                        const struct export_notes *notes)
 {

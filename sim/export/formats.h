@@ -11,7 +11,7 @@
 #include "sim/experiments/choices.h"
 #include "sim/export/export_notes.h"
 
-/* What to write. All pointers are borrowed. */
+/* The contents to write. All pointers are borrowed. */
 struct export_job {
     const struct frag_trace *trace;
     const struct frag_device_trace *device;
@@ -28,7 +28,7 @@ struct export_job {
     void *user;
 };
 
-/* What a format holds of a trace. */
+/* The parts of a trace that a format holds. */
 enum export_holds {
     HOLDS_STREAMS = 1 << 0,
     HOLDS_POOLS = 1 << 1,

@@ -84,7 +84,7 @@ struct meter {
     frag_size bytes_moved, reserved_va;
     frag_time spent; /* ns by the clock of `under`, over all calls */
 
-    /* What happened since the last meter_settle: the device refused memory;
+    /* The events since the last meter_settle: the device refused memory;
      * the policy requested memory again after that; the policy waited for the
      * device; after the wait, it returned memory; after the wait, it mapped or
      * copied memory. */

@@ -12,7 +12,7 @@
 
 #include "policies/policy.h"
 
-/* What one thread does with one policy. */
+/* The work of one thread with one policy. */
 struct place;
 
 /* Makes the memory that is shared with children that are forked later. False if

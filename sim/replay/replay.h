@@ -78,7 +78,7 @@ struct frag_contents {
                             uint64_t seed, frag_size *wrong);
 };
 
-/* What to run. All pointers are borrowed for the call of frag_replay. */
+/* The run. All pointers are borrowed for the call of frag_replay. */
 struct frag_replay {
     const struct frag_device_trace *trace; /* required */
     const struct frag_replay_watch *watch; /* NULL: no observer */

@@ -24,7 +24,8 @@
 
 FRAG_BEGIN_DECLS
 
-/* What to validate. All pointers are borrowed for the call of frag_validate. */
+/* The recording to validate. All pointers are borrowed for the call of
+ * frag_validate. */
 struct frag_validate {
     const struct frag_trace *trace;
     const struct frag_device_trace *device; /* a device of the trace */

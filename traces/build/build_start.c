@@ -290,7 +290,7 @@ static enum frag_err prepend(struct device_build *d)
     return FRAG_OK;
 }
 
-/* What was held before the first entry, in bytes: requested for the early
+/* The bytes held before the first entry: requested for the early
  * blocks, and segments. */
 struct early_sums {
     frag_size requested, segments;

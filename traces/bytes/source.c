@@ -35,7 +35,7 @@ enum {
     PLAIN_LEAST = 1 << 20, /* bytes; a smaller file needs no second thread */
 };
 
-/* What one step of the second thread unpacked. */
+/* The bytes that one step of the second thread unpacked. */
 struct piece {
     unsigned char *bytes; /* STEP_BYTES */
     size_t count;         /* fewer than STEP_BYTES where the unpacker paused */

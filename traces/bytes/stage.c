@@ -8,9 +8,9 @@
 
 #include "traces/bytes/source.h"
 
-/* What a packed file may hold. gzip reaches a ratio of 1032 for zeros; the
- * highest ratio of the bundled recordings is 31. A bound below LEAST_BOUND
- * would refuse small files that harm nobody. */
+/* Bounds on the contents of a packed file. gzip reaches a ratio of 1032 for
+ * zeros; the highest ratio of the bundled recordings is 31. A bound below
+ * LEAST_BOUND would refuse small files that harm nobody. */
 #define MOST_RATIO  ((uint64_t)1000)
 #define MOST_BYTES  ((uint64_t)256 << 30)
 #define LEAST_BOUND ((uint64_t)256 << 20)

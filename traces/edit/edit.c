@@ -205,7 +205,7 @@ static enum frag_err check_partners(const struct making *m,
     return FRAG_OK;
 }
 
-/* What is added to the handles of a second job's streams, so that they are none
+/* The offset of the handles of a second job's streams, so that they are none
  * of those of the first one. */
 static uint64_t apart_of(const struct edit *edit,
                          const struct frag_device_trace *d)

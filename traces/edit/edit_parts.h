@@ -130,7 +130,7 @@ struct edit_kind {
     enum frag_err (*run)(struct job *job);
 };
 
-/* What the text of a value is. */
+/* The kind of text that a value is. */
 enum edit_form {
     FORM_COUNT,   /* a whole number above 0 */
     FORM_SIZE,    /* bytes above 0 */

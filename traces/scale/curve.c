@@ -16,7 +16,7 @@ static bool is_proportional(struct point a, struct point b)
     return fabs(b.bytes / b.batch * a.batch / a.bytes - 1) < tolerance / 10;
 }
 
-/* What the sizes of two batches, the first of which is smaller, say. */
+/* The line through the sizes of two batches, the first of which is smaller. */
 static enum scale_kind kind_of_two(struct point a, struct point b)
 {
     const double growth = b.batch / a.batch, ratio = b.bytes / a.bytes;

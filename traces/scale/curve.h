@@ -21,7 +21,7 @@ struct curve {
  * a workspace that the library does not use. */
 static const double least_guess = 512;
 
-/* What the points say about the size at a batch size. There is at least one,
+/* The size at a batch size, according to the points. There is at least one,
  * and they are ascending by batch; the last is that of the template. */
 struct curve curve_at(const struct point *p, size_t n, double batch,
                       bool is_workspace);

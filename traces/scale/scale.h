@@ -32,7 +32,7 @@ struct scale_recording {
     const char *path; /* for messages */
 };
 
-/* What is known about the size of a request: it does not grow; it is a line; it
+/* The growth of the size of a request: it does not grow; it is a line; it
  * is proportional to the square of the batch; its partners have sizes that tell
  * nothing reliable; it has no partner. */
 #define SCALE_KINDS(X)      \

@@ -14,8 +14,8 @@ struct aligned {
                       depend on the shape of the input */
 };
 
-/* What an alignment minimizes: the sum of the costs of the pairs, and `alone`
- * for each block without a partner. */
+/* An alignment minimizes its cost: the sum of the costs of the pairs, and
+ * `alone` for each block without a partner. */
 struct align_costs {
     /* The cost of making b[k] the partner of a[i]; at least 0. */
     float (*pair)(const void *user, uint32_t i, uint32_t k);

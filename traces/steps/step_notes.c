@@ -86,7 +86,7 @@ static enum frag_err note_peaks(const struct notes *n,
     return add(n, "steps ask for %s to %s at their peaks", low, high);
 }
 
-/* What the steps that follow may ask for. */
+/* The requests that further steps may make. */
 static enum frag_err note_spread(const struct notes *n,
                                  const struct frag_completion *c)
 {

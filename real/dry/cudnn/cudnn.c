@@ -125,7 +125,7 @@ DRY_EXPORT int cudnnBackendSetAttribute(void *it, int name, int type,
 DRY_EXPORT int cudnnBackendGetAttribute(void *it, int name, int type,
                                         int64_t room, int64_t *count, void *to);
 
-/* What chooses or describes kernels gets the device at once. */
+/* Descriptors that choose or describe kernels get the device at once. */
 int cudnnBackendCreateDescriptor(int kind, void **out)
 {
     const struct cudnn_backend *real = frag_cudnn_backend();

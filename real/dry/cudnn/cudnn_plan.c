@@ -19,7 +19,7 @@ static const char *const types[] = {
     [CUDNN_FLOAT] = "\"CUDNN_DATA_FLOAT\"",
 };
 
-/* What lies behind "key": in the text; NULL if there is none. */
+/* The text behind "key":; NULL if there is none. */
 static const char *behind(const char *text, const char *key)
 {
     char quoted[80];

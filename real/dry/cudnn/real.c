@@ -14,7 +14,7 @@
 #include "real/dry/control.h"
 #include "real/dry/dry_notes.h"
 
-/* What cuDNN 9.19 wrote about an H200 (driver 580.159.04), as the value of
+/* The text of cuDNN 9.19 about an H200 (driver 580.159.04), as the value of
  * CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION. */
 static const char h200[] =
     "{\"maxGridSize\":[2147483647,65535,65535],"

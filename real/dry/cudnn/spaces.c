@@ -71,7 +71,7 @@ int cudnnRestoreDropoutDescriptor(struct dropout *it, void *handle,
 
 /* ---- recurrent networks ---- */
 
-/* What cudnnSetRNNDescriptor_v8 gets, all but the dropout. */
+/* The arguments of cudnnSetRNNDescriptor_v8, all but the dropout. */
 struct rnn {
     int algorithm, cell, bias, direction, input_mode, type, precision, math;
     int inputs, width, projected, layers;
@@ -324,7 +324,8 @@ static bool is_persistent(const struct rnn *net, const struct sequences *data)
            data->layout != SEQ_MAJOR_PACKED;
 }
 
-/* What both passes need, in vectors of `width` elements, times batch. */
+/* The space that both passes need, in vectors of `width` elements, times batch.
+ */
 struct passes {
     bool two, padded; /* directions; the sequences have equal lengths */
     double rows;      /* of a sequence */

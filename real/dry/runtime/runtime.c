@@ -820,7 +820,7 @@ EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     int *count, const void *function, int size, size_t shared)
 {
     const struct frag_gpu *g = frag_dry_gpu();
-    /* What no block can ask for is taken by the system, for each block. */
+    /* The system takes the memory that no block can request, for each block. */
     const int taken = (int)shared + g->shared_all - g->shared_most;
 
     (void)function;

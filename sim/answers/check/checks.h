@@ -5,7 +5,7 @@
 #include "sim/answers/check/gates.h"
 #include "sim/answers/check/poll.h"
 
-/* What is asked; borrowed. */
+/* The question; borrowed. */
 struct check_question {
     const struct gates *gates; /* may be empty */
     const frag_time *periods;  /* of monitors, in ns */

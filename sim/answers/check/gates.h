@@ -21,7 +21,7 @@
 
 enum gate_unit { GATE_BYTES, GATE_SHARE, GATE_COUNT };
 
-/* What the rules judge. NAN: not known. */
+/* The quantities that the rules judge. NAN: not known. */
 struct gate_facts {
     double peak_requested, peak_allocated, peak_reserved, end_reserved;
     double fragmentation, growth, steps, events, deaths, ooms, retries, calls;

@@ -14,7 +14,7 @@
 
 enum { POLL_PHASES = 100 };
 
-/* What a monitor reads. */
+/* The counter that a monitor reads. */
 enum poll_signal {
     POLL_ALLOCATED, /* as torch.cuda.memory_allocated() */
     POLL_RESERVED,  /* as torch.cuda.memory_reserved() */
@@ -57,9 +57,9 @@ enum frag_err poll_open(const struct replay_settings *s, const struct input *in,
                         struct frag_error *e) FRAG_MUST_CHECK;
 void poll_close(struct poll_series *p);
 
-/* What a monitor of that period sees. The threshold is a share of the capacity;
- * without a capacity nothing is a warning. The time is proportional to the
- * events, whatever the period, which is more than 0. */
+/* The view of a monitor with that period. The threshold is a share of the
+ * capacity; without a capacity nothing is a warning. The time is proportional
+ * to the events, whatever the period, which is more than 0. */
 struct poll_seen poll_see(const struct poll_series *p, enum poll_signal signal,
                           frag_time period, double threshold);
 

@@ -282,7 +282,7 @@ static uint64_t coarsest(const struct conf_item *it)
     return least;
 }
 
-/* What a request of 514 MiB allocates with so many divisions. */
+/* The bytes allocated for a request of 514 MiB with so many divisions. */
 static frag_size of_514(uint64_t divisions)
 {
     uint64_t all[TORCH_DIVISIONS];

@@ -111,7 +111,7 @@ enum explain_change_kind {
 
 extern const char *const explain_change_words[EXPLAIN_CHANGE_KINDS];
 
-/* What the replay of a change showed. */
+/* The result of replaying a change. */
 enum explain_result {
     EXPLAIN_SURVIVES, /* no request of the complete run fails */
     EXPLAIN_SERVES,   /* no recorded or predicted request of a job that died
@@ -208,7 +208,7 @@ struct explain {
     size_t unknown_count;
 };
 
-/* What to explain. All pointers are borrowed, also by the result. */
+/* The run to explain. All pointers are borrowed, also by the result. */
 struct explain_options {
     const struct frag_trace *trace;
     const struct frag_device_trace *device; /* of the trace */

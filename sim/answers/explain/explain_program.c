@@ -300,7 +300,7 @@ struct call {
     uint64_t back;     /* its FREE, in the backward pass */
 };
 
-/* What is allocated with one stack: an op of the forward pass. */
+/* The blocks allocated with one stack: an op of the forward pass. */
 struct op {
     frag_size bytes; /* that live at the peak; 0 if it is no part of a layer */
     uint32_t times;  /* it was called for them: blocks in a row are one call */

@@ -7,7 +7,7 @@ static const double most_fallen = 0.25; /* of what the rises add */
 static const double stopped_level = 0.05;
 static const double slow = 1.0 / 3; /* of what the earlier half adds */
 
-/* What a quantity gains and loses in some steps. */
+/* The gains and losses of a quantity in some steps. */
 struct change {
     double risen, fallen, most; /* most: of one step */
     uint64_t rises, at_rest;    /* steps without a rise at the end */

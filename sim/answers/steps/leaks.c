@@ -131,7 +131,7 @@ static bool counts(const struct crossing *c, bool replaced)
     return replaced || c->last > c->first;
 }
 
-/* What is live at each place. */
+/* The live bytes at each place. */
 static void sum_up(const struct crossing *c, uint64_t n, bool replaced,
                    frag_size *values)
 {

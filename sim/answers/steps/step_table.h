@@ -36,7 +36,7 @@ struct step_table {
     struct frag_summary summary; /* of the whole run */
 };
 
-/* What to replay; borrowed for the call. */
+/* The run to replay; borrowed for the call. */
 struct step_spec {
     const struct frag_trace *trace;
     const struct frag_device_trace *device;

@@ -20,7 +20,8 @@
 /* A counter that is not known for the policy. */
 #define SUMMARY_UNKNOWN UINT64_MAX
 
-/* What to summarize. All pointers are borrowed for the call of summary_make. */
+/* The run to summarize. All pointers are borrowed for the call of summary_make.
+ */
 struct summary_spec {
     const struct frag_trace *trace;
     const struct frag_device_trace *device; /* a device of the trace */

@@ -184,7 +184,7 @@ static frag_size held_at_start(const struct frag_device_trace *d)
     return bytes;
 }
 
-/* What the recorded allocator held after the event. */
+/* The memory that the recorded allocator held after the event. */
 static frag_size recorded_reserved(const struct frag_device_trace *d,
                                    uint64_t event)
 {

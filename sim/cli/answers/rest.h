@@ -8,7 +8,7 @@
 #include "sim/cli/output/progress.h"
 #include "traces/trace.h"
 
-/* What to run; borrowed. */
+/* The program to run; borrowed. */
 struct rest_spec {
     const char *tool;    /* path of this tool */
     const char *program; /* a command line for the shell */

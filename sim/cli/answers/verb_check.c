@@ -20,7 +20,7 @@ struct values {
     double threshold;
 };
 
-/* What the command line and the file of rules ask. */
+/* The questions of the command line and of the file of rules. */
 struct asked {
     struct gates gates;
     frag_time *periods;

@@ -37,7 +37,7 @@ static struct frag_bound bound_of(const struct values *v)
     return frag_bound_at(v->bounds[kind], kind);
 }
 
-/* What the options leave open comes from the file of counters. */
+/* The file of counters supplies whatever the options leave open. */
 static enum frag_err settle(const struct values *v, struct explain_options *o,
                             frag_size *limit, struct frag_error *e)
 {

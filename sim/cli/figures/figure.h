@@ -42,7 +42,8 @@ struct figure_limit {
     bool is_of_runs; /* of the runs, of which the first are shown */
 };
 
-/* What a figure leaves out, for its caption; "" if it shows everything. */
+/* The rows that a figure leaves out, for its caption; "" if it shows
+ * everything. */
 struct figure_note {
     char shown[192]; /* "showing 12 of 180 runs; choose with ..." */
     char rule[256];  /* "of each trace in turn ..." */

@@ -13,7 +13,7 @@ enum frag_err limit_count_policies(const struct selection *s,
 enum frag_err limit_count_subjects(const struct selection *s,
                                    size_t *out) FRAG_MUST_CHECK;
 
-/* What a figure with a row or panel for each run leaves out. */
+/* The runs left out of a figure that has a row or panel for each run. */
 #define LIMIT_RULE_OF_RUNS "the first runs of the files"
 
 #define LIMIT_RULE_OF_POLICIES \

@@ -32,7 +32,7 @@ struct fit_subject {
     enum frag_bound_kind kind; /* of the bounds */
 };
 
-/* What the search of one policy found. */
+/* The result of the search for one policy. */
 struct fit_found {
     struct frag_capacity_span unlimited;
     struct frag_capacity_span need;   /* as by frag_capacity_need */

@@ -67,7 +67,7 @@ const char *tune_unknown(const struct tune_ladder *l, size_t i)
                   : "the setting decides by the bound itself";
 }
 
-/* What is promised of a job that died, and what is not. */
+/* The promises for a job that died, and their limits. */
 static void print_promise(const struct tune_ladder *l, size_t i, FILE *out)
 {
     const struct tune_case *c = &l->cases[i];
@@ -177,7 +177,7 @@ static void print_held_out(const struct tune_held_out *h, FILE *out)
     fprintf(out, "; chosen without it: %s\n", settings_of(h->text));
 }
 
-/* What the user must know before exporting a setting. */
+/* Warnings for the user before exporting a setting. */
 static const struct {
     const char *key, *text;
 } caveats[] = {

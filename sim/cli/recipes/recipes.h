@@ -12,7 +12,7 @@ struct recipe {
 
 extern const struct recipe recipes[]; /* ended by a NULL name */
 
-/* What a program of the user must print, in sentences. */
+/* Sentences that say what a program of the user must print. */
 extern const char recipes_text[];
 
 #endif

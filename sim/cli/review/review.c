@@ -175,8 +175,8 @@ static void choose(struct review *r)
         r->setting = NULL;
 }
 
-/* What a policy needs decides whether a job runs; its peak without a bound does
- * not. */
+/* The need of a policy decides whether a job runs; its peak without a bound
+ * does not. */
 static void compare_needs(struct review *r)
 {
     for (size_t i = 0; r->ranking.has_needs && i < r->ranking.count; i++) {

@@ -29,7 +29,7 @@ struct values {
     bool busy, strict, force;
 };
 
-/* What the variables that the start folder and the stand-ins read say. */
+/* The variables that the start folder and the stand-ins read. */
 struct place {
     char libraries[PATH_MAX], module[PATH_MAX];
     char devices[32], memory[32];
@@ -164,7 +164,7 @@ static enum frag_err take_all(const struct values *v, const struct place *p,
     return err;
 }
 
-/* What to write. */
+/* The outputs to write. */
 struct shown {
     const struct dry_answer *answer;
     bool color;

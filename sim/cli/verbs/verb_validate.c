@@ -119,7 +119,8 @@ static void json_divergence(struct frag_json *j, const char *key,
     frag_json_end(j);
 }
 
-/* What the comparison of a device rests on, besides the notes of the reader. */
+/* The evidence for the comparison of a device, besides the notes of the reader.
+ */
 struct remarks {
     char texts[5][RELEASE_NOTE + 32];
     size_t count;
@@ -259,7 +260,7 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
     frag_json_end(j);
 }
 
-/* What differs between the last entry and the snapshot. */
+/* The differences between the last entry and the snapshot. */
 static void show_later(FILE *out, const struct frag_validation *r)
 {
     char last[FRAG_SIZE_TEXT], then[FRAG_SIZE_TEXT];

@@ -24,7 +24,7 @@
 #include "sim/arena/arena.h"
 #include "sim/experiments/cell.h"
 
-/* What to run; borrowed. */
+/* The run to repeat; borrowed. */
 struct frag_capacity_spec {
     const struct frag_device_trace *trace;
     const struct frag_policy *policy;

@@ -230,7 +230,7 @@ static enum frag_err scan(struct journal *j, uint64_t size, journal_seen seen,
         j->end += sizeof(h) + h.size;
         errno = 0;
     }
-    /* What cannot be read is not dropped. */
+    /* Records that cannot be read are not dropped. */
     return err == FRAG_OK && errno ? failed(j, "read", e) : err;
 }
 

@@ -24,8 +24,9 @@ static int by_opening(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* What reading needs for each byte of the file, measured on 64-bit Linux; the
- * open trace needs less. The manual of `fragsim sweep` states it too. */
+/* The memory that reading needs for each byte of the file, measured on 64-bit
+ * Linux; the open trace needs less. The manual of `fragsim sweep` states it
+ * too. */
 static frag_size cost_of(const struct sweep_trace *trace)
 {
     const bool is_packed = frag_trace_form(trace->path) == FRAG_FORM_PACKED;

@@ -39,7 +39,7 @@ typedef enum frag_err sweep_add(void *user, const struct frag_run_identity *id,
                                 const struct frag_run *run,
                                 struct frag_error *e);
 
-/* What to run; borrowed while the sweep is open. */
+/* The cells to run; borrowed while the sweep is open. */
 struct sweep_spec {
     const struct grid *grid;
     struct shard shard;

@@ -523,7 +523,7 @@ static enum frag_err find_enough(struct tune_ladder *l, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* What is chosen of complete runs saves most; jobs that died must survive. */
+/* The choice for a complete run saves most; a job that died must survive. */
 static enum frag_err choose_rung(struct tune_ladder *l, struct frag_error *e)
 {
     bool open = false;

@@ -30,7 +30,7 @@ struct tune_case {
     struct frag_bound recorded;     /* under which it ran; FRAG_NO_BOUND */
 };
 
-/* What is known of a case with some settings. */
+/* The known facts of a case with some settings. */
 enum tune_outcome {
     TUNE_FAILS,    /* a request fails: of those that are recorded, or of a
                       complete run */

@@ -123,7 +123,7 @@ struct object {
     uint32_t seen;   /* `set` of the dictionaries before it, united */
 };
 
-/* What shows which allocator wrote the snapshot. */
+/* The evidence of which allocator wrote the snapshot. */
 struct origin {
     bool has_npu, has_hip; /* a frame is in torch_npu, or in PyTorch for ROCm */
     uint64_t padded;       /* live blocks that only a request with 32 more bytes

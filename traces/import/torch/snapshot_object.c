@@ -61,7 +61,7 @@ static const char *type_of(const struct import *in, const struct field *f)
     return f->tags & TRUTH ? "a bool" : "a float";
 }
 
-/* What was found in place of the value of a key, for messages. */
+/* The words for whatever was found in place of the value of a key. */
 static const char *found_of(const struct import *in, const struct field *f,
                             const struct pickle_value *v)
 {

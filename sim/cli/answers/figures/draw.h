@@ -25,8 +25,8 @@ enum frag_err draw_steps(const struct steps_subject *on,
                          const char *keep,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
-/* What each leak holds where each step begins, with its growth, and the peaks
- * of the steps. */
+/* The bytes that each leak holds where each step begins, with its growth, and
+ * the peaks of the steps. */
 enum frag_err draw_leaks(const struct input *in, const struct leaks *l,
                          const struct leaks_reach *reach, const char *out,
                          const char *keep,

@@ -21,7 +21,7 @@ enum {
     SPACES = 12,    /* with rows of their own; the others share rows */
 };
 
-/* What a pixel shows; what comes first wins a tie. */
+/* The state that a pixel shows; the first one wins a tie. */
 enum kind { LIVE, PENDING, USABLE, UNUSABLE, KINDS };
 
 struct segment {

@@ -164,7 +164,8 @@ static void add_row(struct table *t, const struct batch_report *r,
     table_cell(t, false, "%.1f %%", 100 * batch_growing_share(row));
 }
 
-/* What the largest batch is between low and high; nothing if it is the same. */
+/* The range of the largest batch from low to high; nothing if both are equal.
+ */
 static void format_range(const struct batch_answer *a, size_t policy, char *out,
                          size_t size)
 {

@@ -118,7 +118,7 @@ static void put_verdict(const struct leaks *l, FILE *out)
         fprintf(out, "verdict: unknown. %s.\n", leaks_reason_texts[l->reason]);
 }
 
-/* What the verdict rests on. */
+/* The evidence for the verdict. */
 static void put_evidence(const struct leaks *l, FILE *out)
 {
     const struct windows *w = &l->windows;

@@ -124,7 +124,7 @@ static void print_first(const struct ranks *r, const char *where, size_t offset,
     print_order(r, &first, out);
 }
 
-/* What the communication of the ranks rests on, at worst. */
+/* The weakest evidence on which the communication of the ranks rests. */
 static enum comm_basis basis_of(const struct ranks *r)
 {
     enum comm_basis least = COMM_STACKS;

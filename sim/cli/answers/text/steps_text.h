@@ -5,7 +5,7 @@
 #include "sim/answers/steps/step_table.h"
 #include "sim/experiments/devices.h"
 
-/* What was replayed; borrowed. */
+/* The replayed run; borrowed. */
 struct steps_subject {
     const struct input *in;
     const char *policy;

@@ -100,7 +100,7 @@ const struct dry_device *dry_largest(const struct dry_answer *a);
  * run. */
 bool dry_is_whole(const struct dry_answer *a);
 
-/* What the answer rests on and where it stops: calls `put` for each, a sentence
+/* The evidence for the answer and its limits: calls `put` for each, a sentence
  * without the full stop. */
 void dry_limits(const struct dry_answer *a,
                 void (*put)(void *user, const char *text), void *user);
