@@ -17,9 +17,9 @@
  *   3. Pairs of partly used pages that can share memory, if the policy wants
  *      that (mesh.h).
  *   4. Page sharing (remap_share.h): the block needs fewer pages of its own if
- * its ends lie in partly used pages of other blocks. This step runs only if the
- * free bytes in partly used pages are more than `slack` of the bytes of all
- * pages.
+ *      its ends lie in partly used pages of other blocks. This step runs only
+ *      if the free bytes in partly used pages are more than `slack` of the
+ *      bytes of all pages.
  *   5. The device.
  *
  * With SHARE_EARLY a request may use page sharing before it uses a held tile
@@ -37,17 +37,22 @@
  * serve gets new pages at once: no page is remapped or shared, and the policy
  * does not wait. New pages are created in chunks. A chunk costs as many driver
  * calls as a page, but is also unmapped as a whole, so it cannot be remapped
- * while a part of it is in use. With F the part of the device's memory that is
- * still available, a chunk is F^3 / `chunks` of the device's memory, but at
- * least a page, and at most CHUNK_LEAST pages or a CHUNK_GROWTH-th of all pages
- * of the policy. A request for less gets a whole chunk if the addresses above
- * the block are bare. A request for many pages gets chunks of at least a
- * CHUNKS_OF_BLOCK-th of its missing pages, but for this reason never larger
- * than a CHUNKS_OF_DEVICE-th of the capacity. So a program far from the
- * capacity needs few calls, and near the capacity new memory is single pages,
- * except under very long blocks. The capacity is that of the backend until the
- * device refuses memory earlier; then it is what the policy had, until the next
- * trim. SHARE_EARLY has no effect.
+ * while a part of it is in use. The size of a chunk, in bytes, where C is the
+ * capacity, F the share of C that is still available, P the bytes of all pages
+ * of the policy, and M the missing bytes of the request:
+ *
+ *   chunk         F^3 C / `chunks`
+ *   at least      one page
+ *   at most       the larger of CHUNK_LEAST pages and P / CHUNK_GROWTH
+ *   a long block  at least the smaller of M / CHUNKS_OF_BLOCK and
+ *                 C / CHUNKS_OF_DEVICE, whatever the bounds above say
+ *
+ * A request for less gets a whole chunk if the addresses above the block are
+ * bare. So a program far from the capacity needs few calls, and near the
+ * capacity new memory is single pages, except under very long blocks. C is the
+ * capacity of the backend until the device refuses memory earlier; from then
+ * until the next trim it is the memory that the policy had. SHARE_EARLY has no
+ * effect.
  *
  * Before the first unmap of a request, the policy waits for the device, because
  * queued work may still use the mapped page. The wait also completes the frees

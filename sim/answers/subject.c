@@ -1,4 +1,4 @@
-/* subject.c - keeps what an answer is about. */
+/* subject.c - keeps the device, the trace and the notes of an answer. */
 #include "sim/answers/subject.h"
 
 #include <stdlib.h>

@@ -57,8 +57,9 @@ struct cell_settings {
     frag_size quantum; /* frag_replay's, policy_choices_quantum; 0: each run
                           has that of its policy */
     bool stop_at_oom;
-    bool from_requests; /* no run adopts the recorded layout (start.h): the
-                           runs are compared with memory that cannot */
+    bool from_requests; /* no run adopts the recorded layout (start.h), so that
+                           all runs of a comparison begin alike; a GPU cannot
+                           adopt a layout */
     enum cell_check check;
     bool timed;      /* false: ns_per_event is NAN, so that equal runs make
                         equal files */

@@ -89,9 +89,10 @@ struct frag_replay {
         *prepared;            /* policy and parameters that were read
                                  before; NULL: the run reads `params` */
     struct frag_backend *mem; /* required; no memory is held on it */
-    frag_size quantum; /* in which lower_bound and demand count, for runs that
-                          are compared: the smallest of their policies. The
-                          policy's own is used if it is smaller, and for 0 */
+    frag_size quantum; /* unit to which lower_bound and demand round requests.
+                          Runs that are compared have the smallest quantum of
+                          their policies. 0, or more than the quantum of
+                          `policy`: that quantum is used */
     bool check; /* the ledger (sim/meter/ledger.h) checks every answer of the
                    policy */
     const struct frag_contents *contents; /* used only with `check`; NULL: the
