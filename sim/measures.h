@@ -140,7 +140,8 @@ struct frag_summary {
      * requested bytes: the ratio of the areas under the two curves over all
      * events; the ratio at the first event of peak requested; the ratio at the
      * first event of peak reserved. 0 if nothing was requested. */
-    double overhead_average, overhead_at_peak_requested, overhead_at_peak_reserved;
+    double overhead_average, overhead_at_peak_requested,
+        overhead_at_peak_reserved;
     frag_size lower_bound; /* largest sum of the served requests of live blocks,
                               each rounded up to `quantum'. A pending block
                               does not count: a policy that waits for the device
