@@ -266,7 +266,8 @@ struct frag_policy {
  *
  * Build it with find_package(fragsim), add_library(mine MODULE mine.c) and
  * target_link_libraries(mine PRIVATE fragsim::fragsim). Run it with
- * `fragsim replay -p ./libmine.so:PARAMS`. tests/plugin is an example. */
+ * `fragsim replay -p ./libmine.so:PARAMS`. tests/package/plugin is an example.
+ */
 enum {
     FRAG_POLICY_ABI = 6, /* rises when this header, or a header that it
                             includes, changes in a way that breaks a plugin

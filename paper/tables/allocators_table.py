@@ -6,7 +6,7 @@ Reads ../shared/oracle/allocators.jsonl.xz (replays through RMM, CuPy, the CUDA
 driver and JAX on an H100), data/run_ahead.csv (run_ahead.py) and
 data/pool_programs.csv, replays each row
 with the policy of the same allocator, and writes pages/allocators.md.
-tests/check_allocators.py compares the same rows one by one.
+tests/recordings/check_allocators.py compares the same rows one by one.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import csv
@@ -30,7 +30,7 @@ def load(path):
     return module
 
 
-CHECK = load(os.path.join(ROOT, "tests", "check_allocators.py"))
+CHECK = load(os.path.join(ROOT, "tests", "recordings", "check_allocators.py"))
 # Kinds of rows without a limit that matters: (heading, policy).
 SHOWN = [
     ("rmm_pool", "RMM pool", "rmm_pool"),
@@ -226,7 +226,7 @@ Made by `paper/tables/allocators_table.py`; do not edit. The requests of 20 reco
 40,000 events each) were replayed through the real allocators on an H100: RMM 26.10,
 CuPy 14.2, the CUDA driver's pool (cudaMallocAsync) and JAX 0.11. The same requests
 are replayed here by the policies. Numbers are peak reserved over the peak of the
-requested bytes. `tests/check_allocators.py --misses` compares the rows one by one,
+requested bytes. `tests/recordings/check_allocators.py --misses` compares the rows one by one,
 also those with a limit, and prints the first difference of each miss.
 """
 

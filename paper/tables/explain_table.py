@@ -197,7 +197,7 @@ def recomputed():
     """A program, what explain says that recomputing its layers leaves, and the
     recording of the same program with torch.utils.checkpoint: the peaks while
     the logits of the first step live, in bytes."""
-    sys.path.insert(0, os.path.join(ROOT, "tests"))
+    sys.path.insert(0, os.path.join(ROOT, "tests", "commands"))
     import check_explain
     plain, saves = (os.path.join(SHARED, "recorded", "dev", name + ".pickle.xz")
                     for name in ("llama_varlen_frames", "llama_ckpt"))

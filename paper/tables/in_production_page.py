@@ -30,7 +30,7 @@ GIB = 1 << 30
 TEXT = """# Policies of fragsim under programs as people run them
 
 PyTorch {about}; made by `paper/gpu/in_production.py` from `paper/data/in_production.jsonl`
-(commands: {commands}; PyTorch's own tests: `tests/torch/upstream.py rows`).
+(commands: {commands}; PyTorch's own tests: `tests/gpu/torch/upstream.py rows`).
 
 ## Small programs
 
@@ -46,7 +46,7 @@ says so.
 All counters of `memory_stats()` at {looks} moments of the random program, the policy
 of fragsim against the same algorithm in PyTorch. The counters of the two pools with
 expandable segments were mended after these rows and before PyTorch's own tests below;
-`tests/check_torch_class.py`, which needs no GPU, compares them. `num_device_alloc` and
+`tests/gpu/check_torch_class.py`, which needs no GPU, compares them. `num_device_alloc` and
 `num_device_free` count maps: PyTorch maps several pages by one, a policy page by page.
 
 {compared}

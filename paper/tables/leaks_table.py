@@ -3,7 +3,7 @@
 programs are known to leak or not to, and on made-up programs: leaks that were
 missed, false alarms, and recordings that cannot tell.
 
-Writes pages/leaks.md. tests/check_leaks.py and tests/check_leak_programs.py
+Writes pages/leaks.md. tests/commands/check_leaks.py and tests/commands/check_leak_programs.py
 examine the recordings and the programs.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
@@ -20,7 +20,7 @@ HEAD = """# Leaks: verdicts against the truth
 Made by `paper/tables/leaks_table.py`. A verdict is right if the program leaks and `fragsim
 leaks` says so, or if it does not leak and there is no alarm. The verdict is unknown where the
 recording cannot tell: its work repeats too seldom, or neither marked steps nor Python stacks say
-where it ends. The made-up programs are those of `tests/check_leak_programs.py`, written with the
+where it ends. The made-up programs are those of `tests/commands/check_leak_programs.py`, written with the
 marks of the optimizer, with Python stacks only, and with neither.
 
 | recordings of | traces | leak | found | missed | unknown | do not leak | false alarms | unknown |
@@ -59,7 +59,7 @@ def text(cells):
 
 
 def rows_of(check):
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", check),
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "commands", check),
                            "--table"], check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 

@@ -3,7 +3,7 @@
 settings of ../shared/oracle/oracle.jsonl.xz, without a limit of the process and with one.
 
 Writes data/settings.csv, one row for each of these replays of a recording. It
-computes nothing; tests/check_oracle.py compares the same rows with fragsim.
+computes nothing; tests/recordings/check_oracle.py compares the same rows with fragsim.
 Environment: FRAG_SHARED_DIR.
 """
 import json

@@ -2,7 +2,7 @@
 """truth_table.py [-j N]: runs the checks that hold fragsim against recorded
 allocators, and writes what each of them counts to data/truth.csv, with its command.
 
-Each row of CHECKS names a script of tests/ and the numbers to take from what it
+Each row of CHECKS names a script of tests/recordings/ and the numbers to take from what it
 prints. The script stops if a number is not printed. It also counts the events of
 the recordings and the replays whose peak equals the recorded one although their
 addresses were predicted. Environment: FRAGSIM (default build/fragsim),
@@ -104,7 +104,7 @@ HOSTILE = ("hostile", r"(?m)^peak_reserved: (\d+) of (\d+)",
 
 def run(script, tool=FRAGSIM):
     done = subprocess.run(
-        [sys.executable, *(os.path.join(ROOT, "tests", script).split())],
+        [sys.executable, *(os.path.join(ROOT, "tests", "recordings", script).split())],
         capture_output=True, text=True, check=False,
         env={**os.environ, "FRAGSIM": os.path.abspath(tool),
              "FRAG_SHARED_DIR": os.path.abspath(SHARED)})
@@ -123,7 +123,7 @@ def taken(script):
         numbers = found[0].groupdict() or dict(zip(("count", "of"),
                                                    found[0].groups()))
         yield {"key": key, **numbers, "what": what,
-               "command": f"tests/{script}"}
+               "command": f"tests/recordings/{script}"}
 
 
 def validated(path):
@@ -163,7 +163,7 @@ def hostile():
     key, pattern, what = HOSTILE
     count, most = re.search(pattern, text).groups()
     yield {"key": key, "count": count, "of": most, "what": what, "command":
-           "tests/check_oracle.py, fragsim replay --address-rule hostile"}
+           "tests/recordings/check_oracle.py, fragsim replay --address-rule hostile"}
 
 
 def main():

@@ -58,7 +58,7 @@ static bool may_be_drivers(void *handle, const char *name)
 
 /* Lookups that cannot concern the driver are left to the C library with a jump,
  * not a call, because RTLD_NEXT depends on the caller's address.
- * tests/check_record.sh verifies that the compiler emits a jump. */
+ * tests/gpu/check_record.sh verifies that the compiler emits a jump. */
 void *dlsym(void *restrict handle, const char *restrict name)
 {
     driver_lookup *find = driver_dlsym();

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/hdf5_mutator.h"
+#include "tests/fuzz/hdf5_mutator.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 

@@ -6,7 +6,7 @@
  * PyTorch 2.11, as read; issues #106660 (garbage_collection_threshold without a
  * limit) and #123548 (max_split_size_mb with expandable segments) of PyTorch.
  * The figures were measured with the torch policy on recordings of training
- * jobs; tests/check_conf.py measures them again.
+ * jobs; tests/commands/check_conf.py measures them again.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -260,8 +260,8 @@ static bool is_growth(const struct explain *x)
 /* The share of a bound beyond which no recorded job survived. Of all runs under
  * a limit that recorded/ and oracle/ hold, the fullest that survived requested
  * 98.37 % of it (rcnn_train__cap_tight_exp), and none of the 23 did whose live
- * blocks and request needed more than 63/64; tests/check_explain.py counts them
- * by the entries of the snapshots. */
+ * blocks and request needed more than 63/64; tests/commands/check_explain.py
+ * counts them by the entries of the snapshots. */
 static const double servable = 63.0 / 64;
 
 static bool fills(const struct explain *x, frag_size limit)

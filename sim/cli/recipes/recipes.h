@@ -6,8 +6,8 @@
 /* A recipe. The first four members are as in struct frag_importer. */
 struct recipe {
     const char *name, *summary, *made, *lacks;
-    const char *script; /* lines for a shell; tests/check_recipes.py runs them
-                           as they stand here */
+    const char *script; /* lines for a shell; tests/commands/check_recipes.py
+                           runs them as they stand here */
 };
 
 extern const struct recipe recipes[]; /* ended by a NULL name */

@@ -56,13 +56,13 @@ struct sweep_trace {
 };
 
 /* The bytes of an entry of the journal; NULL: there is none. */
-struct sweep_entry {
+struct entry {
     void *bytes;
     size_t size;
 };
 
 /* The next job of a thread. */
-struct sweep_job {
+struct job {
     enum { JOB_NONE, JOB_WAIT, JOB_OPEN, JOB_RUN } what;
     struct sweep_trace *trace;
     struct sweep_cell *cell; /* of RUN */

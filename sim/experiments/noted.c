@@ -1,0 +1,247 @@
+/* noted.c - finds the notes of a cell, and counts the cells of each note. */
+#include "sim/experiments/noted.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/arena/arena.h"
+#include "sim/experiments/start.h"
+#include "traces/facts.h"
+#include "traces/grow.h"
+#include "traces/text.h"
+#include "traces/torch_sizes.h"
+
+static bool repeats_recorded(const struct cell_result *on)
+{
+    struct frag_params *recorded;
+    bool same;
+
+    if (on->policy->policy != &frag_policy_torch ||
+        frag_params_read(on->policy->policy, on->trace->settings, &recorded,
+                         NULL) != FRAG_OK)
+        return false;
+    same = !strcmp(recorded->text, on->params);
+    free(recorded);
+    return same;
+}
+
+/* Whether a run with the recorded settings differs from the recording, whose
+ * peak is in *recorded. */
+static bool differs(const struct cell_result *on, frag_size *recorded)
+{
+    const struct frag_device_trace *d = on->device;
+    const struct frag_summary *s = on->summary;
+
+    if (!d->recorded.has_actions ||
+        s->peak_reserved_event >= d->count - d->added || !repeats_recorded(on))
+        return false;
+    *recorded = facts_peak_reserved(d);
+    return on->bound.bytes >= *recorded && s->peak_reserved != *recorded;
+}
+
+/* Why a run of a policy that can adopt a layout did not adopt it. */
+static const char *why_not_adopted(const struct cell_result *on)
+{
+    if (on->settings->backend != &cell_arena_backend)
+        return "the device cannot hold memory at recorded addresses";
+    if (on->settings->from_requests)
+        return "all runs that are compared start from the live blocks";
+    if (!start_has_kind(on->device, on->policy->policy, on->params))
+        return "these settings make segments of the other kind "
+               "(expandable_segments)";
+    if (start_held(on->device, on->bound.kind) > on->bound.bytes)
+        return "they do not fit in the device";
+    return torch_value_of(on->params, "max_split_size_mb")
+               ? "max_split_size_mb does not split segments of their sizes, so "
+                 "PyTorch could not release their free parts"
+               : "their addresses or their kind do not allow it";
+}
+
+static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])
+{
+    char a[FRAG_SIZE_TEXT], b[FRAG_SIZE_TEXT];
+    frag_size recorded = 0;
+    const bool is_late = on->policy->policy->adopt &&
+                         on->device->recorded.start.segment_count &&
+                         on->summary->start != FRAG_START_ADOPTED;
+
+    text[0] = '\0';
+    if (is_late)
+        text_add(text, RELEASE_NOTE, "",
+                 "the run does not start from the recorded segments (%s): %s",
+                 frag_size_format(start_held(on->device, on->bound.kind), a),
+                 why_not_adopted(on));
+    if (differs(on, &recorded))
+        text_add(text, RELEASE_NOTE, ": ",
+                 "with the recorded settings, the run reserves %s at most; "
+                 "the recorded allocator reserved %s%s",
+                 frag_size_format(on->summary->peak_reserved, a),
+                 frag_size_format(recorded, b),
+                 is_late ? ""
+                         : ", at other addresses; `fragsim validate' repeats "
+                           "these");
+}
+
+/* Whether the device gave a unit or more beyond what the segments hold. */
+static bool takes_more(const struct frag_summary *s)
+{
+    return s->peak_device > frag_round_up(s->peak_reserved, FRAG_CAPACITY_STEP);
+}
+
+static void note_bound(struct frag_bound bound, char text[RELEASE_NOTE])
+{
+    char interval[FRAG_BOUND_TEXT], middle[FRAG_SIZE_TEXT];
+
+    text[0] = '\0';
+    if (bound.most)
+        snprintf(text, RELEASE_NOTE,
+                 "no snapshot records the limit of its process; the OOMs show "
+                 "a %s, and the run uses the middle, %s; --limit states the "
+                 "exact limit",
+                 frag_bound_format(bound, interval),
+                 frag_size_format(bound.bytes, middle));
+}
+
+enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
+                         struct frag_error *e)
+{
+    out->count = 0;
+    FRAG_TRY(release_note(on->policy, on->trace, on->device, out->texts[0], e));
+    out->count += *out->texts[0] != '\0';
+    note_run(on, out->texts[out->count]);
+    out->count += *out->texts[out->count] != '\0';
+    if (takes_more(on->summary))
+        snprintf(out->texts[out->count++], RELEASE_NOTE,
+                 "the device gives segments in units of 2 MiB, so the run took "
+                 "more of it than peak reserved (column peak_device_bytes)");
+    note_bound(on->bound, out->texts[out->count]);
+    out->count += *out->texts[out->count] != '\0';
+    if (on->policy->policy->assumes)
+        snprintf(out->texts[out->count++], RELEASE_NOTE, "%s",
+                 on->policy->policy->assumes);
+    return FRAG_OK;
+}
+
+const char *cell_place(const char *policy, struct frag_bound bound,
+                       char text[CELL_PLACE])
+{
+    char size[FRAG_BOUND_TEXT];
+
+    snprintf(text, CELL_PLACE, "%.100s, %s%s", policy,
+             bound.kind == FRAG_BOUND_CAPACITY ? "capacity " : "",
+             frag_bound_format(bound, size));
+    return text;
+}
+
+static struct noted *find(struct noted_list *list, const char *trace,
+                          uint32_t device, const char *text)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct noted *n = &list->items[i];
+
+        if (n->device == device && !strcmp(n->trace, trace) &&
+            !strcmp(n->text, text))
+            return n;
+    }
+    return NULL;
+}
+
+bool noted_add(struct noted_list *list, const char *trace, uint32_t device,
+               const char *text, const char *place)
+{
+    struct noted *n = find(list, trace, device, text);
+
+    if (n) {
+        n->cells++;
+        return true;
+    }
+    if (!GROW(list->items, list->room, list->count + 1))
+        return false;
+    n = &list->items[list->count++];
+    *n = (struct noted){strdup(trace), strdup(text), "", device, 1};
+    snprintf(n->first, sizeof(n->first), "%s", place);
+    return n->trace && n->text;
+}
+
+void noted_free(struct noted_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].trace);
+        free(list->items[i].text);
+    }
+    free(list->items);
+    *list = (struct noted_list){NULL, 0, 0};
+}
+
+const char *noted_text(const struct noted *n, char text[NOTED_TEXT])
+{
+    char cells[48] = "";
+
+    if (n->cells > 1)
+        snprintf(cells, sizeof(cells), "%" PRIu64 " cells, the first one ",
+                 n->cells);
+    if (n->device == NOTED_TRACE)
+        snprintf(text, NOTED_TEXT, "%s", n->text);
+    else
+        snprintf(text, NOTED_TEXT, "device %" PRIu32 ": %s%s: %s", n->device,
+                 cells, n->first, n->text);
+    return text;
+}
+
+enum frag_err row_notes_make(const struct cell_result *on,
+                             struct noted_list *list, struct row_notes *out,
+                             struct frag_error *e)
+{
+    const struct frag_trace *t = on->trace;
+    const uint32_t device = on->device->device;
+    struct noted one = {.device = device, .cells = 1};
+    struct cell_notes found;
+
+    out->count = 0;
+    out->items = malloc((t->note_count + CELL_NOTES) * sizeof(*out->items));
+    out->texts = malloc((size_t)CELL_NOTES * NOTED_TEXT);
+    if (!out->items || !out->texts)
+        return frag_no_memory(e, "the notes");
+    for (; out->count < t->note_count; out->count++)
+        out->items[out->count] = t->notes[out->count];
+    FRAG_TRY(cell_notes(on, &found, e));
+    cell_place(on->policy->text, on->bound, one.first);
+    for (size_t i = 0; i < found.count; i++) {
+        one.text = found.texts[i];
+        out->items[out->count++] =
+            noted_text(&one, out->texts + i * NOTED_TEXT);
+        if (!noted_add(list, t->path, device, one.text, one.first))
+            return frag_no_memory(e, "the notes");
+    }
+    return FRAG_OK;
+}
+
+void row_notes_free(struct row_notes *notes)
+{
+    free(notes->items);
+    free(notes->texts);
+    *notes = (struct row_notes){NULL, 0, NULL};
+}
+
+void noted_json(const struct noted_list *list, struct frag_json *j)
+{
+    frag_json_line(j, 1);
+    frag_json_array(j, "cell_notes");
+    for (size_t i = 0; i < list->count; i++) {
+        const struct noted *n = &list->items[i];
+
+        frag_json_line(j, 2);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "trace", n->trace);
+        if (n->device == NOTED_TRACE)
+            frag_json_null(j, "device");
+        else
+            frag_json_number(j, "device", n->device);
+        frag_json_number(j, "cells", n->cells);
+        frag_json_text(j, "first", n->first);
+        frag_json_text(j, "note", n->text);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}

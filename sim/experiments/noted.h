@@ -1,0 +1,86 @@
+/* noted.h - what is to be said of a cell besides its numbers, and the notes of
+ * many cells, each distinct note once. */
+#ifndef FRAG_SIM_EXPERIMENTS_NOTED_H
+#define FRAG_SIM_EXPERIMENTS_NOTED_H
+
+#include "sim/experiments/cell.h"
+#include "sim/experiments/release.h"
+
+enum { CELL_NOTES = 4, CELL_PLACE = 192 };
+
+/* The notes of a cell; none names the policy or the bound. */
+struct cell_notes {
+    char texts[CELL_NOTES][RELEASE_NOTE];
+    size_t count;
+};
+
+/* The run of a cell. All pointers are borrowed. */
+struct cell_result {
+    const struct cell_settings *settings;
+    const struct policy_choice *policy;
+    const struct frag_trace *trace;
+    const struct frag_device_trace *device;
+    struct frag_bound bound;
+    const struct frag_summary *summary;
+    const char *params; /* of the run */
+};
+
+/* Finds the notes: release_note's; the policy could have adopted the recorded
+ * layout (start.h) but did not; or the run has the recorded settings and memory
+ * enough, and reserves another peak than the recorded allocator did; or the
+ * policy assumes what no trace shows (frag_policy.assumes); or the device gave
+ * more than the segments hold; or the bound was inferred. NOMEM. */
+enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Writes "POLICY, capacity SIZE" or "POLICY, process limit SIZE" to text, and
+ * returns text. */
+const char *cell_place(const char *policy, struct frag_bound bound,
+                       char text[CELL_PLACE]);
+
+#define NOTED_TRACE UINT32_MAX
+
+/* A note, and the cells that have it. */
+struct noted {
+    char *trace, *text;
+    char first[CELL_PLACE]; /* the first cell */
+    uint32_t device;        /* NOTED_TRACE: a note of the trace's reader, which
+                               names its device itself */
+    uint64_t cells;
+};
+
+struct noted_list {
+    struct noted *items;
+    size_t count, room;
+};
+
+/* Adds a cell of a device to the note of that text. False if the host has no
+ * memory. */
+bool noted_add(struct noted_list *list, const char *trace, uint32_t device,
+               const char *text, const char *place);
+void noted_free(struct noted_list *list);
+
+/* The notes of a row: those of its trace, then those of its cell. */
+struct row_notes {
+    const char **items; /* [count] */
+    uint32_t count;
+    char *texts; /* storage */
+};
+
+/* Finds the notes of a cell, adds them to the list, and makes the notes of its
+ * row, which the caller frees, on error too. NOMEM. */
+enum frag_err row_notes_make(const struct cell_result *on,
+                             struct noted_list *list, struct row_notes *out,
+                             struct frag_error *e) FRAG_MUST_CHECK;
+void row_notes_free(struct row_notes *notes);
+
+enum { NOTED_TEXT = RELEASE_NOTE + CELL_PLACE + 64 };
+
+/* Writes a note as "device 0: PLACE: TEXT", or with the number of cells if
+ * there are several, and returns text. The note of a trace is TEXT. */
+const char *noted_text(const struct noted *n, char text[NOTED_TEXT]);
+
+/* Writes the array `cell_notes` to the object that is open. */
+void noted_json(const struct noted_list *list, struct frag_json *j);
+
+#endif

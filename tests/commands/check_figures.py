@@ -1,0 +1,804 @@
+#!/usr/bin/env python3
+"""check_figures.py [FIGURE...]: checks the data that the scripts of plots/
+receive.
+
+Each figure is drawn, and its script and data are kept. The data must agree with
+the JSON rows of the same runs, from which this file computes them anew. If
+gnuplot is installed, each figure is also drawn twice, as SVG, PNG and PDF; both
+drawings must be equal byte for byte, and nothing in the SVG may lie outside of
+it.
+Environment: FRAGSIM (the tool; default build/fragsim).
+"""
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+BUNDLED = os.path.join(ROOT, "traces", "bundled")
+TRACES = ["gpt2_train", "cudagraph", "leak"]
+POLICIES = ["torch", "torch:expandable_segments:True", "best_fit", "tlsf",
+            "rmm_arena", "direct", "compact", "plan"]
+
+
+def run(*arguments, code=(0,)):
+    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL)
+    if done.returncode not in code:
+        raise SystemExit(f"fragsim {' '.join(arguments)}: exit "
+                         f"{done.returncode}: {done.stderr.strip()}")
+    return done.stderr
+
+
+class Runs:
+    """A result file and the JSON rows of the same runs, made once in a folder.
+    """
+
+    def __init__(self, folder, name, traces, policies, capacities):
+        self.path = os.path.join(folder, name + ".h5")
+        rows = os.path.join(folder, name + ".json")
+        arguments = [os.path.join(BUNDLED, t + ".pickle.xz") for t in traces]
+        for policy in policies:
+            arguments += ["-p", policy]
+        if not os.path.exists(rows):
+            run("replay", "-q", *arguments, "-c", capacities, "-o", self.path,
+                "--json", rows)
+        with open(rows, encoding="utf-8") as file:
+            self.rows = json.load(file)["results"]
+
+
+def cells(path):
+    """The rows of a kept file, as dictionaries with the names in its first
+    line."""
+    with open(path, encoding="utf-8") as file:
+        lines = [line.split("\t") for line in file.read().splitlines()]
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+def draw(folder, runs, figure, *more):
+    """Draws a figure from a result file in every format; returns the folder of
+    its data."""
+    return draw_from(folder, runs.path, figure, *more)
+
+
+THOROUGHLY = set()  # figures that were drawn in every format
+
+
+def draw_from(folder, source, figure, *more):
+    kept = os.path.join(folder, "kept-" + figure)
+    drawn = shutil.which("gnuplot") is not None
+    formats = ("svg",) if figure in THOROUGHLY else ("svg", "png", "pdf")
+    for suffix in formats:
+        outs = [os.path.join(folder, f"{figure}-{k}.{suffix}")
+                for k in "ab"[:len(formats)]]
+        for out in outs:
+            words = run("plot", source, figure, "-f", "-o", out, "--keep", kept,
+                        *more, code=(0,) if drawn else (4,))
+            assert not drawn or not words, words
+        if drawn:
+            contents = {open(out, "rb").read() for out in outs}
+            assert len(contents) == 1, f"{figure}.{suffix} differs"
+            if suffix == "svg":
+                inside(outs[0])
+    THOROUGHLY.add(figure)
+    return kept
+
+
+def inside(path):
+    """Checks that every text of an SVG begins inside of it."""
+    root = xml.parse(path).getroot()
+    wide, high = (float(root.get(k)) for k in ("width", "height"))
+    space, seen = "{http://www.w3.org/2000/svg}", 0
+    for group in root.iter(space + "g"):
+        place = group.get("transform", "")
+        if place.startswith("translate(") and group.find(space + "text") \
+                is not None:
+            x, y = map(float, place[10:place.index(")")].split(",")[:2])
+            assert 0 <= x <= wide and 0 <= y <= high, f"{path}: {x}, {y}"
+            seen += 1
+    assert seen > 2, f"{path}: {seen} texts"
+
+
+def texts_of(path):
+    """The texts of an SVG; empty if it was not drawn."""
+    if not os.path.exists(path):
+        return []
+    root = xml.parse(path).getroot()
+    return ["".join(t.itertext())
+            for t in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def near(a, b):
+    return math.isclose(float(a), float(b), rel_tol=1e-6)
+
+
+# -- one function a figure ----------------------------------------------------
+
+def roomiest(rows):
+    """For each policy and trace, the run with the most memory."""
+    best = {}
+    for row in rows:
+        key = row["policy"], row["trace"]
+        room = row["capacity_bytes"] or math.inf
+        if key not in best or room > (best[key]["capacity_bytes"] or math.inf):
+            best[key] = row
+    return best
+
+
+def several_runs(folder):
+    return Runs(folder, "several", TRACES, POLICIES, "1.1x,inf")
+
+
+def check_breakdown(folder):
+    runs = several_runs(folder)
+    kept = cells(os.path.join(draw(folder, runs, "breakdown", "--limit", "48"),
+                              "breakdown.tsv"))
+    assert len(kept) == len(runs.rows)
+    draw(folder, runs, "compare", "--limit", "48")
+    parts = list(kept[0])[2:9]
+    for cell, row in zip(kept, runs.rows):
+        assert [int(cell[p]) for p in parts] == \
+            [row[f"at_peak_{p}_bytes"] for p in parts], cell
+        assert sum(int(cell[p]) for p in parts) == row["peak_reserved_bytes"]
+
+
+def check_timeline(folder):
+    """The steps reach the peaks and do not exceed them."""
+    runs = several_runs(folder)
+    folder_of = draw(folder, runs, "timeline", "--limit", "48")
+    path = os.path.join(folder_of, "timeline.tsv")
+    with open(path, encoding="utf-8") as file:
+        blocks = file.read().split("\n\n\n")
+    assert len(blocks) == len(runs.rows)
+    for block, row in zip(blocks, runs.rows):
+        steps = [list(map(int, line.split("\t")))
+                 for line in block.splitlines() if line[0] != "#"]
+        assert max(s[2] for s in steps) == row["peak_reserved_bytes"], row
+        assert max(s[1] for s in steps) == row["peak_allocated_bytes"], row
+        assert steps[-1][0] == row["events"]
+        assert [s[0] for s in steps] == sorted(s[0] for s in steps)
+    # The point of death is marked: the first OOM of each run.
+    deaths = [int(c["first_oom"])
+              for c in cells(os.path.join(folder_of, "timeline.runs.tsv"))]
+    assert deaths == [-1 if r["first_oom_event"] is None
+                      else r["first_oom_event"] for r in runs.rows]
+    assert max(deaths) >= 0
+    words = texts_of(os.path.join(folder, "timeline-a.svg"))
+    assert not words or "first OOM" in words, words
+
+
+def check_labels(folder):
+    """The runs of several files are in their order; a long name keeps its
+    ends."""
+    long = "torch:garbage_collection_threshold:0.8,roundup_power2_divisions:" \
+        "[256:1,512:2,1024:4,>:8],max_split_size_mb:4242"
+    one = Runs(folder, "first", ["leak"], ["torch", "direct"], "inf")
+    two = Runs(folder, "second", ["leak"], ["tlsf", long], "inf")
+    kept = os.path.join(folder, "kept-labels")
+    run("plot", one.path, two.path, "compare", "-p", "direct", "-p", "t*:*", "-p",
+        "tlsf", "-o", os.path.join(folder, "labels.svg"), "--keep", kept,
+        code=(0,) if shutil.which("gnuplot") else (4,))
+    labels = [c["label"] for c in cells(os.path.join(kept, "compare.tsv"))]
+    assert (labels[0], labels[1]) == ("direct", "tlsf"), labels
+    start, end = labels[2].split("…")
+    assert long.startswith(start) and long.endswith(end), labels
+    assert len(labels[2]) == 57 and len(start) > len(end) > 10, labels
+
+
+def check_heatmap(folder):
+    runs = several_runs(folder)
+    best = roomiest(runs.rows)
+    kept = draw(folder, runs, "heatmap")
+    columns = [c["trace"] for c in cells(os.path.join(kept,
+                                                      "heatmap.traces.tsv"))]
+    assert sorted(columns) == sorted(TRACES)
+    seen, means = set(), {}
+    for cell in cells(os.path.join(kept, "heatmap.tsv")):
+        if int(cell["column"]) == len(columns):
+            means[int(cell["row"])] = cell
+            continue
+        row = best[cell["policy"], columns[int(cell["column"])]]
+        assert math.isclose(float(cell["ratio"]), row["peak_reserved_bytes"] /
+                            row["lower_bound_bytes"], rel_tol=1e-5), cell
+        assert int(cell["ooms"]) == row["num_ooms"], cell
+        seen.add((cell["policy"], cell["column"]))
+    assert len(seen) == len(POLICIES) * len(columns)
+    ordered = [float(means[i]["ratio"]) for i in range(len(POLICIES))]
+    assert ordered == sorted(ordered) and ordered[0] >= 1
+
+
+def check_frontier(folder):
+    capacities = "1x,1.02x,1.1x,inf"
+    one = Runs(folder, "one", ["gpt2_train"], POLICIES, capacities)
+    kept = cells(os.path.join(draw(folder, one, "frontier"), "frontier.tsv"))
+    assert len(kept) == len(one.rows)
+    rooms = sorted({r["capacity_bytes"] or math.inf for r in one.rows})
+    for cell in kept:
+        room = rooms[int(cell["column"])]
+        row = next(r for r in one.rows if r["policy"] == cell["policy"] and
+                   (r["capacity_bytes"] or math.inf) == room)
+        assert int(cell["ooms"]) == row["num_ooms"], cell
+        assert int(cell["survived"]) == (row["num_ooms"] == 0), cell
+        done = 1 if row["first_oom_event"] is None else \
+            row["first_oom_event"] / row["events"]
+        assert abs(float(cell["done"]) - done) < 1e-5, cell
+        assert cell["share"] == ("" if room == math.inf else
+                                 capacities.split(",")[int(cell["column"])])
+    fits = [sum(int(c["survived"]) for c in kept if int(c["row"]) == i)
+            for i in range(len(POLICIES))]
+    assert fits == sorted(fits, reverse=True), fits
+
+    # Over several traces a column is a share.
+    runs = several_runs(folder)
+    kept = cells(os.path.join(draw(folder, runs, "frontier"), "frontier.tsv"))
+    assert {c["capacity"] for c in kept} == {"1.1x", "unlimited"}
+    for cell in kept:
+        limited = cell["capacity"] != "unlimited"
+        mine = [r["num_ooms"] == 0 for r in runs.rows
+                if r["policy"] == cell["policy"] and
+                (r["capacity_bytes"] is not None) == limited]
+        assert (int(cell["runs"]), int(cell["survived"])) == \
+            (len(TRACES), sum(mine)), cell
+
+
+def check_sweep(folder):
+    values = ["1GiB", "2MiB", "64MiB"]
+    runs = Runs(folder, "sweep", ["leak", "cudagraph"],
+                ["tlsf:segment=" + v for v in values] + ["torch"], "1.1x,inf")
+    kept = draw(folder, runs, "sweep")
+    ticks = cells(os.path.join(kept, "sweep.values.tsv"))
+    assert [t["text"] for t in ticks] == ["2MiB", "64MiB", "1GiB"]
+    assert {(t["policy"], t["parameter"]) for t in ticks} == \
+        {("tlsf", "segment")}
+    lines = {}
+    for cell in cells(os.path.join(kept, "sweep.tsv")):
+        value = ticks[int(cell["value"])]["text"]
+        limited = " on " in cell["label"]
+        row = next(r for r in runs.rows if r["policy"].endswith("=" + value) and
+                   cell["label"].startswith(r["trace"]) and
+                   (r["capacity_bytes"] is not None) == limited)
+        # Where nothing was served there is no bound, and no waste.
+        assert near(cell["reserved"], row["peak_reserved_bytes"] /
+                    row["lower_bound_bytes"] if row["lower_bound_bytes"]
+                    else 1), cell
+        assert int(cell["ooms"]) == row["num_ooms"], cell
+        lines.setdefault(cell["line"], []).append(cell["label"])
+    assert len(lines) == 4
+    assert all(len(set(l)) == 1 and len(l) == 3 for l in lines.values())
+
+    # What cannot be drawn of these runs says what it needs.
+    bare = os.path.join(folder, "bare.h5")
+    run("replay", "-q", os.path.join(BUNDLED, "leak.pickle.xz"), "--points",
+        "0", "-o", bare)
+    for figure in ("sweep", "frontier", "timeline"):
+        words = run("plot", bare, figure, "-o",
+                    os.path.join(folder, "no.svg"), code=(2,))
+        assert "it needs" in words or "no series" in words, words
+        assert not os.path.exists(os.path.join(folder, "no.svg"))
+
+
+def requests(trace):
+    """(bytes, lifetime in events) of every request, from the exported events."""
+    done = subprocess.run([FRAGSIM, "export", trace], check=True,
+                          capture_output=True, text=True)
+    live, out = {}, []
+    lines = done.stdout.splitlines()[1:]
+    for event, line in enumerate(lines):
+        op, slot, size, _ = line.split(",")
+        if op == "alloc":
+            live[slot] = event, int(size)
+        elif op == "free":
+            born, size = live.pop(slot)
+            out.append((size, event - born))
+    out += [(size, len(lines) - born) for born, size in live.values()]
+    return out
+
+
+def check_distributions(folder):
+    trace = os.path.join(BUNDLED, "leak.pickle.xz")
+    kept = cells(os.path.join(draw_from(folder, trace, "distributions"),
+                              "distributions.tsv"))
+    every = requests(trace)
+    for kind, of in (("size", 0), ("lifetime", 1)):
+        expected = {}
+        for request in every:
+            power = request[of].bit_length() - 1
+            count, size = expected.get(power, (0, 0))
+            expected[power] = count + 1, size + request[0]
+        found = {int(c["power"]): (int(c["requests"]), int(c["bytes"]))
+                 for c in kept if c["kind"] == kind}
+        assert found == expected, kind
+        for share, total in (("request_share", 1), ("byte_share", 1)):
+            assert abs(sum(float(c[share]) for c in kept
+                           if c["kind"] == kind) - total) < 1e-4
+
+
+def grid(kept):
+    with open(os.path.join(kept, "map.cells"), encoding="utf-8") as file:
+        return [list(map(float, line.split())) for line in file]
+
+
+def check_map(folder):
+    trace = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
+    for policy in ("torch", "torch:expandable_segments:True", "compact"):
+        one = Runs(folder, "map-" + policy[:9], ["gpt2_train"], [policy], "inf")
+        kept = draw_from(folder, trace, "map", "-p", policy)
+        facts = cells(os.path.join(kept, "map.tsv"))[0]
+        rows = grid(kept)
+        assert int(facts["peak"]) == one.rows[0]["peak_reserved_bytes"]
+        assert {len(r) for r in rows} == {860} and len(rows) == 480
+        # What a column shows as reserved is what the replay measured there,
+        # and the area of all blocks is what the trace asks for.
+        steps = cells(os.path.join(draw(folder, one, "timeline"),
+                                   "timeline.tsv"))
+        steps = [(int(s["# event"]), int(s["reserved"])) for s in steps]
+        events, scale = int(facts["events"]), int(facts["bytes"]) / 480
+        checked, area = 0, 0
+        for x in range(860):
+            low, high = x * events / 860, (x + 1) * events / 860
+            near_by = {s[1] for s in steps if low - 60 < s[0] < high + 60}
+            column = [r[x] for r in rows]
+            area += sum(v >= 0 for v in column) * scale * events / 860
+            if len(near_by) == 1:
+                held = sum(v > -2 for v in column) * scale
+                assert abs(held - min(near_by)) < 0.02 * int(facts["bytes"]), \
+                    (policy, x, held, near_by)
+                checked += 1
+        assert checked > 400, (policy, checked)
+        asked = sum(size * life for size, life in requests(trace))
+        assert abs(area / asked - 1) < 0.05, (policy, area / asked)
+        values = [v for r in rows for v in r if v >= 0]
+        longest = max(life for _, life in requests(trace))
+        assert max(values) <= math.log2(longest) + 0.01
+    # Who gives every block back to the device holds nothing that is free.
+    rows = grid(draw_from(folder, trace, "map", "-p", "direct"))
+    free = sum(v == -1 for r in rows for v in r)
+    assert free < 0.02 * sum(v >= 0 for r in rows for v in r), free
+    sizes = grid(draw_from(folder, trace, "map", "--color-by", "size"))
+    largest = max(size for size, _ in requests(trace))
+    assert abs(max(map(max, sizes)) - math.log2(largest)) < 0.1
+
+    # A device that is too small is marked where requests fail.
+    limited = Runs(folder, "map-ooms", ["gpt2_train"], ["torch"], "1.02x")
+    kept = draw_from(folder, trace, "map", "-c", "1.02x")
+    events = [int(c["event"]) for c in
+              cells(os.path.join(kept, "map.ooms.tsv"))[1:]]
+    assert len(events) == limited.rows[0]["num_ooms"]
+    assert events[0] == limited.rows[0]["first_oom_event"]
+    facts = cells(os.path.join(kept, "map.tsv"))[0]
+    assert int(facts["first_oom"]) == events[0], facts
+    assert facts["recorded_oom"] == "-1", facts
+    words = texts_of(os.path.join(folder, "map-a.svg"))
+    assert not words or any("the first of them" in w for w in words), words
+
+    for options in (("--limit", "3"), ("--trace", "x"),
+                    ("-p", "torch", "-p", "direct")):
+        words = run("plot", trace, "map", *options, "-o",
+                    os.path.join(folder, "no.svg"), code=(2,))
+        assert "is a figure of a trace" in words, words
+
+    # So is the event at which the recorded job died.
+    dead = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
+    kept = draw_from(folder, dead, "map")
+    facts = cells(os.path.join(kept, "map.tsv"))[0]
+    assert facts["first_oom"] == "-1" and facts["ooms"] == "0", facts
+    assert 0.9 < int(facts["recorded_oom"]) / int(facts["events"]) < 1, facts
+    words = texts_of(os.path.join(folder, "map-a.svg"))
+    assert not words or any("ran out of memory" in w for w in words), words
+
+
+def check_pareto(folder):
+    several = several_runs(folder)
+    best = roomiest(several.rows)
+    points = {}
+    for policy in POLICIES:
+        mine = [best[policy, t] for t in TRACES]
+        ratios = [r["peak_reserved_bytes"] / r["lower_bound_bytes"]
+                  for r in mine]
+        points[policy] = (math.prod(ratios) ** (1 / len(ratios)),
+                          sum(r["modelled_device_seconds"] for r in mine))
+    rivals = [p for p in POLICIES if p != "plan"]
+
+    def beaten(policy):
+        a = points[policy]
+        return any(b != a and b[0] <= a[0] and b[1] <= a[1]
+                   for b in (points[r] for r in rivals))
+
+    kept = cells(os.path.join(draw(folder, several, "pareto"), "pareto.tsv"))
+    assert len(kept) == len(POLICIES)
+    assert [float(k["seconds"]) for k in kept] == \
+        sorted(float(k["seconds"]) for k in kept)
+    for cell in kept:
+        policy = cell["policy"].split(",")[0]
+        assert near(cell["memory"], points[policy][0]), cell
+        assert near(cell["seconds"], points[policy][1]), cell
+        expected = "offline" if policy == "plan" else \
+            "beaten" if beaten(policy) else "front"
+        assert cell["kind"] == expected, cell
+    assert {c["kind"] for c in kept} == {"offline", "beaten", "front"}
+
+    # One trace: bytes, and who fails is on no front.
+    one = Runs(folder, "two", ["gpt2_train"], ["torch", "direct"], "1.02x")
+    kept = cells(os.path.join(draw(folder, one, "pareto"), "pareto.tsv"))
+    rows = {r["policy"]: r for r in one.rows}
+    assert rows["torch"]["num_ooms"] > 0
+    for cell in kept:
+        row = rows[cell["policy"].split(",")[0]]
+        assert int(float(cell["memory"])) == row["peak_reserved_bytes"], cell
+        assert int(cell["bound"]) == row["lower_bound_bytes"], cell
+        assert cell["kind"] == ("failed" if row["num_ooms"] else "front"), cell
+
+
+# -- the pictures of answers ---------------------------------------------------
+
+def draw_answer(folder, command, trace, *more):
+    """Draws the picture of a command in every format; returns its data and
+    its JSON."""
+    kept = os.path.join(folder, "kept-" + command)
+    answer = os.path.join(folder, command + ".json")
+    drawn = shutil.which("gnuplot") is not None
+    for suffix in ("svg", "png", "pdf"):
+        outs = [os.path.join(folder, f"{command}-{k}.{suffix}") for k in "ab"]
+        for out in outs:
+            if os.path.exists(out):
+                os.unlink(out)
+            words = run(command, os.path.join(BUNDLED, trace + ".pickle.xz"),
+                        "-q", "-f", "--json", answer, "-o", out, "--keep", kept,
+                        *more, code=(0,) if drawn else (4,))
+            assert not drawn or not words, words
+        if drawn:
+            assert len({open(out, "rb").read() for out in outs}) == 1, suffix
+    if not drawn:  # then there is no JSON either
+        run(command, os.path.join(BUNDLED, trace + ".pickle.xz"), "-q", "-f",
+            "--json", answer, *more)
+    else:
+        inside(os.path.join(folder, command + "-a.svg"))
+    with open(answer, encoding="utf-8") as file:
+        return kept, json.load(file)["results"][0]
+
+
+def median(values):
+    values = sorted(values)
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else \
+        (values[middle - 1] + values[middle]) / 2
+
+
+def slope(values):
+    return (values[-1] - values[0]) / (len(values) - 1)
+
+
+def check_steps(folder):
+    for trace, more in (("lstm_varlen__cap_below", ()),
+                        ("leak_frames", ("-c", "460MiB")),
+                        ("leak_frames", ("-c", "80GiB")),
+                        ("lstm_varlen__cap_below", ("-c", "4GiB"))):
+        kept, answer = draw_answer(folder, "steps", trace, *more)
+        facts, = cells(os.path.join(kept, "steps.facts.tsv"))
+        bars = cells(os.path.join(kept, "steps.tsv"))
+        parts = answer["parts"]
+        count = sum(p["part"] == "step" for p in parts)
+        assert int(facts["steps"]) == count == answer["num_steps"], facts
+        assert [b["part"] for b in bars] == [p["part"] for p in parts]
+        assert [float(b["step"]) for b in bars] == \
+            [p["step"] or (0 if p["part"] == "before" else count + 1)
+             for p in parts]
+        for cell, part in zip(bars, parts):
+            assert [int(cell[k]) for k in list(cell)[2:]] == \
+                [part[k] for k in ("live_at_begin_bytes", "peak_requested_bytes",
+                                   "peak_reserved_bytes", "num_ooms")], cell
+        live = [p["live_at_begin_bytes"] for p in parts if p["part"] == "step"]
+        late = live[count // 2:]
+        grows = trace == "leak_frames"
+        assert near(facts["slope"], slope(late) if grows else 0), facts
+        if grows:
+            base = median([v - slope(late) * (count // 2 + 1 + i)
+                           for i, v in enumerate(late)])
+            assert near(facts["base"], base), facts
+            room = answer["capacity_bytes"] - max(
+                p["peak_requested_bytes"] for p in parts
+                if p["step"] and p["step"] > count // 2)
+            assert int(facts["left"]) == int(room / slope(late)), facts
+        texts = texts_of(os.path.join(folder, "steps-a.svg"))
+        drawn = not texts or "growth" in texts
+        assert drawn == grows or not texts, texts
+        # The bound of a recording that died is drawn too.
+        assert not texts or ("bound" in texts) == \
+            ("80GiB" not in more), texts
+
+    # With too many steps for bars, a bar shows the largest of several.
+    long = os.path.join(folder, "long.h5")
+    run("gen", "-q", "training:steps=1300", "-o", long)
+    kept = os.path.join(folder, "kept-long")
+    run("steps", long, "-q", "-o", os.path.join(folder, "long.svg"), "--keep",
+        kept, "--json", os.path.join(folder, "long.json"),
+        code=(0,) if shutil.which("gnuplot") else (4,))
+    facts, = cells(os.path.join(kept, "steps.facts.tsv"))
+    bars = cells(os.path.join(kept, "steps.tsv"))
+    assert int(facts["steps"]) > 1200 and int(facts["stride"]) == 3, facts
+    assert 400 < len(bars) < 502, len(bars)
+
+
+def check_leaks(folder):
+    for trace, more, verdict in (
+            ("leak_frames", ("-c", "80GiB"), "leak"), ("leak", (), "leak"),
+            ("leak_cpp", (), "leak"),
+            ("lstm_varlen__cap_below", ("-c", "6GiB"), "none"),
+            ("late_start", (), "unknown")):
+        kept, answer = draw_answer(folder, "leaks", trace, *more)
+        facts, = cells(os.path.join(kept, "leaks.facts.tsv"))
+        sites = cells(os.path.join(kept, "leaks.sites.tsv"))
+        assert facts["verdict"] == answer["verdict"] == verdict, facts
+        assert len(sites) == len(answer["leaks"]) == int(facts["leaks"])
+        with open(os.path.join(kept, "leaks.tsv"), encoding="utf-8") as file:
+            blocks = file.read().split("\n\n\n")[:-1]
+        assert len(blocks) == len(sites)
+        rows = cells(os.path.join(kept, "leaks.windows.tsv"))
+        begin = [float(row["unit"]) for row in rows]
+        assert len(rows) == answer["num_windows"], rows
+        assert [row["to"] for row in rows[:-1]] == \
+            [row["unit"] for row in rows[1:]], rows
+        for block, site, leak in zip(blocks, sites, answer["leaks"]):
+            held = [[float(cell) for cell in line.split("\t")]
+                    for line in block.splitlines() if line[0] != "#"]
+            assert [at for at, _ in held][:len(begin)] == begin, site
+            assert near(site["last"], held[-1][0]), site
+            late = [value for at, value in held if at >= float(site["from"])]
+            assert near(late[-1] - late[0], leak["growth_bytes_per_step"] *
+                        (held[-1][0] - float(site["from"]))), site
+            assert sum(b > a for a, b in zip(late, late[1:])) == \
+                leak["num_windows_growing"], site
+            assert len(late) - 1 == leak["num_windows_examined"], site
+            assert near(site["base"], median(
+                [v - slope(late) * i for i, v in enumerate(late)])), site
+            assert (leak["function"] or "blocks of") in site["label"], site
+        reach = answer["least_steps_to_oom"]
+        assert float(facts["least"]) == (-1 if reach is None else reach), facts
+        assert not rows or answer["peak_requested_bytes"] == max(
+            int(row["peak_requested"]) for row in rows
+            if float(row["unit"]) >= float(facts["from"])), rows
+        texts = texts_of(os.path.join(folder, "leaks-a.svg"))
+        assert not texts or any(s["label"] in t.replace("\xa0", " ")
+                                for s in sites for t in texts) or not sites
+    # A picture shows one trace, and is not drawn over a file.
+    paths = [os.path.join(BUNDLED, t + ".pickle.xz") for t in TRACES]
+    out = os.path.join(folder, "taken.svg")
+    for command in ("steps", "leaks"):
+        assert "one trace" in run(command, *paths, "-o", out, code=(2,))
+        assert "FILE.svg" in run(command, paths[0], "-o", "no.gif", code=(2,))
+    assert not os.path.exists(out)
+    with open(out, "w", encoding="utf-8"):
+        run("leaks", paths[0], "-o", out, code=(4,))
+
+
+# -- many runs ----------------------------------------------------------------
+
+MOST_WIDE, MOST_HIGH = 1800, 2000  # pixels
+LONG = "a_training_job_with_a_long_name_and_seed_{}_on_eight_gpus_of_a_node"
+# Names are data: nothing of them may be read as gnuplot, XML or shell.
+NAMES = ["#1 {Symbol a}^b_c @d &{e}", "it's 'q' `id` $(id) <b>x",
+         "&amp; %d %s \\n \\\\ \\'"]
+LIMITS = {"timeline": 48, "compare": 48, "breakdown": 48, "heatmap": 56,
+          "frontier": 60, "sweep": 36, "pareto": 32}
+
+
+class Grid:
+    """A sweep with details over made-up traces, made once in a folder."""
+
+    def __init__(self, folder, name, traces, *arguments):
+        self.path = os.path.join(folder, name + ".h5")
+        rows = os.path.join(folder, name + ".json")
+        paths = []
+        for seed, trace in enumerate(traces):
+            paths.append(os.path.join(folder, trace + ".h5"))
+            if not os.path.exists(paths[-1]):
+                run("gen", "-q", "training:steps=1", "--seed", str(seed + 1),
+                    "-o", paths[-1])
+        if not os.path.exists(rows):
+            run("sweep", "-q", *paths, *arguments, "-o", self.path, "--json",
+                rows)
+        with open(rows, encoding="utf-8") as file:
+            self.rows = json.load(file)["results"]
+
+
+def many_traces(folder):
+    """324 runs; 24 long names differ in their middle."""
+    return Grid(folder, "traces", [LONG.format(i) for i in range(24)] + NAMES,
+                "-p", "torch", "-p", "tlsf:segment=2MiB", "-p",
+                "tlsf:segment=64MiB", "-p", "direct", "-c", "1x,1.1x,inf",
+                "--details", "--points", "50")
+
+
+def many_policies(folder):
+    """372 runs of one trace."""
+    return Grid(folder, "policies", [LONG.format(0)], "-p", "torch", "-p",
+                "best_fit", "-p", "first_fit", "--param",
+                "segment=2MiB..30MiB:2MiB", "-c",
+                ",".join(f"{1 + i / 50}x" for i in range(12)), "--details",
+                "--points", "50")
+
+
+def few(folder, name, traces, *arguments):
+    return Grid(folder, name, [LONG.format(i) for i in range(traces)], "-p",
+                "torch", "-p", "tlsf:segment=2MiB", "-p", "tlsf", *arguments,
+                "--details", "--points", "50")
+
+
+def size_of(path):
+    """Width and height of a PNG."""
+    with open(path, "rb") as file:
+        head = file.read(24)
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:], "big")
+
+
+def draw_small(folder, runs, figure, *more, formats=(".png", ".svg")):
+    """Draws a figure, and checks the size of the PNG; returns the texts of the
+    SVG, what the tool says, and the folder of the data."""
+    drawn = shutil.which("gnuplot") is not None
+    kept = os.path.join(folder, "kept-" + figure)
+    out = os.path.join(folder, "small-" + figure)
+    for suffix in formats:
+        words = run("plot", runs.path, figure, "-f", "-o", out + suffix,
+                    "--keep", kept, *more, code=(0,) if drawn else (4,))
+    if not drawn:
+        return [], "", kept
+    if ".png" in formats:
+        wide, high = size_of(out + ".png")
+        assert wide <= MOST_WIDE and high <= MOST_HIGH, (figure, wide, high)
+    if ".svg" in formats:
+        inside(out + ".svg")
+    return texts_of(out + ".svg"), words, kept
+
+
+def hinted(texts, words, count):
+    """Checks that figure and tool say what is left out."""
+    if not texts:  # without gnuplot
+        return
+    hint = "choose with --policy, --trace, --capacity or --limit N"
+    assert f"showing {count}" in words and hint in words, words
+    assert any(f"Showing {count}" in t and hint in t for t in texts), texts
+    assert any(t.startswith("Shown: ") for t in texts), texts
+
+
+def check_scale(folder):
+    """Every figure at 3, 30 and 300 runs, and at its highest limit."""
+    traces, policies = many_traces(folder), many_policies(folder)
+    assert len(traces.rows) == 324 and len(policies.rows) == 372
+    for runs, figure, count in (
+            (traces, "timeline", "12 of 324 runs"),
+            (traces, "compare", "24 of 324 runs"),
+            (traces, "breakdown", "24 of 324 runs"),
+            (traces, "heatmap", "24 of 27 traces"),
+            (traces, "sweep", "12 of 81 lines"),
+            (policies, "frontier", "9 of 12 capacities")):
+        hinted(*draw_small(folder, runs, figure)[:2], count)
+        draw_small(folder, runs, figure, "--limit", str(LIMITS[figure]),
+                   formats=(".png",))
+        words = run("plot", runs.path, figure, "-o",
+                    os.path.join(folder, "no.svg"), "--limit",
+                    str(LIMITS[figure] + 1), code=(2,))
+        assert f"at most {LIMITS[figure]} " in words, words
+    for figure, limit, count in (
+            ("frontier", "20", "20 of 31 policies and 9 of 12 capacities"),
+            ("heatmap", "20", "20 of 31 policies"), ("pareto", "4", "4 of ")):
+        hinted(*draw_small(folder, policies, figure, "--limit", limit)[:2],
+               count)
+    for runs in (few(folder, "3", 1, "-c", "1.1x"),
+                 few(folder, "30", 5, "-c", "1x,1.1x")):
+        for figure in LIMITS:
+            words = draw_small(folder, runs, figure, formats=(".png",))[1]
+            assert len(runs.rows) > 3 or not words, words
+
+
+def check_choice(folder):
+    """The first runs are shown; the options choose others."""
+    runs = many_traces(folder)
+    for most in (12, 30):
+        kept = draw_small(folder, runs, "compare", "--limit", str(most),
+                          formats=(".svg",))[2]
+        found = [int(c["reserved"])
+                 for c in cells(os.path.join(kept, "compare.tsv"))]
+        assert found == [runs.rows[i]["peak_reserved_bytes"]
+                         for i in range(most)]
+
+    def chosen(*options):
+        kept = draw_small(folder, runs, "breakdown", *options,
+                          formats=(".svg",))[2]
+        return [sum(int(c[p]) for p in list(c)[2:9])
+                for c in cells(os.path.join(kept, "breakdown.tsv"))]
+
+    def expected(wanted):
+        return [r["peak_reserved_bytes"] for r in runs.rows if wanted(r)]
+
+    one = LONG.format(7)
+    assert chosen("--trace", one, "-p", "torch", "-p", "direct") == \
+        expected(lambda r: r["trace"] == one and
+                 r["policy"] in ("torch", "direct"))
+    peaks = {r["trace"]: r["peak_requested_bytes"] for r in runs.rows
+             if r["capacity_bytes"] is None}
+    assert chosen("--trace", "*seed_1?_*", "--policy", "tlsf*=64MiB", "-c",
+                  "1.1x,inf") == \
+        expected(lambda r: "seed_1" in r["trace"] and "_1_" not in r["trace"]
+                 and r["policy"] == "tlsf:segment=64MiB" and
+                 r["capacity_bytes"] != peaks[r["trace"]])
+    for options, hint in (
+            (("-p", "torh"), 'did you mean "torch"'),
+            (("--trace", "nothing"), "--trace: no run"),
+            (("-c", "9TiB"), "no run has the wanted"),
+            (("-c", "much"), "much")):
+        words = run("plot", runs.path, "compare", *options, "-o",
+                    os.path.join(folder, "no.svg"), code=(2,))
+        assert hint in words, words
+
+
+def check_names(folder):
+    """Long names stay distinct, and no name is more than a text."""
+    runs = many_traces(folder)
+    kept = draw_small(folder, runs, "heatmap")[2]
+    columns = [c["trace"] for c in cells(os.path.join(kept,
+                                                      "heatmap.traces.tsv"))]
+    assert len(set(columns)) == 24 and max(map(len, columns)) <= 30, columns
+    for figure in ("compare", "breakdown", "timeline"):
+        texts, _, kept = draw_small(folder, runs, figure, "-p", "direct", "-c",
+                                    "inf", "--limit", "27", formats=(".svg",))
+        file = figure + (".runs.tsv" if figure == "timeline" else ".tsv")
+        rows = cells(os.path.join(kept, file))
+        labels = [r["name" if figure == "timeline" else "label"].replace(
+            "\\\\", "\\") for r in rows]
+        assert len(set(labels)) == 27 and max(map(len, labels)) < 40, labels
+        texts = [t.replace("\xa0", " ") for t in texts]
+        for name in NAMES if texts else []:
+            assert any(t.startswith(name) for t in texts), (name, texts)
+        assert not texts or set(labels) <= set(texts), texts
+    # In the terminal, no column is pushed out; JSON has the full names.
+    done = subprocess.run(
+        [FRAGSIM, "replay", "-q",
+         *(os.path.join(folder, LONG.format(i) + ".h5") for i in range(9))],
+        capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(done) == 10 and len(set(line[:34] for line in done)) == 10, done
+    assert max(map(len, done)) < 160, done
+    assert {r["trace"] for r in runs.rows} == \
+        {LONG.format(i) for i in range(24)} | set(NAMES)
+
+
+def check_legends(folder):
+    """No two lines of a sweep look alike, and none has another one's name."""
+    kept = draw_small(folder, many_traces(folder), "sweep", "--limit", "36",
+                      formats=(".svg",))[2]
+    rows = cells(os.path.join(kept, "sweep.tsv"))
+    names = {r["line"]: r["label"] for r in rows}
+    assert len(names) == len(set(names.values())) == 36, names
+    if not shutil.which("gnuplot"):
+        return
+    with open(os.path.join(kept, "sweep.gp"), encoding="utf-8") as file:
+        looks = [line for line in file if line.startswith(
+            ("array ink", "array shape", "color_of", "shape_of"))]
+    script = "".join(looks) + "do for [i=1:36] " \
+        "{ print color_of(i), shape_of(i) }\n"
+    done = subprocess.run(["gnuplot"], input=script, capture_output=True,
+                          text=True, check=True).stderr.splitlines()
+    assert len(done) == len(set(done)) == 36, done
+
+
+CHECKS = {name[6:]: function for name, function in list(globals().items())
+          if name.startswith("check_")}
+
+
+def main():
+    if not os.access(FRAGSIM, os.X_OK):
+        print(f"check_figures: no tool at {FRAGSIM}; skipped")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        for name in sys.argv[1:] or CHECKS:
+            CHECKS[name](folder)
+            print(f"{name}: correct")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

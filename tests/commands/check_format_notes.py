@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""check_format_notes.py: checks that the notes of a format arrive in every
+answer, in text and in JSON, and that a snapshot of torch_npu or of PyTorch for
+ROCm is recognized, and a snapshot of CUDA is not taken for one.
+Environment: FRAGSIM (the tool; default build/fragsim).
+"""
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+FRAGSIM = os.path.abspath(os.environ.get(
+    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
+# A note of the format, and one about the file.
+HEAP = "policies with a quantum of 512 bytes"
+CUT = "the last line of the log is cut off"
+MIB = 1 << 20
+
+
+def run(*arguments):
+    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, f"{arguments}: {done.stderr}"
+    return done
+
+
+def notes_in(value):
+    """The notes anywhere in a JSON value, joined."""
+    if isinstance(value, list):
+        return "\n".join(map(notes_in, value))
+    if not isinstance(value, dict):
+        return ""
+    return "\n".join(value.get("notes", []) +
+                     [notes_in(part) for part in value.values()])
+
+
+def make_log():
+    lines = ["= Start"]
+    for i in range(40):
+        lines.append(f"@ ./a:(work+{i % 4:x})[0x10] + 0x{4096 + i:x} 0x1000")
+        if i % 3 == 2:
+            lines.append(f"@ ./a:[0x20] - 0x{4096 + i - 1:x}")
+    with open("run.mtrace", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n@ ./a:[0x")
+
+
+def check_answers():
+    """In text, the notes are on stdout or on stderr."""
+    make_log()
+    answers = [["info"], ["replay", "-p", "first_fit"], ["fit"], ["explain"],
+               ["summary"], ["top"], ["leaks"], ["steps"],
+               ["tune", "--no-hold-out"]]
+    for verb, *options in answers:
+        done = run(verb, "run.mtrace", *options)
+        text = done.stdout + done.stderr
+        assert HEAP in text and CUT in text, (verb, text)
+        document = run(verb, "-q", "run.mtrace", *options, "--json", "-").stdout
+        for row in json.loads(document)["results"]:
+            notes = notes_in(row)
+            assert HEAP in notes and CUT in notes, (verb, row)
+
+
+def check_files():
+    """The notes stay in a trace file, a result file and the pages made of
+    them."""
+    run("import", "run.mtrace", "-o", "run.h5")
+    run("replay", "-q", "run.h5", "-p", "first_fit", "-o", "results.h5")
+    run("report", "results.h5", "-o", "report.html")
+    run("triage", "run.mtrace", "-c", "64KiB", "-o", "triage.html")
+    row = json.loads(run("info", "--json", "-", "run.h5").stdout)["results"][0]
+    assert HEAP in "".join(row["notes"]), row
+    for page in ("report.html", "triage.html"):
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        assert HEAP in text and CUT in text, page
+
+
+def snapshot(sizes, frame=None, settings=None, segment_type="small"):
+    """A snapshot with a live block for each (requested, size)."""
+    blocks = [{"size": size, "requested_size": requested,
+               "state": "active_allocated"} for requested, size in sizes]
+    total = 20 * MIB if segment_type == "large" else 2 * MIB
+    blocks.append({"size": total - sum(size for _, size in sizes),
+                   "requested_size": 0, "state": "inactive"})
+    made = {
+        "segments": [{"device": 0, "address": 1 << 30, "total_size": total,
+                      "stream": 0, "segment_type": segment_type,
+                      "segment_pool_id": (0, 0), "blocks": blocks}],
+        "device_traces": [[]],
+    }
+    at = 1 << 30
+    for requested, size in sizes:
+        made["device_traces"][0].append(
+            {"action": "alloc", "addr": at, "size": requested, "stream": 0,
+             "frames": [frame] if frame else []})
+        at += size
+    if settings:
+        made["allocator_settings"] = settings
+    return made
+
+
+def frame_of(function, file):
+    return {"name": function, "filename": file, "line": 1}
+
+
+ASCEND, PADDED = "torch_npu for Ascend", "adds 32 bytes to each request"
+UNPROVED = "no block of the snapshot proves the 32 bytes"
+ROCM = "PyTorch for ROCm"
+CASES = [ # name, snapshot, words in the notes, words not in them
+    ("padded", snapshot([(512, 1024), (100, 512), (1000, 1536)]),
+     [ASCEND, PADDED], [ROCM, UNPROVED]),
+    ("31 bytes below a multiple", snapshot([(993, 1536)]),
+     [ASCEND, PADDED], []),
+    ("32 bytes beyond a request are enough for the padding",
+     snapshot([(512, 1024), (480, 512)]), [ASCEND, PADDED], []),
+    ("32 bytes below a multiple", snapshot([(992, 1024)]), [], [ASCEND]),
+    ("plain", snapshot([(512, 512), (100, 512)]), [], [ASCEND, ROCM]),
+    ("plain and padded", snapshot([(512, 512), (512, 1024)]), [], [ASCEND]),
+    ("a remainder of a large segment that was not split off",
+     snapshot([(512 * 4096, 512 * 4097)], segment_type="large"), [], [ASCEND]),
+    ("divisions",
+     snapshot([(4608, 5120)], settings={
+         "roundup_power2_divisions": {"1": 4}}), [], [ASCEND]),
+    ("frames of Python",
+     snapshot([(100, 512)], frame_of("f", "/lib/torch_npu/npu/utils.py")),
+     [ASCEND, PADDED, UNPROVED], []),
+    ("frames of C++",
+     snapshot([(100, 512)], frame_of("c10_npu::NPUCachingAllocator::f", "")),
+     [ASCEND, PADDED], []),
+    ("a newer Ascend", snapshot([(512, 512)], frame_of("c10_npu::f", "")),
+     [ASCEND], [PADDED]),
+    ("a function that asks for torch_npu",
+     snapshot([(100, 512)],
+              frame_of("is_torch_npu_available", "/lib/accelerate/imports.py")),
+     [], [ASCEND]),
+    ("ROCm",
+     snapshot([(512, 512)],
+              frame_of("c10::hip::HIPCachingAllocator::malloc", "??")),
+     [ROCM], [ASCEND]),
+]
+
+
+def check_origins():
+    for name, made, wanted, unwanted in CASES:
+        with open("case.pickle", "wb") as file:
+            pickle.dump(made, file)
+        row = json.loads(run("replay", "-q", "case.pickle", "--json",
+                             "-").stdout)["results"][0]
+        notes = "\n".join(row["notes"])
+        for words in wanted:
+            assert words in notes, (name, notes)
+        for words in unwanted:
+            assert words not in notes, (name, notes)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        check_answers()
+        check_files()
+        check_origins()
+        os.chdir(ROOT)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""check_held.py: compares `fragsim top` with sums over the entries of snapshots.
+
+Python reads each snapshot, finds the peak of requested bytes and adds up the
+blocks that are held there by stack, stream and requested size. The folded
+stacks and the groups of `fragsim top` must be the same, to the byte. The bundled
+recordings that begin with the job are read, and those of ../shared with stacks.
+The bytes of `fragsim diff` must be the difference of two such groups.
+Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
+"""
+import collections
+import json
+import lzma
+import os
+import pickle
+import re
+import subprocess
+import sys
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+RECORDED = os.path.join(SHARED, "recorded")
+BUNDLED = ["leak_frames", "leak_cpp", "leak", "gpt2_train", "multistream",
+           "lstm_varlen__cap_below"]
+DEV = ["rcnn_frames", "llama_varlen_frames"]
+
+
+def word(text):
+    return re.sub(r"[\x00-\x20;\x7f]", "_", text)
+
+
+def folded(entry):
+    frames = entry.get("frames") or []
+    return ";".join(f"{word(f['name'])}_({word(f['filename'].split('/')[-1])}:"
+                    f"{f['line']})" for f in reversed(frames)) or "unknown"
+
+
+class Held:
+    """The blocks that are held, and the sums over them."""
+
+    def __init__(self):
+        self.blocks = {}
+        self.live = 0
+
+    def copy(self):
+        new = Held()
+        new.blocks, new.live = dict(self.blocks), self.live
+        return new
+
+    def enter(self, entry):
+        action, addr = entry["action"], entry.get("addr")
+        if action == "alloc":
+            self.blocks[addr] = entry, False
+            self.live += entry["size"]
+        elif action == "free_requested":
+            self.blocks[addr] = self.blocks[addr][0], True
+            self.live -= self.blocks[addr][0]["size"]
+        elif action == "free_completed":
+            del self.blocks[addr]
+
+    def sums(self, key):
+        found = collections.Counter()
+        for entry, _ in self.blocks.values():
+            found[key(entry)] += entry["size"]
+        return dict(found)
+
+
+def peak_of(entries):
+    """The blocks held at the first peak. A request that fails is not live."""
+    held, best, peak = Held(), None, 0
+    for entry in entries:
+        held.enter(entry)
+        if held.live > peak:
+            peak, best = held.live, held.copy()
+    return best
+
+
+def run(*command):
+    done = subprocess.run([FRAGSIM, *command], capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+    return done.stdout
+
+
+def groups(path, by):
+    text = run("top", "-q", path, "--by", by, "--limit", "0", "--json", "-")
+    return json.loads(text)["results"][0]
+
+
+def compare(path, what, found, expected):
+    if found != expected:
+        raise SystemExit(f"{path}: {what}: expected {expected}, found {found}")
+
+
+def check(path):
+    with lzma.open(path) as file:
+        entries = [t for t in pickle.load(file)["device_traces"] if t][0]
+    held = peak_of(entries)
+    by_size = groups(path, "size")
+    streams = {int(g["name"].split()[1]): g["held_bytes"]
+               for g in groups(path, "stream")["groups"]}
+    sizes = {int(g["name"].split()[0]): g["held_bytes"]
+             for g in by_size["groups"]}
+    compare(path, "requested", by_size["requested_bytes"], held.live)
+    compare(path, "streams", streams, held.sums(lambda e: e["stream"]))
+    compare(path, "sizes", sizes, held.sums(lambda e: e["size"]))
+    if by_size["has_stacks"]:
+        lines = run("top", "-q", path, "--folded", "-").splitlines()
+        stacks = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2])
+                  for line in lines}
+        compare(path, "number of stacks", len(stacks), len(lines))
+        compare(path, "stacks", stacks, held.sums(folded))
+    check_diff(path, by_size)
+    return len(held.blocks)
+
+
+def check_diff(path, peak):
+    """The end of the trace against its peak, by size."""
+    text = run("diff", "-q", path, path, "--at-after", "end", "--by", "size",
+               "--limit", "0", "--json", "-")
+    found = json.loads(text)["results"][0]
+    end = json.loads(run("top", "-q", path, "--at", "end", "--by", "size",
+                         "--limit", "0", "--json", "-"))["results"][0]
+    expected = {}
+    for place, moment in enumerate((peak, end)):
+        for group in moment["groups"]:
+            expected.setdefault(group["name"], [0, 0, 0, 0])[place] = (
+                group["held_bytes"])
+            expected[group["name"]][2 + place] = group["blocks"]
+    same = [v for v in expected.values() if v[0] == v[1] and v[2] == v[3]]
+    changes = {c["name"]: [c["held_bytes_before"], c["held_bytes_after"],
+                           c["blocks_before"], c["blocks_after"]]
+               for c in found["changes"]}
+    compare(path, "changes", changes,
+            {k: v for k, v in expected.items() if v not in same})
+    compare(path, "unchanged", found["num_unchanged"], len(same))
+
+
+def main():
+    paths = [os.path.join(ROOT, "traces", "bundled", name + ".pickle.xz")
+             for name in BUNDLED]
+    if os.path.isdir(RECORDED):
+        paths += [os.path.join(RECORDED, "dev", name + ".pickle.xz")
+                  for name in DEV]
+        causes = os.path.join(RECORDED, "causes")
+        paths += [os.path.join(causes, name) for name in
+                  sorted(os.listdir(causes)) if name.endswith(".pickle.xz")]
+    for path in paths:
+        print(f"{os.path.basename(path)}: {check(path)} blocks")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

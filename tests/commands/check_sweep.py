@@ -1,0 +1,580 @@
+#!/usr/bin/python3
+"""check_sweep.py: checks that a sweep writes the same bytes however it is run.
+
+One grid of small traces is run with one thread and with two, in shards that are
+merged in any order, and by twenty sweeps in a row that are killed (SIGKILL) at
+random moments and resumed. The result file must be the same each time, and no
+finished cell may run again. Its numbers must be those of `replay`. Then the
+check covers failures: two writers, a full disk, a signal, a damaged journal or
+shard, little memory.
+Environment: FRAGSIM (default build/fragsim).
+usage: check_sweep.py [SEED]
+"""
+import csv
+import fcntl
+import io
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+KILLS = 20
+GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
+        "best_fit:segment=5MiB..20MiB*2", "-c", "inf,1.2x,0.7x"]
+DONE, NO, USE, INPUT, FILES = 0, 1, 2, 3, 4
+# Its shadow memory is larger than any limit here.
+SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
+SPACE = 100 << 20
+
+
+def write_trace(path, seed, events=1500):
+    """Random traffic of a few hundred live blocks."""
+    rng, live, lines = random.Random(seed), [], ["op,id,bytes,stream"]
+    for number in range(events):
+        if len(live) > 200 or (live and rng.random() < 0.45):
+            lines.append(f"free,{live.pop(rng.randrange(len(live)))},0,0")
+        else:
+            live.append(number)
+            size = int(2 ** rng.uniform(4, 24))
+            lines.append(f"alloc,{number},{size},{rng.randrange(2)}")
+    with open(path, "w", encoding="ascii") as out:
+        out.write("\n".join(lines) + "\n")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def tool(*args, **more):
+    return subprocess.run([FRAGSIM, *args], capture_output=True, text=True,
+                          check=False, **more)
+
+
+def expect(done, code, *words):
+    assert done.returncode == code, (done.args, done.returncode, done.stderr)
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+    return done
+
+
+def same_runs(one, other):
+    """Every table of every run, in any order of runs."""
+    def tables(path):
+        found = {}
+        with h5py.File(path) as file:
+            for run in file["runs"].values():
+                # NaN (unlimited) does not equal itself; its text does.
+                key = run.attrs["trace"], str(run.attrs["capacity_bytes"])
+                found[key] = {
+                    f"{group}/{name}": data[:].tolist()
+                    for group in ("series", "oom", "segments")
+                    for name, data in run[group].items()}
+        return found
+
+    first, second = tables(one), tables(other)
+    assert len(first) == 4 and first == second
+    assert any(run["oom/event"] for run in first.values())
+
+
+class Sweeps:
+    def __init__(self, folder):
+        self.folder = folder
+        self.traces = [os.path.join(folder, f"t{i}.csv") for i in range(4)]
+        for i, path in enumerate(self.traces):
+            write_trace(path, i)
+        self.count = 0
+        self.wanted = None
+
+    def out(self):
+        self.count += 1
+        return os.path.join(self.folder, f"out{self.count}.h5")
+
+    def args(self, out, *more):
+        return ["sweep", *self.traces, *GRID, "-o", out, *more]
+
+    def same(self, out):
+        assert read(out) == self.wanted, f"{out}: other bytes"
+        assert not os.path.exists(out + ".journal"), "the journal was left"
+
+    # -- the same bytes ------------------------------------------------------
+
+    def threads(self):
+        out = self.out()
+        start = time.monotonic()
+        expect(tool(*self.args(out, "-j1")), DONE, "60 cells")
+        self.seconds = time.monotonic() - start
+        self.wanted = read(out)
+        for jobs in ("-j2", "-j7"):
+            out = self.out()
+            expect(tool(*self.args(out, jobs)), DONE)
+            self.same(out)
+
+    def numbers(self):
+        """Compares with `replay`, which uses other code."""
+        rows = [{}, {}]
+        policies = ["torch", "cuda_async"] + [
+            f"best_fit:segment={n}MiB" for n in (5, 10, 20)]
+        done = expect(tool("replay", *self.traces, "-q", "--csv", "-", "-c",
+                           "inf,1.2x,0.7x",
+                           *[w for p in policies for w in ("-p", p)]), DONE)
+        swept = expect(tool(*self.args(self.out(), "-q", "--csv", "-")), DONE)
+        for table, text in zip(rows, (done.stdout, swept.stdout)):
+            for row in csv.DictReader(io.StringIO(text)):
+                row.pop("ns_per_event")
+                table[row["trace"], row["policy"], row["capacity_bytes"]] = row
+        assert len(rows[0]) == 60 and rows[0] == rows[1]
+        twice = expect(tool("sweep", self.traces[0], "-q", "-p", "torch", "-p",
+                            "torch", "-c", "inf,inf", "--csv", "-", "-o",
+                            self.out()), DONE)
+        assert twice.stdout.count("\n") == 2, twice.stdout
+
+    def shards(self, rng):
+        parts = []
+        for i in range(1, 8):
+            parts.append(self.out())
+            share = 60 * i // 7 - 60 * (i - 1) // 7
+            expect(tool(*self.args(parts[-1], "--shard", f"{i}/7")), DONE,
+                   f"{share} cells, 0 of them")
+        listed = [expect(tool(*self.args("x", "--list", "--shard", f"{i}/7")),
+                         DONE).stdout for i in range(1, 8)]
+        whole = expect(tool(*self.args("x", "--list")), DONE).stdout
+        assert "".join(listed) == whole and whole.count("\n") == 60
+        first, numbered = None, list(parts)
+        for _ in range(3):
+            rng.shuffle(parts)
+            out = self.out()
+            expect(tool("merge", out, *parts), DONE)
+            self.same(out)
+            first = first or out
+        # Merging again, with one part twice, and onto itself.
+        out = self.out()
+        expect(tool("merge", out, first, parts[0], first, parts[1]), DONE)
+        self.same(out)
+        expect(tool("merge", out, out), FILES, "exists")
+        expect(tool("merge", "-f", out, out, *parts[:3]), DONE)
+        self.same(out)
+        self.parts = parts
+        self.some_shards(numbered)
+
+    def some_shards(self, parts):
+        """A file of some shards says so, and is not the whole sweep, until the
+        others are merged into it. Shards of another number count for
+        themselves."""
+        half, out = self.out(), self.out()
+        expect(tool(*self.args(half, "--shard", "1/2")), DONE)
+        expect(tool("merge", out, *parts[:6]), NO,
+               "only part 1, 2, 3, 4, 5, 6 of 7 of fragsim sweep ")
+        expect(tool(*self.args(out, "--resume")), FILES, "part of this one")
+        expect(tool("merge", "-f", out, out, half), NO, "only part 1 of 2 of",
+               "only part 1, 2, 3, 4, 5, 6 of 7 of")
+        expect(tool(*self.args(parts[0], "--resume", "--shard", "1/7")), DONE,
+               "is complete")
+        expect(tool(*self.args(parts[0], "--resume")), FILES)
+        expect(tool("merge", "-f", out, parts[6], out), DONE)
+        self.same(out)
+        expect(tool(*self.args(out, "--resume")), DONE, "is complete")
+        # The parts of another sweep do not complete this one.
+        other = self.out()
+        expect(tool("sweep", self.traces[0], "-c", "inf,0.5x", "-o", other,
+                    "--shard", "2/2"), DONE)
+        expect(tool("merge", "-f", out, half, other), NO, "part 1 of 2 of",
+               "part 2 of 2 of")
+
+    def details(self):
+        """Series, OOMs and segments also pass through journal and merge."""
+        whole, parts = self.out(), [self.out(), self.out()]
+        args = ["sweep", *self.traces[:2], "-p", "torch", "-c", "inf,0.5x",
+                "--details", "--points", "100"]
+        expect(tool(*args, "-o", whole), DONE)
+        for i, part in enumerate(parts):
+            expect(tool(*args, "-o", part, "--shard", f"{i + 1}/2"), DONE)
+        merged = self.out()
+        expect(tool("merge", merged, *parts), DONE)
+        assert read(merged) == read(whole)
+        # What replay writes of the same is the same but for who made it.
+        other = self.out()
+        expect(tool("replay", *self.traces[:2], "-q", "-o", other, "-c",
+                    "inf,0.5x", "--points", "100"), DONE)
+        if h5py:
+            same_runs(whole, other)
+
+    def needs(self):
+        """--need is what fit finds, in the rows without a bound."""
+        args = ["-p", "torch", "-p", "best_fit"]
+        for kind, option in (("capacity", "-c"), ("limit", "--process-limit")):
+            done = expect(tool("sweep", self.traces[0], *args, option,
+                               "inf,0.9x", "--need", kind, "-o", self.out(),
+                               "--csv", "-"), DONE)
+            rows = list(csv.DictReader(io.StringIO(done.stdout)))
+            wanted = json.loads(expect(tool(
+                "fit", self.traces[0], *args, "--bound", kind, "--json", "-"),
+                DONE).stdout)["results"]
+            wanted = {row["policy"]: str(row["need_bytes"]) for row in wanted}
+            assert len(rows) == 4 and all(
+                row["need_bytes"] == ("" if row["capacity_bytes"] or
+                                      row["process_limit_bytes"]
+                                      else wanted[row["policy"]])
+                for row in rows), (rows, wanted)
+        done = expect(tool("sweep", self.traces[0], "-o", self.out(), "--csv",
+                           "-"), DONE)
+        row, = csv.DictReader(io.StringIO(done.stdout))
+        assert row["need_bytes"] == "", row
+        expect(tool("sweep", self.traces[0], "-c", "24GiB", "--need",
+                    "capacity", "-o", self.out()), USE, "add -c inf")
+        one, both = [], self.out()
+        for i in (1, 2):
+            one.append(self.out())
+            expect(tool("sweep", *self.traces[:2], "--need", "capacity",
+                        "--shard", f"{i}/2", "-o", one[-1]), DONE)
+        expect(tool("merge", both, *one), DONE)
+        whole = self.out()
+        expect(tool("sweep", *self.traces[:2], "--need", "capacity", "-o",
+                    whole), DONE)
+        assert read(both) == read(whole)
+
+    def replays(self):
+        """Two files of one run differ in its wall time, so they may be merged
+        in either order."""
+        files = [self.out(), self.out(), self.out()]
+        untimed = dict(os.environ, SOURCE_DATE_EPOCH="0")
+        for file in files:
+            expect(tool("replay", self.traces[0], "-q", "-o", file,
+                        env=untimed if file == files[1] else None), DONE)
+        merged = [self.out(), self.out()]
+        expect(tool("merge", merged[0], *files), DONE)
+        expect(tool("merge", merged[1], *reversed(files)), DONE)
+        assert read(merged[0]) == read(merged[1])
+
+    def kills(self, rng):
+        """A sweep is killed and resumed until it finishes; then another one
+        begins."""
+        out, kept, kills, finished = self.out(), 0, 0, 0
+        while kills < KILLS or not finished:
+            with subprocess.Popen([FRAGSIM, *self.args(out, "-j2", "--resume")],
+                                  stderr=subprocess.PIPE, text=True) as run:
+                try:
+                    limit = rng.uniform(0.02, 0.7) * self.seconds
+                    run.wait(limit if kills < KILLS else None)
+                except subprocess.TimeoutExpired:
+                    run.send_signal(signal.SIGKILL)
+                    kills += 1
+                words = run.stderr.read()
+            if run.returncode == DONE:
+                found = int(re.search(r"(\d+) of them found", words)[1])
+                assert found >= kept, (found, kept, words)
+                self.same(out)
+                os.remove(out)
+                kept, finished = 0, finished + 1
+                continue
+            assert run.returncode == -signal.SIGKILL, words
+            if os.path.exists(out) and not os.path.exists(out + ".journal"):
+                self.same(out)  # killed when all was done
+                os.remove(out)
+                kept = 0
+                continue
+            now = self.cells_in(out)
+            assert now >= kept, (now, kept)
+            kept = now
+        print(f"{kills} kills, {finished} sweeps finished")
+
+    def cells_in(self, out):
+        """The number of complete entries of runs in a journal, read only by its
+        layout."""
+        count, at = 0, 0
+        try:
+            data = read(out + ".journal")
+        except FileNotFoundError:
+            return 0
+        while at + 24 <= len(data) and data[at:at + 4] == b"FRGJ":
+            kind = int.from_bytes(data[at + 4:at + 8], "little")
+            at += 24 + int.from_bytes(data[at + 8:at + 16], "little")
+            count += kind == 2 and at <= len(data)
+        return count
+
+    # -- what can go wrong ---------------------------------------------------
+
+    def outputs(self):
+        out = self.out()
+        expect(tool(*self.args(out)), DONE)
+        expect(tool(*self.args(out)), FILES, "exists")
+        expect(tool(*self.args(out, "--resume")), DONE, "is complete")
+        for text in "-", self.out():  # no rows are made again for them
+            done = expect(tool(*self.args(out, "--resume", "--json", text)),
+                          FILES, "is complete", "-f")
+            assert not done.stdout and not os.path.exists(text)
+        with open(text, "w", encoding="ascii"):
+            expect(tool(*self.args(out, "--resume", "--json", text)), DONE,
+                   "is complete")
+        expect(tool("sweep", self.traces[0], "-o", out, "--resume"), FILES,
+               "another command")
+        expect(tool(*self.args(out, "-f")), DONE)
+        self.same(out)
+        expect(tool("sweep", "-", "-o", out, "-f"), USE, "stdin")
+        expect(tool("sweep", "-o", out, "-f"), USE, "expected a trace")
+        expect(tool("sweep", self.traces[0]), USE, "-o FILE")
+        expect(tool(*self.args("/nowhere/x.h5")), FILES, "/nowhere/x.h5")
+
+    def journals(self):
+        """A journal with a damaged end is resumed; a foreign one is refused."""
+        out = self.out()
+        journal = out + ".journal"
+        bad = self.traces + [os.path.join(self.folder, "no.csv")]
+        expect(tool("sweep", *bad, *GRID, "-o", out), FILES, "no.csv",
+               "1 trace or cell failed")
+        whole = read(journal)
+        os.remove(journal)
+        expect(tool("sweep", *bad, *GRID, "-o", out, "--resume"), FILES,
+               "another command")
+        for cut in (1, 100, len(whole) // 2):
+            with open(journal, "wb") as file:
+                file.write(whole[:-cut] + b"x" * (cut // 2))
+            os.path.exists(out) and os.remove(out)
+            expect(tool(*self.args(out, "--resume")), DONE,
+                   "an incomplete entry")
+            self.same(out)
+        with open(journal, "wb") as file:
+            file.write(whole)
+        os.remove(out)
+        expect(tool(*self.args(out)), FILES, "--resume continues it")
+        expect(tool(*self.args(out, "--resume", "--check")), USE,
+               "must not be mixed")
+        with open(journal, "wb") as file:
+            file.write(b"not ours\n")
+        expect(tool(*self.args(out, "--resume")), INPUT, "something else")
+        assert read(journal) == b"not ours\n"
+
+    def two_writers(self):
+        out = self.out()
+        with open(out + ".journal", "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            expect(tool(*self.args(out, "--resume")), FILES,
+                   "another process")
+            expect(tool(*self.args(out, "-f")), FILES, "another process")
+        os.remove(out + ".journal")
+
+    def signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            out = self.out()
+            with subprocess.Popen([FRAGSIM, *self.args(out, "-j1")],
+                                  stderr=subprocess.PIPE, text=True) as run:
+                while self.cells_in(out) < 3 and run.poll() is None:
+                    time.sleep(0.001)
+                run.send_signal(number)
+                words = run.stderr.read()
+            assert run.returncode == 130, (run.returncode, words)
+            kept = int(re.search(r"(\d+) of 60 cells are kept", words)[1])
+            assert kept >= 3 and kept == self.cells_in(out), words
+            assert not os.path.exists(out)
+            expect(tool(*self.args(out, "--resume")), DONE,
+                   f"{kept} of them found")
+            self.same(out)
+
+    def full_disk(self):
+        """Files are limited to 20 kB; then the disk has room again."""
+        out = self.out()
+
+        def small():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+        expect(tool(*self.args(out), preexec_fn=small), FILES,
+               "File too large", "are kept in")
+        kept = self.cells_in(out)
+        assert kept > 0
+        expect(tool(*self.args(out, "--resume")), DONE, f"{kept} of them")
+        self.same(out)
+
+    def faults(self):
+        """An unreadable trace is left out and named, and can be repaired later.
+        """
+        out, broken = self.out(), os.path.join(self.folder, "broken.csv")
+        with open(broken, "w", encoding="ascii") as file:
+            file.write("op,id,bytes,stream\nalloc,1,-5,0\n")
+        args = ["sweep", broken, self.traces[0], "-o", out, "-p", "torch",
+                "-p", "torch@recorded", "-c", "inf"]
+        expect(tool(*args), INPUT, "broken.csv:2", "with recorded settings",
+               "2 traces or cells failed")
+        write_trace(broken, 9)
+        expect(tool(*args, "--resume"), USE, "2 traces or cells failed")
+
+    def a_fault_is_named(self):
+        """The result names a trace that fails, with every output."""
+        out = self.out()
+        bad = [*self.traces, os.path.join(self.folder, "z.csv")]
+        with open(bad[-1], "w", encoding="ascii") as file:
+            file.write("op,id,bytes,stream\nalloc,1,-5,0\n")
+        expect(tool("sweep", *bad, *GRID, "-o", out, "-j1", "--csv",
+                    out + ".csv"), INPUT, "z.csv:2",
+               " cells, the first one ", "1 trace or cell failed")
+        if h5py:
+            with h5py.File(out) as file:
+                assert b"z.csv:2" in file.attrs["missing"], "no fault"
+
+    def moved_traces(self):
+        """A trace is identified by its contents; a changed trace is a different
+        one."""
+        out, fresh = self.out(), self.out()
+        moved = [path[:-4] + "_moved.csv" for path in self.traces[:3]]
+        gone = os.path.join(self.folder, "gone.csv")
+        expect(tool("sweep", *self.traces[:3], gone, "-o", out), FILES)
+        for path, to in zip(self.traces, moved):
+            shutil.copy(path, to)
+        write_trace(moved[2], 77)
+        done = expect(tool("sweep", *moved, "-o", out, "--resume"), DONE)
+        assert "3 cells, 2 of them found" in done.stderr, done.stderr
+        expect(tool("sweep", *moved, "-o", fresh), DONE)
+        assert read(out) == read(fresh)
+
+    def forged_parts(self):
+        """Files that contradict each other, or are of another version."""
+        other, out = self.out(), self.out()
+        shutil.copy(self.parts[0], other)
+        with h5py.File(other, "r+") as file:
+            table = file["summary"]
+            rows = table[:]
+            rows["peak_reserved_bytes"][0] += 512
+            table[:] = rows
+        expect(tool("merge", out, *self.parts, other), INPUT,
+               "different results")
+        with h5py.File(other, "r+") as file:
+            file.attrs["version"] = "0.0.1"
+        expect(tool("merge", out, *self.parts, other), INPUT, "0.0.1")
+
+    def bad_parts(self):
+        broken = self.out()
+        with open(broken, "wb") as file:
+            file.write(read(self.parts[0])[:-1000])
+        expect(tool("merge", self.out(), *self.parts, broken), INPUT, broken)
+        other = self.out()
+        expect(tool("sweep", self.traces[0], "-o", other, "--stop-at-oom"),
+               DONE)
+        expect(tool("merge", self.out(), self.parts[0], other), INPUT,
+               "settings")
+        missing = os.path.join(self.folder, "nothing.h5")
+        expect(tool("merge", self.out(), self.parts[0], missing), FILES,
+               missing)
+        expect(tool("merge", "/nowhere/x.h5", self.parts[0]), FILES,
+               "/nowhere/x.h5")
+        with open(self.parts[1], "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            expect(tool("merge", self.out(), *self.parts), FILES, "locked",
+                   "HDF5_USE_FILE_LOCKING")
+
+    def large(self):
+        """Three traces of megabytes."""
+        paths = [os.path.join(self.folder, f"large{i}.csv") for i in range(3)]
+        for i, path in enumerate(paths):
+            if not os.path.exists(path):
+                write_trace(path, i, 300000)
+        return paths
+
+    def little_address_space(self):
+        """If eight threads have no room for their stacks and heaps, fewer run.
+        """
+        if SANITIZED:
+            return
+
+        def small():
+            resource.setrlimit(resource.RLIMIT_AS, (SPACE, SPACE))
+
+        plain, held = self.out(), self.out()
+        args = ["sweep", *self.large(), "-p", "size_class", "-p", "torch",
+                "-j8"]
+        expect(tool(*args, "-o", plain), DONE)
+        expect(tool(*args, "-o", held, preexec_fn=small), DONE,
+               "1 of 8 threads: the address space is limited to 100 MiB")
+        assert read(held) == read(plain)
+        for verb in ("fit", "tune"):
+            expect(tool(verb, self.traces[0], "-j8", preexec_fn=small), DONE,
+                   f"fragsim {verb}: 1 of 8 threads")
+
+    def in_a_group(self):
+        """In a cgroup with room for one of three traces, all traces are swept.
+        """
+        group, limit = "/sys/fs/cgroup/memory/frag_sweep", "limit_in_bytes"
+        if SANITIZED:
+            return
+        if not os.path.exists("/sys/fs/cgroup/memory"):
+            group, limit = "/sys/fs/cgroup/frag_sweep", "max"
+        group += str(os.getpid())
+        try:
+            os.mkdir(group)
+        except OSError:
+            print("without a cgroup of its own")
+            return
+        try:
+            self.sweep_in(group, limit)
+        finally:
+            os.rmdir(group)
+
+    def sweep_in(self, group, limit):
+        def join():
+            with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+
+        plain, held = self.out(), self.out()
+        args = ["sweep", *self.large(), "-p", "size_class", "-p", "direct",
+                "-j8"]
+        expect(tool(*args, "-o", plain), DONE)
+        try:
+            with open(f"{group}/memory.{limit}", "w", encoding="ascii") as file:
+                file.write(str(56 << 20))
+        except OSError:
+            print("without a cgroup of memory")
+            return
+        expect(tool(*args, "-o", held, preexec_fn=join), DONE)
+        assert read(held) == read(plain)
+
+    def run(self, seed):
+        rng = random.Random(seed)
+        self.threads()
+        self.numbers()
+        self.shards(rng)
+        self.details()
+        self.needs()
+        self.replays()
+        self.kills(rng)
+        self.outputs()
+        self.journals()
+        self.two_writers()
+        self.signals()
+        self.full_disk()
+        self.faults()
+        self.a_fault_is_named()
+        self.moved_traces()
+        if h5py:
+            self.forged_parts()
+        self.bad_parts()
+        self.little_address_space()
+        self.in_a_group()
+
+
+def main():
+    if not os.access(FRAGSIM, os.X_OK):
+        print("check_sweep: no tool; skipped")
+        return 77
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    folder = tempfile.mkdtemp(prefix="frag_sweep_")
+    try:
+        Sweeps(folder).run(seed)
+    finally:
+        shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,539 @@
+#!/usr/bin/env python3
+"""check_dry.py: checks the stand-ins of real/dry/ and the command `fragsim dry`.
+
+tests/gpu/dry/driver.py calls the stand-ins as a program on CUDA does; tests/gpu/dry/torch
+stands for PyTorch under the command. With FRAG_DRY_PYTHON, a Python that has
+PyTorch for CUDA 13, programs of the real PyTorch run too, and are compared with
+their recordings on a GPU.
+Environment: FRAGSIM, FRAG_BUILD_DIR, FRAG_SHARED_DIR, FRAG_DRY_PYTHON.
+"""
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.path.realpath(os.environ.get("FRAG_BUILD_DIR",
+                                        os.path.join(ROOT, "build")))
+FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
+                                          os.path.join(BUILD, "fragsim")))
+DRIVER = os.path.join(ROOT, "tests", "gpu", "dry", "driver.py")
+ENV = {**os.environ, "FRAG_BUILD_DIR": BUILD, "PYTHONDONTWRITEBYTECODE": "1",
+       "PYTHONPATH": os.path.join(ROOT, "tests", "gpu", "dry")}
+MIB, GIB = 1 << 20, 1 << 30
+H200 = {"total": 150109880320, "context": 552402944}
+# id: name, GiB that PyTorch's errors say, capability, processors, and the shared
+# memory that a block can ask for, from NVIDIA's programming guide.
+GPUS = {"h200": ("NVIDIA H200", 139.80, 90, 132, 227),
+        "h100": ("NVIDIA H100 80GB HBM3", 79.18, 90, 132, 227),
+        "a100-80": ("NVIDIA A100-SXM4-80GB", 79.14, 80, 108, 163),
+        "a100-40": ("NVIDIA A100-SXM4-40GB", 39.39, 80, 108, 163),
+        "l40s": ("NVIDIA L40S", 44.39, 89, 142, 99),
+        "l4": ("NVIDIA L4", 21.96, 89, 58, 99),
+        "t4": ("Tesla T4", 14.56, 75, 40, 64),
+        "rtx4090": ("NVIDIA GeForce RTX 4090", 23.64, 89, 128, 99),
+        "rtx5090": ("NVIDIA GeForce RTX 5090", 31.36, 120, 170, 99)}
+
+
+def scene(name, gpu="h200", **settings):
+    env = {**ENV, "FRAGSIM_DRY_GPU": gpu,
+           **{key: str(value) for key, value in settings.items()}}
+    done = subprocess.run([sys.executable, DRIVER, name], env=env, text=True,
+                          capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, (name, done.stdout, done.stderr)
+    return json.loads(done.stdout), done.stderr
+
+
+def check_gpus():
+    """Each GPU answers as the table says, in both layouts of properties."""
+    for gpu, (name, gib, capability, processors, shared) in GPUS.items():
+        found, _ = scene("properties", gpu)
+        assert found["12"] == found["13"], found
+        one = found["13"]
+        assert one["name"] == name and one["processors"] == processors, found
+        assert abs(one["total"] / GIB - gib) < 0.01, (gpu, one["total"] / GIB)
+        assert 10 * one["major"] + one["minor"] == capability == found["code"]
+        assert found["shared"] == shared << 10, found
+        assert 100 * MIB < one["total"] - found["left"] < 600 * MIB, found
+    for gpu, blocks in (("h200", [8, 32, 6, 2]), ("l4", [6, 24, 3, 1]),
+                        ("t4", [4, 16, 2, 1])):
+        found, _ = scene("properties", gpu)
+        assert found["blocks"] == blocks, (gpu, found)
+    found, _ = scene("properties")
+    assert found["13"]["total"] == H200["total"], found
+    assert found["left"] == H200["total"] - H200["context"], found
+
+
+def check_full():
+    """The device refuses what its memory without the context has no room
+    for."""
+    for gpu in ("h200", "t4"):
+        found, _ = scene("full", gpu)
+        assert found["taken"] == found["before"] // (2 * MIB) * 2 * MIB, found
+        assert found["left"] == found["before"] - found["taken"], found
+    found, _ = scene("full", "t4", FRAGSIM_DRY_MEMORY=30 << 10)
+    assert 29 * GIB < found["taken"] < 30 * GIB, found
+
+
+def check_missing(folder):
+    """What a stand-in cannot answer is named and counted, and fails, or is a
+    size of 0."""
+    notes = os.path.join(folder, "notes")
+    found, said = scene("missing", FRAGSIM_DRY_NOTES=notes)
+    assert found == {"codes": [10, 10, 10, 0, 801, 801], "size": 0}, found
+    for name in ("cusparseLtInit", "attribute 4711 of a device"):
+        assert said.count(f"has no {name}") == 1, said
+    with open(notes, encoding="utf-8") as file:
+        lines = sorted(line.rstrip("\n").split("\t") for line in file)
+    assert lines == [["guess", "1", "time between two events: 1 us"],
+                     ["lacks", "1", "attribute 4711 of a device"],
+                     ["lacks", "1", "cuNoSuchFunction"],
+                     ["lacks", "3", "cusparseLtInit"],
+                     ["size", "1", "cusolverDnSpotrf_bufferSize"]], lines
+
+
+def check_kernels():
+    """PyTorch selects by the PTX and machine code of its kernels."""
+    none = 209
+    wanted = {"h200": [[90, 90], none, none, [75, 90], none],
+              "l40s": [[86, 86], [80, 80], [80, 80], [75, 89], [80, 80]],
+              "a100-80": [[80, 80], [80, 80], [80, 80], [75, 80], [80, 80]],
+              "t4": [[75, 75], [75, 75], none, [75, 75], none],
+              "rtx5090": [[120, 120], none, none, [75, 120], [120, 120]]}
+    wanted["h200"][2] = [90, 90]
+    for gpu, codes in wanted.items():
+        found, _ = scene("kernels", gpu)
+        assert list(found.values()) == [*codes, none], (gpu, found)
+
+
+def check_values(folder):
+    """Copies of what the host wrote are true until a kernel."""
+    notes = os.path.join(folder, "notes")
+    found, _ = scene("values", FRAGSIM_DRY_NOTES=notes)
+    assert found == [[1, 2, 3, 4, 5, 6, 7, 8], [3, 4, 5, 6], [0] * 4,
+                     [0] * 8], found
+    with open(notes, encoding="utf-8") as file:
+        assert file.read() == "read\t2\ta copy from the device\n"
+    found, _ = scene("split", FRAGSIM_DRY_FOLDER=folder)
+    assert found == [[2, 1], None, [2, 0]], found
+    found, _ = scene("gathered")
+    assert found == [7, 0, 0, 0] * 4, found
+
+
+# What cuSOLVER and cuFFT of CUDA 13.0 asked for on an H200, in bytes.
+SPACES = [("getrf", 32, 768), ("getrf", 256, 4352), ("getrf", 1024, 12544),
+          ("gesvdj", 64, 53632), ("gesvdj", 512, 2238592), ("gesvdj", 700, None),
+          ("potrf", 64, 160), ("potrf", 129, 256), ("potrf", 1000, 4224),
+          ("potrf", 8192, 262272), ("fft", [1024, 64], 0),
+          ("fft", [1536, 64], 393216), ("fft", [65536, 3], 1572864),
+          ("fft", [48000, 64], 12288000), ("fft", [256, 256, 4], 0),
+          ("fft", [10007, 64], 20736000)]
+
+
+def check_spaces(folder):
+    """Sizes are as measured; between two of them, and of a length that is no
+    power of two, they are noted as guesses."""
+    path = os.path.join(folder, "notes")
+    found, _ = scene("spaces", FRAGSIM_DRY_NOTES=path)
+    with open(path, encoding="utf-8") as file:
+        notes = sorted(line.split("\t")[0] for line in file)
+    assert notes == ["guess"] * 3, notes
+    assert len(found) == len(SPACES), found
+    for (name, size, said, code), true in zip(found, SPACES):
+        assert (name, size, code) == (*true[:2], 0), (name, size, code)
+        if size == 700:
+            assert 3.9e6 < said < 4.5e6, said
+        elif size == [10007, 64]:
+            assert abs(said / true[2] - 1) < 0.002, said
+        else:
+            assert said == true[2], (name, size, said, true)
+
+
+def check_stand_ins(folder):
+    check_gpus()
+    check_full()
+    check_missing(folder)
+    check_kernels()
+    check_values(folder)
+    check_spaces(folder)
+    found, _ = scene("untouched")
+    assert found["grown"] < 100 and found["byte"] == 0, found
+    found, _ = scene("devices", FRAGSIM_DRY_DEVICES=3)
+    left = H200["total"] - H200["context"]
+    assert [one["left"] for one in found] == \
+        [left - 128 * MIB * n for n in (1, 2, 3)], found
+    assert [one["owners"] for one in found] == [[n, n] for n in range(3)], found
+    assert len({at for one in found for at in one["addresses"]}) == 6, found
+    for text, found in (("2,0", [0, 2]), ("1,7,0", [0, 1]), ("", [100, 0])):
+        assert scene("visible", FRAGSIM_DRY_DEVICES=3,
+                     CUDA_VISIBLE_DEVICES=text)[0] == found, text
+    assert scene("late")[0] == [0, 0]
+    assert scene("late", FRAGSIM_DRY_LAZY=1)[0] == [600, 0]
+    assert scene("streams")[0] == [0] * 4
+    assert scene("streams", FRAGSIM_DRY_LAZY=1)[0] == [600, 600, 0, 600]
+    # As in all recordings: the driver's rule (sim/arena/arena.h).
+    assert scene("places")[0] == [0, -74, -520, -504, -584]
+
+
+# ---- the command ----
+
+def dry(*words, code=0, **settings):
+    done = subprocess.run([FRAGSIM, "dry", *words], env={**ENV, **settings},
+                          text=True, capture_output=True, check=False,
+                          timeout=500)
+    assert done.returncode == code, (words, done.returncode, done.stdout,
+                                     done.stderr)
+    return done
+
+
+def python(program, *options, **more):
+    return dry(*options, "--", sys.executable, "-c", program, **more)
+
+
+def entries(path):
+    with open(path, "rb") as file:
+        snapshot = pickle.load(file)
+    return [(entry["action"], entry["size"]) for entry in
+            snapshot["device_traces"][0]]
+
+
+# Three steps, of which the second needs most.
+STEPS = """import torch
+def step(gib):
+    held = torch.empty(gib << 30)
+    return torch.empty(2 << 30)
+for gib in (4, 18, 6):
+    step(gib)
+"""
+
+
+def check_answer(folder):
+    """The peaks, the table of GPUs and the notes; the snapshot is kept."""
+    trace = os.path.join(folder, "x.pickle")
+    done = python("import torch; b = torch.empty(20 << 30); del b; "
+                  "torch.read(8); torch.workspace()", "-o", trace)
+    first = done.stdout.splitlines()[0]
+    assert first == "needs 20 GiB of the GPU; with expandable_segments:True " \
+        "20 GiB: fits on the NVIDIA H200; the smallest GPU of the table on " \
+        "which it fits: l4", first
+    assert "peak allocated 20 GiB, peak reserved 20 GiB" in done.stdout, done
+    rows = {line.split()[0]: line.split()[7:] for line in
+            done.stdout.splitlines() if line[:1].isalpha()
+            and line.split()[0] in GPUS}
+    fits = {gpu: row[0] for gpu, row in rows.items()}
+    assert fits == {gpu: "does" if gpu == "t4" else "fits" for gpu in GPUS}, fits
+    for note in ("1  copy of 8 bytes, ", "1  cusolverDnSpotrf_bufferSize",
+                 "PyTorch 2.11.0+cu130 ran", "were taken as 0 bytes",
+                 "526.812 MiB of the NVIDIA H200, the CUDA context included"):
+        assert note in done.stdout, (note, done.stdout)
+    assert entries(trace)[:4] == [("segment_alloc", 20 << 30), ("alloc", 20 << 30),
+                              ("free_requested", 20 << 30),
+                              ("free_completed", 20 << 30)]
+    assert os.listdir(folder) == ["x.pickle"], os.listdir(folder)
+    dry("-o", trace, "--", "true", code=4)  # it exists
+
+
+def results(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["results"]
+
+
+# Ten times the same, with most in the sixth; two of them are a step.
+PERIOD = """import torch
+def step(gib):
+    a, b = torch.empty(gib << 30), torch.empty(1 << 30)
+    c = torch.empty(2 << 30)
+    del b
+    d = torch.empty(3 << 30)
+for gib in [4] * 5 + [9] + [4] * 4:
+    step(gib)
+"""
+
+
+def check_steps(folder):
+    program = os.path.join(folder, "period.py")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(PERIOD)
+    said = dry("--", sys.executable, program).stdout
+    assert "most is live, 14 GiB, in step 3 of 4, at step (period.py:6), which " \
+        "requests 3 GiB" in said, said
+
+
+def check_outside():
+    """Memory that libraries take, and a peak without a stack of Python."""
+    code = "import torch\na = torch.empty(1 << 30)\ntorch.library({} << 30)\n" \
+        "b = torch.backward(12 << 30)\n"
+    for taken, status in ((1, 0), (2, 1)):
+        said = python(code.format(taken), "--gpu", "t4", code=status).stdout
+        assert f"others take {taken}.146 GiB of the Tesla T4" in said, said
+        assert "at <module>" not in said and "in a thread of PyTorch (the " \
+            "backward pass) after <module> (<string>:2), which requests 12 GiB" \
+            in said, said
+
+
+def check_verdict(folder):
+    """What does not fit runs to its end; the exit code and the line of the
+    request that the GPU cannot meet."""
+    program = os.path.join(folder, "steps.py")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(STEPS)
+    words = "--", sys.executable, program
+    assert "20 GiB" in dry(*words).stdout
+    for options, code in ((("--gpu", "l40s"), 0), (("--gpu", "t4"), 1),
+                          (("--memory", "20GiB"), 1),
+                          (("--memory", "21GiB"), 0)):
+        dry(*options, *words, code=code)
+    said = dry("--gpu", "t4", *words, code=1).stdout
+    assert said.splitlines()[0].endswith(
+        ": does not fit on the Tesla T4; it fits on l4"), said
+    assert "on the Tesla T4 it runs out of memory " in said \
+        and "step (steps.py:3), which requests 18 GiB" in said, said
+    found = os.path.join(folder, "found.json")
+    dry("--gpu", "t4", "--json", found, *words, code=1)
+    one, = results(found)
+    assert one["peak"]["site"] == "step (steps.py:4)" and one["whole"] \
+        and one["peak"]["live_bytes"] == 20 << 30, one
+    assert one["death"]["request_bytes"] == 18 << 30 and not one["fits"], one
+    assert [way["need_bytes"] for way in one["settings"]] == [20 << 30] * 2, one
+    gpus = {row["gpu"]: row["fits"] for row in one["gpus"]}
+    assert gpus["l4"] == [True, True] and gpus["t4"] == [False, False], gpus
+    dry("--gpu", "t4", "--json", found, *words, code=4)  # it exists
+
+
+def check_sharing(folder):
+    """The needs of processes that use one GPU add up; those of others do
+    not."""
+    code = "import torch; torch.empty(13 << 30)"
+    found = os.path.join(folder, "found.json")
+    for shown, fits in (("0", False), ("$r", True)):
+        shell = "for r in 0 1; do CUDA_VISIBLE_DEVICES=%s '%s' -c '%s'; done" % (
+            shown, sys.executable, code)
+        done = dry("--gpu", "t4", "--gpus", "2", "--json", found, "-f", "--",
+                   "sh", "-c", shell, code=not fits)
+        assert [one["fits"] for one in results(found)] == [fits] * 2, done
+        said = dry("--gpu", "t4", "--gpus", "2", "--", "sh", "-c", shell,
+                   code=not fits).stdout
+        assert said.startswith("of 2 devices, GPU 0 needs most, %d GiB of the "
+                               "GPU; " % (13 if fits else 26)), said
+        assert said.count("setting ") == 2 and said.count("\nt4 ") == 1, said
+        rests = " ".join(results(found)[0]["rests_on"])
+        assert ("their needs are added up" in rests) != fits, rests
+
+
+REST = """import sys, torch
+for gib in (4, 6, 18, 6):
+    held = torch.empty(gib << 30)
+    torch.empty(2 << 30)
+    del held
+torch.empty(int(sys.argv[1]) << 30)
+"""
+
+
+def check_rest(folder):
+    """triage answers for the whole run of a job that died, and says whether it
+    begins as the recording does."""
+    program, trace, page = (os.path.join(folder, name) for name in
+                            ("rest.py", "oom.pickle", "page.html"))
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(REST)
+    words = "--", sys.executable, program, "21"
+    dry("--gpu", "t4", "--strict", "-o", trace, *words, code=1)
+
+    def triage(command, code=0, *more):
+        done = subprocess.run(
+            [FRAGSIM, "triage", "-q", "-f", trace, "-c", "20GiB", "-o", page,
+             "--dry", command, *more], env=ENV, text=True, capture_output=True,
+            check=False, timeout=200)
+        assert done.returncode == code, (done.stdout, done.stderr)
+        if code:
+            return done.stderr
+        with open(page, encoding="utf-8") as file:
+            return file.read()
+
+    text = triage(f"{sys.executable} {program} 21", 0, "--gpu", "t4")
+    assert "all 5 requests up to the death have the same sizes" in text, text
+    whole = os.path.join(folder, "page-dry.pickle")
+    assert len(entries(whole)) == 9 * 4, entries(whole)
+    assert f"fragsim fit {whole}" in text and "21 GiB" in text, text
+    assert f"fragsim explain {trace}" in text, text
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(REST.replace("(4, 6", "(4, 7"))
+    text = triage(f"{sys.executable} {program} 21")
+    assert "the first 2 requests have the same sizes, then the recording has " \
+        "one of 6 GiB and the run without a GPU one of 7 GiB" in text, text
+    shutil.copy(whole, program + ".pickle")
+    said = triage(f"{sys.executable} -c 'raise SystemExit(3)'", 2)
+    assert "ended with 3 under `fragsim dry'" in said, said
+    shutil.move(program + ".pickle", trace)
+    said = triage("true", 2)
+    assert "expected the recording of a job that died" in said, said
+
+
+def check_processes(folder):
+    """One trace a process, by rank; the variables are inherited."""
+    trace = os.path.join(folder, "many.pickle")
+    code = "import torch; torch.empty(1 << 30)"
+    shell = "for r in 0 1; do RANK=$r '%s' -c '%s'; done; '%s' -c 'print(7)'" % (
+        sys.executable, code, sys.executable)
+    done = dry("-o", trace, "--", "sh", "-c", shell)
+    assert done.stdout.startswith("7\n"), done.stdout
+    for rank in (0, 1):
+        path = trace.replace(".pickle", f"-rank{rank}.pickle")
+        assert path in done.stdout and len(entries(path)) == 4, done.stdout
+        os.remove(path)
+
+
+def check_deaths(folder):
+    """A program that dies keeps its exit code and its own message, and is
+    answered for."""
+    trace = os.path.join(folder, "dead.pickle")
+    done = python("import torch; a = torch.empty(9 << 30); "
+                  "torch.empty(9 << 30)", "--gpu", "t4", "--strict", "-o",
+                  trace, code=1)
+    assert "OutOfMemoryError" in done.stderr, done.stderr
+    assert "peak allocated 9 GiB" in done.stdout, done.stdout
+    assert "needs at least" in done.stdout \
+        and "the program ran out of memory, so its trace ends" in done.stdout
+    assert entries(trace)[-1] == ("oom", 9 << 30)
+    os.remove(trace)
+    done = python("import os, torch; torch.empty(1 << 30); os._exit(7)", code=7)
+    assert "peak allocated 1 GiB" in done.stdout, done.stdout
+    done = python("import os, signal, torch; torch.empty(1 << 30); "
+                  "os.kill(os.getpid(), signal.SIGTERM)", code=128 + 15)
+    assert "peak allocated 1 GiB" in done.stdout, done.stdout
+    python("import torch; raise SystemExit(3)", code=3)
+
+
+def check_refusals(folder):
+    done = dry("--gpu", "h300", "--", "true", code=2)
+    assert "h200, h100" in done.stderr, done.stderr
+    done = python("print(1)", code=2)
+    assert "expected a program that uses a GPU" in done.stderr, done.stderr
+    for release, words in (("None", "let `fragsim dry --setup FOLDER'"),
+                           ("'11.8'", "expected CUDA 12 or 13")):
+        package = os.path.join(folder, release, "torch")
+        shutil.copytree(os.path.join(ROOT, "tests", "gpu", "dry", "torch"), package)
+        with open(os.path.join(package, "version.py"), "w",
+                  encoding="utf-8") as file:
+            file.write(f"cuda = {release}\n")
+        done = python("import torch", code=5,
+                      PYTHONPATH=os.path.dirname(package))
+        assert words in done.stderr, done.stderr
+    done = python("import torch", code=1, PYTHONPATH=folder)
+    assert "has no PyTorch; `fragsim dry --setup FOLDER'" in done.stderr, done
+    done = dry(code=2)
+    assert "expected -- PROGRAM" in done.stderr, done.stderr
+    done = python("import torch", "--assume", "item=x", code=5)
+    assert "KIND=NUMBER" in done.stderr, done.stderr
+
+
+def check_command():
+    check_outside()
+    for check in (check_answer, check_verdict, check_steps, check_rest,
+                  check_sharing, check_processes, check_deaths,
+                  check_refusals):
+        with tempfile.TemporaryDirectory() as folder:
+            check(folder)
+
+
+# ---- PyTorch itself ----
+
+def check_recordings(interpreter, folder):
+    """Programs of which a recording on a GPU exists: all entries are equal."""
+    shared = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+    record = os.path.join(shared, "oracle", "record.py")
+    if not os.path.exists(record):
+        print("no recordings in FRAG_SHARED_DIR: skipped")
+        return
+    import lzma
+    for name in ("gpt2_train", "cudagraph"):
+        dry("-q", "--", interpreter, record, name, folder)
+        wanted = os.path.join(shared, "recorded", "dev", name + ".pickle.xz")
+        with lzma.open(wanted) as file:
+            snapshot = pickle.load(file)
+        wanted = [(entry["action"], entry["size"])
+                  for entry in snapshot["device_traces"][0]]
+        assert entries(os.path.join(folder, name + ".pickle")) == wanted, name
+
+
+RANKS = """
+import os, torch, torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank())
+for shard in (False, True):
+    m = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(3)]).cuda()
+    if shard:
+        [fully_shard(one) for one in m]
+        fully_shard(m)
+    else:
+        m = torch.nn.parallel.DistributedDataParallel(m)
+    m(torch.randn(8, 512, device="cuda")).sum().backward()
+dist.barrier()
+dist.destroy_process_group()
+print("done", flush=True)
+"""
+
+
+# What a program of one process may do: compiled code, two devices, a rank of a
+# group without other ranks.
+ALONE = """
+import torch, torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
+layer = torch.nn.Linear(64, 64).cuda()
+ids = torch.randn(8, 64, device="cuda")
+print(torch.compile(torch.nn.Sequential(layer, torch.nn.GELU()))(ids).shape)
+torch.nn.DataParallel(layer)(ids).sum().backward()
+print(torch.cuda.memory_allocated(1) > 0, torch.nonzero(ids > 0).shape)
+dist.init_process_group("fake", store=FakeStore(), rank=7, world_size=256)
+big = torch.nn.Linear(4096, 4096, bias=False).cuda()
+fully_shard(big)
+print(big.weight.to_local().shape)
+"""
+
+
+def check_alone(interpreter):
+    done = dry("--gpus", "2", "--assume", "nonzero=25%", "--", interpreter, "-c",
+               ALONE)
+    assert done.stdout.splitlines()[:3] == [
+        "torch.Size([8, 64])", "True torch.Size([128, 2])",
+        "torch.Size([16, 4096])"], done.stdout
+    assert "registers and spills of compiled code" in done.stdout, done.stdout
+
+
+def check_ranks(interpreter, folder):
+    """DDP and FSDP on two devices."""
+    program = os.path.join(folder, "ranks.py")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(RANKS)
+    done = dry("--gpus", "2", "--", interpreter, "-m", "torch.distributed.run",
+               "--nproc-per-node", "2", program)
+    assert done.stdout.count("done") == 2, done.stdout
+    for rank in ("rank 0, device 0: ", "rank 1, device 1: "):
+        assert done.stdout.count(rank) == 1, done.stdout
+
+
+def main():
+    if not os.path.exists(os.path.join(BUILD, "dry", "libcuda.so.1")):
+        print(f"check_dry: no stand-ins in {BUILD}; skipped")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        check_stand_ins(folder)
+    check_command()
+    interpreter = os.environ.get("FRAG_DRY_PYTHON")
+    if interpreter:
+        del ENV["PYTHONPATH"]
+        with tempfile.TemporaryDirectory() as folder:
+            check_recordings(interpreter, folder)
+            check_ranks(interpreter, folder)
+            check_alone(interpreter)
+    else:
+        print("FRAG_DRY_PYTHON is not set: PyTorch itself did not run")
+    print("the stand-ins answer as the GPUs of the table")
+
+
+main()

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""check_dry_values.py: what a program without a GPU reads back of values that follow from
+the host.
+
+A program computes masks, lengths, counts and the end of a loop on the device, and prints
+what it reads. The judge is PyTorch itself: the same program on the CPU prints the same
+lines. What the device alone could know is read as 0 and counted, and the requests are
+those that the program makes without the values being kept. Needs FRAG_DRY_PYTHON, a
+Python with PyTorch's CUDA build; exit 77 without it.
+Environment: FRAGSIM (default build/fragsim), FRAG_DRY_PYTHON.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+PYTHON = os.environ.get("FRAG_DRY_PYTHON", "")
+PROGRAM = r'''
+import random
+import sys
+import torch
+import torch.utils._python_dispatch
+d = sys.argv[1]
+def say(*what): print("=", *what)
+
+ids = (torch.arange(40) * 7 % 23).reshape(4, 10).to(d)
+mask = (torch.arange(10) < torch.tensor([[3], [5], [7], [9]])).to(d)
+unknown = torch.randn(4, 10, device=d)
+say(mask.all().item(), mask.sum().item(), mask.nonzero().shape, mask.sum(1).tolist())
+say(ids[mask].tolist(), unknown[mask].shape, torch.masked_select(unknown, mask).shape)
+say((torch.arange(10, device=d).diff() != 1).cumsum(-1)[-1].eq(0).item())
+say(torch.unique(torch.tensor([1, 5, 5, 7], device=d)).shape)
+lengths = torch.tensor([3, 4, 2]).to(d)
+say(torch.repeat_interleave(torch.arange(3, device=d), lengths).tolist())
+base = torch.zeros(5, dtype=torch.long, device=d)
+base[1:3] += 4
+base[0] = 9
+say(base.tolist(), base.cpu().sum())
+host = torch.tensor([1, 2, 3])
+host += 1
+host.copy_(lengths + host.to(d))
+say(host.tolist(), torch.equal(lengths, lengths.clone()))
+labels = ids.clone()
+labels[~mask] = -100
+say((labels != -100).sum().item())
+left, steps = torch.ones(3, dtype=torch.long, device=d), 0
+while steps < 50:
+    steps += 1
+    drawn = unknown[:3, 0] > 100
+    left = left & ~(drawn | torch.full((3,), steps >= 6, device=d))
+    if left.max() == 0:
+        break
+say(steps)
+with torch.inference_mode():
+    inner = torch.arange(4, device=d)
+    inner += 1
+    say(inner.tolist(), (inner > 2).nonzero().flatten().tolist())
+say(torch.ones_like(unknown, dtype=torch.long).sum().item())
+numbers = torch.arange(600000, device=d)
+say(numbers[(torch.arange(600000) % 3 == 0).to(d)].shape)
+before = torch.get_rng_state()
+say((torch.randint(0, 9, (100,), device=d) < 9).all().item())
+overwritten = torch.arange(3, device=d)
+overwritten.copy_(unknown[0, :3])
+if d == "cuda":
+    assert overwritten.tolist() == [0, 0, 0] and unknown.sum().item() == 0
+    some = torch.arange(3, device=d) == 0
+    assert not (drawn | some).all().item() and some.any().item()
+    assert torch.equal(before, torch.get_rng_state())
+    library = torch.library.Library("fragsim_test", "DEF")
+    library.define("write(Tensor x) -> ()")
+    library.impl("write", lambda x: None, "CUDA")
+    others, static = torch.arange(5, 8, device=d), torch.arange(5, 8, device=d)
+    torch.ops.fragsim_test.write(others)
+    assert others.tolist() == [0, 0, 0], others.tolist()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        static += 1
+    assert static.tolist() == [6, 7, 8], static.tolist()
+    graph.replay()
+    assert static.tolist() == [0, 0, 0]
+    # The answer of an H200 with PyTorch 2.11; the table of Random123 (philox4x32 10).
+    random.seed(0)
+    torch.manual_seed(0)
+    torch.randn(400_000, 128, device=d)
+    drawn = torch.randint(0, 400_000, (random.randrange(20_000, 200_000),), device=d)
+    assert drawn.unique().numel() == 104620, drawn.unique().numel()
+    mode = torch.utils._python_dispatch._get_current_dispatch_mode()
+    philox = type(mode).__init__.__globals__["philox"]
+    assert philox(0, 0, 1024, 256)[::256].tolist() == [
+        0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
+    assert philox(-1, 4 * 2**31, 8, 1)[4:].tolist() == philox(
+        -1, 4 * (2**31 + 1), 4, 1).tolist()
+'''
+TRAINING = r'''
+import torch
+layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(4)]).cuda()
+optimizer = torch.optim.AdamW(layers.parameters())
+for step in range(3):
+    x = torch.randn(32, 64, device="cuda", requires_grad=True)
+    y = layers(x) + layers(2 * x) + x
+    torch.nn.functional.cross_entropy(y, torch.randint(0, 64, (32,)).cuda()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+def adds():
+    inner = x.detach().view(4, 8, 64).transpose(0, 1)
+    mask = torch.zeros(8, 8, device="cuda")
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        torch.nn.functional.scaled_dot_product_attention(
+            *3 * [torch.randn(2, 4, 8, 16, device="cuda")], mask)
+    with torch.no_grad():
+        return layers(inner)
+class Own(torch.utils._python_dispatch.TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+count = lambda: len(torch.cuda.memory._snapshot()["device_traces"][0])
+adds()
+before = count()
+adds()
+plain = count() - before
+with Own():
+    adds()
+print("= adds", plain, count() - before - plain > plain)
+trace = torch.cuda.memory._snapshot()["device_traces"][0]
+files = {f["filename"] for entry in trace for f in entry.get("frames", ())}
+print("= entries", len(trace), any("fragsim_known" in f for f in files))
+'''
+
+
+def lines(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if line.startswith("= ")]
+
+
+def dry(folder, text, *arguments):
+    path, answer = os.path.join(folder, "program.py"), os.path.join(folder, "a.json")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    found = lines([FRAGSIM, "dry", "-q", "-f", "--json", answer, "--", PYTHON, path,
+                   *arguments])
+    with open(answer, encoding="utf-8") as file:
+        return path, found, json.load(file)
+
+
+def main():
+    if not PYTHON:
+        print("check_dry_values: FRAG_DRY_PYTHON is not set; skipped")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        path, found, answer = dry(folder, PROGRAM, "cuda")
+        wanted = lines([PYTHON, path, "cpu"])
+        assert found == wanted and len(wanted) == 13, (found, wanted)
+        reads = json.dumps(answer)
+        assert "overwritten.tolist()" in reads and "lengths" not in reads, reads
+        with_values = dry(folder, TRAINING)[1]
+        without = dry(folder, "import torch.utils._python_dispatch as p\n"
+                      "m = p._get_current_dispatch_mode()\nm.leave()\n" + TRAINING)[1]
+        assert with_values == without and "True" in without[0] \
+            and "False" in without[1], (with_values, without)
+    print("check_dry_values: 13 lines as on the CPU")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# check_build.sh: checks that a source archive without git builds with CMake's
+# default generator and with Ninja, in parallel, from an empty folder. A build
+# from a checkout contains its commit, and another commit compiles only
+# version.c again.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+for tool in git make ninja; do
+    command -v $tool >/dev/null || exit 77
+done
+git -C "$root" rev-parse --git-dir >/dev/null 2>&1 || exit 77
+
+mkdir "$folder/tree"
+git -C "$root" ls-files -z --cached --others --exclude-standard |
+    (cd "$root" && xargs -0 ls -d 2>/dev/null) |
+    tar -C "$root" -c -T - | tar -C "$folder/tree" -x
+cd "$folder"
+
+fail() {
+    printf 'check_build: %s\n' "$@"
+    exit 1
+}
+
+# step LOG COMMAND...
+step() {
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 || {
+        grep -E 'rror|FAILED|\*\*\*' "$log" | head -n 20
+        fail "failed: $*"
+    }
+}
+
+configure() { # FOLDER GENERATOR
+    step configure cmake -S tree -B "$1" -G "$2" -DCMAKE_BUILD_TYPE=None \
+        -DCMAKE_C_FLAGS="-O0 -g0"
+}
+
+# same WHAT FOUND WANTED
+same() {
+    [ "$2" = "$3" ] || fail "$1" "  found:  $2" "  wanted: $3"
+}
+
+compiled() { # LOG
+    sed -n 's|.*Building C object .*/\(.*\)\.o$|\1|p' "$1"
+}
+
+commit() {
+    git -C tree -c user.name=nobody -c user.email=nobody@example.org \
+        commit -q --allow-empty -m "$1"
+}
+
+# A folder inside another repository is not a checkout of fragsim either.
+git init -q .
+configure make "Unix Makefiles"
+configure ninja Ninja
+step build-ninja cmake --build ninja -j 4 --target frag_version
+step build-make cmake --build make -j 4 --target fragsim
+same "version of an archive" "$(make/fragsim --version | head -n 1)" \
+    "fragsim $(sed -n 's/^project(fragsim VERSION \([^ ]*\).*/\1/p' \
+        tree/CMakeLists.txt) (unknown)"
+
+git init -q tree
+git -C tree add -A
+commit first
+for generator in make ninja; do
+    step build-$generator cmake --build $generator -j 4 --target frag_version
+    commit "another for $generator"
+    step build-$generator cmake --build $generator --target frag_version
+    same "compiled by $generator after another commit" \
+        "$(compiled build-$generator)" version.c
+    step build-$generator cmake --build $generator --target frag_version
+    same "compiled by $generator after none" \
+        "$(compiled build-$generator)" ""
+done
+commit "the last"
+step build-make cmake --build make -j 4 --target fragsim
+same "compiled into the tool after another commit" \
+    "$(compiled build-make)" version.c
+same "version of a checkout" \
+    "$(make/fragsim --version | sed -n '1s/.*(\(.*\))/\1/p')" \
+    "$(git -C tree rev-parse --short=12 HEAD)"
+echo "built by two generators, with git and without"

@@ -1,0 +1,398 @@
+/* test_vmm.c - tests policies with virtual memory: pictures of each rule and
+ * tie-break, and the contents of live blocks while pages are mapped, unmapped
+ * and remapped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/remap/gather.h"
+#include "sim/experiments/contract/traffic.h"
+#include "tests/support/canvas.h"
+#include "tests/support/shadow_backend.h"
+
+enum { ROOM = 64 };
+
+/* A granule of the arena is four units. */
+static const frag_size UNIT = 512 * FRAG_KIB;
+
+/* Each page is a segment of the drawing. */
+static const struct picture pictures[] = {
+    /* clang-format off */
+    /* The tightest hole, of equals the lowest; a new page continues a block. */
+    {"expandable", ROOM, "a3 b2",                  "aaab|b..."},
+    {"expandable", ROOM, "a3 b1 c2 d2 -a -c e2",   "...b|eedd"},
+    {"expandable", ROOM, "a2 b1 c2 d3 -c -a e2",   "eeb.|.ddd"},
+    {"expandable", ROOM, "a4 b4 -a c2",            "cc..|bbbb"},
+    /* In that hole, the low end, or the high end if more whole pages stay
+     * free. */
+    {"expandable", ROOM, "a1 b11 -b d3",           "addd|....|...."},
+    {"expandable", ROOM, "a1 b11 -b d4",           "addd|d...|...."},
+    {"expandable", ROOM, "a3 b11 c2 -b d2",        "aaa.|....|....|ddcc"},
+    {"expandable", ROOM, "a3 b11 c2 -b d1",        "aaad|....|....|..cc"},
+    /* A stream's and a pool's memory serves no other. */
+    {"expandable", ROOM, "a4@1 b4@2 -a c4@2",      "....|bbbb|cccc"},
+    {"expandable", ROOM, "a4@1/1 b4@1/2 -a c4@1/2", "....|bbbb|cccc"},
+    {"expandable", ROOM, "a4@1 b4@2 -a c4@1",      "cccc|bbbb"},
+    /* Trim unmaps whole free pages; the addresses serve again, the fewest
+     * missing pages first. */
+    {"expandable", ROOM, "a4 b4 c4 -b !",          "aaaa|cccc"},
+    {"expandable", ROOM, "a4 b4 c4 -b ! d4",       "aaaa|dddd|cccc"},
+    {"expandable", ROOM, "a4 b4 c4 -b ! d8",       "aaaa|cccc|dddd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b !",       "aaaa|aa..|..cc|cccd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e5",    "aaaa|aaee|eee.|..cc|cccd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e7",    "aaaa|aaee|eeee|e.cc|cccd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e8",    "aaaa|aaee|eeee|eecc|cccd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e9",    "aaaa|aa..|..cc|cccd|dddd|eeee|eeee|e..."},
+    /* If this saves a page, the smallest tile that saves one is continued, from
+     * below or from above; otherwise the largest one. */
+    {"expandable", ROOM, "a7 b8 c1 -b ! e5",       "aaaa|aaae|eeee|...c"},
+    {"expandable", ROOM, "a5 b8 c3 -b ! e5",       "aaaa|a...|eeee|eccc"},
+    {"expandable", ROOM, "a5 b8 c3 -b ! e4",       "aaaa|aeee|e...|.ccc"},
+    /* A device that refuses gets the free pages of all regions back. */
+    {"expandable", 12,   "a4@1 -a b12@2",          "bbbb|bbbb|bbbb"},
+    {"expandable", 12,   "a4 b8 -a c4@1",          "bbbb|bbbb|cccc"},
+    {"expandable", 12,   "a2 b12",                 "aa.."},
+    {"expandable:page=4MiB", ROOM, "a1 b9",        "abbbbbbb|bb......"},
+
+    /* Whole pages, and any free page for any block. */
+    {"paged", ROOM, "a3 b1 c5",                    "aaaa|bbbb|cccc|cccc"},
+    {"paged:page=4MiB", ROOM, "a1 b9",             "aaaaaaaa|bbbbbbbb|bbbbbbbb"},
+    {"paged:page=3MiB", ROOM, "a1",                "aaaaaaaa"},
+    {"paged", ROOM, "a4 b4 -a c1",                 "cccc|bbbb"},
+    {"paged", 12,   "a3 b4 c4 -a -c d8",           "bbbb|dddd|dddd"},
+    {"paged", 16,   "a4 b4 c4 d4 -a -c e8",        "bbbb|dddd|eeee|eeee"},
+    {"paged", ROOM, "a4@1 -a b4@2",                "bbbb"},
+    {"paged", ROOM, "a4 b4 -a !",                  "bbbb"},
+    {"paged", 8,    "a4 b8",                       "aaaa"},
+
+    /* Exact; a larger primitive block, split; free neighbours are merged. The
+     * addresses of a stitched block show the memory a second time. */
+    {"stitch", ROOM, "a4 b8 -b c8",                "aaaa|cccc|cccc"},
+    {"stitch", ROOM, "a8 b4 -a c4 d4",             "cccc|dddd|bbbb"},
+    {"stitch", ROOM, "a8 b4 -a c4 -c d8",          "dddd|dddd|bbbb"},
+    {"stitch", ROOM, "a4 b4 -a -b c8",             "....|....|cccc|cccc"},
+    {"stitch:fragment=512", ROOM, "a4 b4 c4 -a -c d8", "....|bbbb|....|dddd|dddd"},
+    {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8", "....|bbbb|....|dddd|dddd"},
+    {"stitch:fragment=4MiB", ROOM, "a4 b4 c4 -a -c d8", "....|bbbb|....|dddd|dddd"},
+    /* A free stitched block serves again: exact before a split, and larger. */
+    {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d e8", "....|bbbb|....|eeee|eeee"},
+    {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d e4", "eeee|bbbb|....|....|...."},
+    {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d !", "bbbb"},
+    /* Missing memory is created and stitched to it. */
+    {"stitch:fragment=512", 12, "a4 b4 -a c8",     "....|bbbb|....|cccc|cccc"},
+    {"stitch:fragment=512", 8, "a4 b4 -a c8",      "bbbb"},
+    {"stitch:fragment=512,pool=0", 12, "a4 b4 c4 -a -c d8 -d -b e12", "....|....|....|eeee|eeee|eeee"},
+    {"stitch", 8, "a8 -a b4 -b c8",                "cccc|cccc"},
+    {"stitch:segment=2MiB", 4, "a4 -a b2@1", "bb.."},
+
+    /* Free pages from anywhere before new ones, where fewest are missing. */
+    {"remap", ROOM, "a3 b2",                       "aaab|b..."},
+    {"remap", ROOM, "a3 b11 c2 -b d2",             "aaa.|....|....|ddcc"},
+    {"remap", ROOM, "a4 b4 c4 -a -c d8",           "bbbb|dddd|dddd"},
+    {"remap", ROOM, "a4 b4 c4 d4 -a -c e8",        "bbbb|dddd|eeee|eeee"},
+    {"remap", ROOM, "a4 b4 -a c9",                 "bbbb|cccc|cccc|c..."},
+    /* The tightest hole that has all pages; otherwise the largest, and among
+     * equals the highest; its highest pages. */
+    {"remap", ROOM, "a12 b4 c10 -a -c d14",        "....|....|bbbb|dddd|dddd|dddd|dd.."},
+    {"remap", ROOM, "a8 b4 c4 d4 e10 -a -c -e f13", "....|....|bbbb|dddd|ffff|ffff|ffff|f..."},
+    {"remap", ROOM, "a4 b4 c4 d4 e10 -a -c -e f13", "bbbb|....|dddd|ffff|ffff|ffff|f..."},
+    {"remap", ROOM, "a8 b4 c4 d4 -a -c e9",        "bbbb|dddd|eeee|eeee|e..."},
+    {"remap", ROOM, "a4@1 b4 -a c8@2",             "bbbb|cccc|cccc"},
+    /* No more than the budget, unless the device is full. */
+    {"remap:budget=0", ROOM, "a4 b4 -a c8",        "....|bbbb|cccc|cccc"},
+    {"remap:budget=0", 12,   "a4 b4 -a c8",        "bbbb|cccc|cccc"},
+    {"remap:budget=1", ROOM, "a4 b4 c4 d4 -a -c e8", "bbbb|....|dddd|eeee|eeee"},
+    {"remap", 12,   "a4 b4 c4 -b d5",              "aaaa|cccc"},
+    {"remap", ROOM, "a4 b6 -a !",                  "bbbb|bb.."},
+    {"remap", ROOM, "a4 b6 -a ! c6",               "bbbb|bbcc|cccc"},
+    {"remap:page=4MiB", ROOM, "a8 b8 -a c16",      "bbbbbbbb|cccccccc|cccccccc"},
+    /* With pack=full: chunks of ten pages while the device has memory, and
+     * nothing is remapped. */
+    {"remap:pack=full", ROOM, "a1", "a......................................."},
+    {"remap:pack=full", ROOM, "a4 b4 -a c8", "....bbbbcccccccc........................"},
+    /* After a refusal single pages, and a chunk moves if all of it is free. */
+    {"remap:pack=full", 12, "a4",                  "aaaa"},
+    {"remap:pack=full", 60, "a40 b4",             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|bbbb"},
+    {"remap:pack=full", 60, "a40 b4 -a c44",      "bbbb|cccc|cccccccccccccccccccccccccccccccccccccccc"},
+    {"remap:pack=full", 60, "a40 b4 -a c44 -c d4", "bbbb|dddd|........................................"},
+    {"remap:pack=full", 60, "a40 b4 -a c8 -b -c d60", "dddddddddddddddddddddddddddddddddddddddd|dddd|dddd|dddd|dddd|dddd"},
+    {"remap:pack=full", 140, "a40 b4 c36 d40 -a -d e44", "bbbbcccccccccccccccccccccccccccccccccccc|eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee|eeee"},
+    /* A free end of a chunk in use holds an end of a block; what is free
+     * inside of it cannot. */
+    {"remap:pack=full", 60, "a1 b39 c4 -b d44",   "a.......................................|cccc|....dddddddddddddddddddddddddddddddddddd|dddd|dddd"},
+    {"remap:pack=full", 60, "a1 b39 c4 -b d44 -d !", "a.......................................|cccc"},
+    {"remap:pack=full", 60, "b39 a1 c4 -b d44",   ".......................................a|cccc|dddd|dddd|dddddddddddddddddddddddddddddddddddd...."},
+    {"remap:pack=full", 60, "a1 b38 x1 c4 -b d44", "a......................................x|cccc"},
+    /* Pages that do not overlap share the higher one's memory, of which a
+     * block that dies leaves its bytes; what was free of the guest is lost. */
+    {"remap:mesh=no,slack=1", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd"},
+    {"remap", 12,   "a2 b2 c2 d2 -b -c e6",        "aa..|..dd|eeee|ee.."},
+    {"remap", 12,   "a2 b2 c2 d2 -b -c e6 f2",     "aa..|..dd|eeee|eeff"},
+    {"remap", 12,   "a2 b2 c2 d2 -b -c e6 f2 g1",  "aa..|..dd|eeee|eeff"},
+    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -a f2",  "....|ffdd|eeee|ee.."},
+    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -d f2",  "aa..|..ff|eeee|ee.."},
+    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -a !",   "..dd|eeee|ee.."},
+    {"remap", ROOM, "a1 b1 c2 d2 e2 -b -c -d f6 -a g1", "....|g.ee|ffff|ff.."},
+    {"remap:slack=1", ROOM, "a3 b1 c2 d2 -b -c e6 -a f2", "....|..dd|eeee|eeff"},
+    /* So do ends of blocks, the high one and the low one. */
+    {"remap", ROOM, "a6 b2 c2 d2 -b -c e6",        "aaaa|aa..|..dd|eeee|ee.."},
+    {"remap", ROOM, "a6 b2 c2 d2 -b -c e6 -a f2",  "....|....|ffdd|eeee|ee.."},
+    {"remap", ROOM, "x2 a6 c2 y2 z4 -x -y e6 -a f2", "....|....|ccff|zzzz|eeee|ee.."},
+    /* The emptiest goes to the fullest, of equals the lowest to the highest. */
+    {"remap:slack=1", ROOM, "a1 x3 y1 b1 z2 w1 c3 -x -y -z -w e5 f1", "a...|fb..|.ccc|eeee|e..."},
+    {"remap:slack=1", ROOM, "a2 x2 y2 b2 z2 c2 -x -y -z e6 f2", "aa..|ffbb|..cc|eeee|ee.."},
+    {"remap", ROOM, "a2 x2 y3 b1 -x -y e6 -b f1", "aaf.|....|eeee|ee.."},
+    /* Within the budget, and not the pages that the block itself touches. */
+    {"remap:budget=0", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd|eeee|ee.."},
+    {"remap:budget=0", ROOM, "a2 b2 c2 d2 -b -c e6 -a f2", "....|..dd|eeee|eeff"},
+    {"remap", 8,    "a2 b2 c1 -b d4",              "aa..|c..."},
+    /* A new block lodges: its head, its tail, both, and with no page between.
+     * Of two ends that would do it takes the one that leaves less. */
+    {"remap:mesh=no", ROOM, "a3 b3 c2 -b d5",      "aaa.|..cc|...d|dddd"},
+    {"remap:mesh=no", ROOM, "a1 b4 c3 -b d5",      "a...|.ccc|dddd|d..."},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 -b d5",      "aa..|xxxx|...d|dddd"},
+    {"remap:mesh=no", ROOM, "a2 b2 c2 d2 -b -c e7", "aa..|..dd|..ee|eeee|e..."},
+    {"remap:mesh=no", 12,   "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e3", "aa..|xxxx|..dd|..ee|e..."},
+    /* So do the two ends of one hole, around a page from elsewhere. */
+    {"remap:mesh=no", ROOM, "a3 b2 c3 x4 y4 -b -x d6", "aaa.|.ccc|yyyy|...d|dddd|d..."},
+    /* Its bytes in the hosts are drawn as free; they are not. */
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 f1", "aa..|xxxx|..dd|f...|..ee|ee.."},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e3 f1", "aa..|xxxx|.fdd|..ee|e..."},
+    /* When it dies they are, and its addresses go. */
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -e f2 g2", "aaff|xxxx|ggdd|....|...."},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -e !", "aa..|xxxx|..dd"},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -a -d !", "....|xxxx|....|..ee|ee.."},
+    /* Not below the slack, nor beyond the budget while the device has memory. */
+    {"remap:mesh=no,slack=0.5", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:mesh=no,budget=1", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:mesh=no,budget=0", 12, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
+    /* Early it does before it breaks whole free pages, with fewer of them; */
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|....|..ee|ee.."},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
+    {"remap:mesh=no,lodge=early", ROOM, "a3 b1 x12 y8 -b -y e8", "aaa.|xxxx|xxxx|xxxx|eeee|eeee"},
+    /* not with more than two, nor while more than a third of all are free, nor
+     * below a page, the slack or beyond the budget. */
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x20 y12 -b -y e9", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|....|...e|eeee|eeee"},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x28 y16 -b -y e13", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|eeee|eeee|eeee|e..."},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x8 y8 -b -y e5", "aa..|xxxx|xxxx|eeee|e..."},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e3", "aa..|xxxx|..dd|eee."},
+    {"remap:mesh=no,lodge=early,slack=0.1", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
+    {"remap:mesh=no,lodge=early,budget=2", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
+    {"remap:mesh=no,lodge=early,budget=3", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
+    /* clang-format on */
+};
+
+static void memory_is_as_drawn(void **state)
+{
+    canvas_check(*state, UNIT, NULL);
+}
+
+/* ---- chunks of long blocks ---- */
+
+/* A device of `device` pages on which all but 65 are in use, a block of `pages`
+ * pages, and the pages of the chunk in which the block begins. */
+static const struct long_block {
+    uint64_t device, pages;
+    uint32_t chunk;
+} long_blocks[] = {
+    /* A 32nd of the block, */
+    {4608, 63, 1},
+    {4608, 64, 2},
+    /* at most a 1536th of the device. */
+    {1536, 64, 1},
+    {3071, 64, 1},
+    {3072, 64, 2},
+};
+
+static struct frag_block block_of(struct frag_heap *heap, frag_size size)
+{
+    const struct frag_request req = {.size = size, .frees_at = FRAG_NEVER};
+    struct frag_block block;
+
+    assert_int_equal(heap->policy->alloc(heap, &req, &block), FRAG_OK);
+    return block;
+}
+
+static uint32_t chunk_of_block(const struct long_block *l)
+{
+    const frag_size page = 2 * FRAG_MIB;
+    const struct frag_arena_options opts = {.capacity = l->device * page};
+    struct frag_backend *arena = frag_arena_open(&opts);
+    struct page_chunk chunk;
+    struct page_tile *tile;
+    struct frag_block b;
+    struct frag_heap heap;
+    struct frag_error e;
+
+    assert_non_null(arena);
+    assert_int_equal(frag_heap_open(&heap, frag_policy_find("remap"), arena,
+                                    "pack=full", &e),
+                     FRAG_OK);
+    block_of(&heap, (l->device - 65) * page);
+    b = block_of(&heap, l->pages * page);
+    tile = b.node;
+    chunk = pages_chunk(tile->span, (b.addr - tile->span->addr) / page);
+    assert_null(gather_check(&heap));
+    frag_heap_close(&heap);
+    frag_arena_close(arena);
+    return chunk.end - chunk.first;
+}
+
+static void long_blocks_have_chunks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(long_blocks) / sizeof(*long_blocks); i++)
+        assert_int_equal(chunk_of_block(&long_blocks[i]), long_blocks[i].chunk);
+}
+
+/* ---- under a running program ---- */
+
+static const struct traffic *at_work;
+static bool has_waited; /* in this step */
+
+/* Actions of the shadow while a program runs. */
+static enum frag_err wait_at_work(struct frag_backend *mem)
+{
+    has_waited = true;
+    return shadow_ops.synchronize(mem);
+}
+
+static enum frag_err unmap_at_work(struct frag_backend *mem, frag_addr addr,
+                                   frag_size size)
+{
+    for (size_t i = 0; i < MAX_LIVE; i++) {
+        const struct frag_block *b = &at_work->live[i].block;
+
+        if (at_work->live[i].is_live && b->addr < addr + size &&
+            addr < b->addr + b->size)
+            fail_msg("block %zu is unmapped while it lives", i);
+    }
+    if (!has_waited)
+        fail_msg("what queued work may still use is unmapped");
+    return shadow_ops.unmap(mem, addr, size);
+}
+
+static enum frag_err copy_at_work(struct frag_backend *mem, frag_addr dst,
+                                  frag_addr src, frag_size size,
+                                  frag_stream stream)
+{
+    (void)mem, (void)dst, (void)src, (void)size, (void)stream;
+    fail_msg("memory is copied while a program is at work");
+    return FRAG_DEVICE;
+}
+
+static const struct frag_backend_ops *ops_at_work(const struct traffic *t)
+{
+    static struct frag_backend_ops ops;
+
+    ops = shadow_ops;
+    ops.unmap = unmap_at_work;
+    ops.copy = copy_at_work;
+    ops.synchronize = wait_at_work;
+    at_work = t;
+    return &ops;
+}
+
+/* ---- contents ---- */
+
+static const char *const subjects[][2] = {
+    {"expandable", NULL},
+    {"paged", NULL},
+    {"stitch", "fragment=512"},
+    {"stitch", "fragment=512,reuse=1,pool=64MiB"},
+    {"remap", NULL},
+    {"remap", "budget=1"},
+    {"remap", "mesh=no"},
+    {"remap", "mesh=no,slack=0"},
+    {"remap", "mesh=no,slack=0,budget=4"},
+    {"remap", "mesh=no,slack=0,lodge=early"},
+    {"remap", "mesh=no,pack=full"},
+    {"remap", "mesh=no,pack=full,chunks=1"},
+    {"remap", "mesh=no,pack=full,chunks=8"},
+    {"remap", "mesh=no,pack=full,chunks=1,span=96MiB"},
+    {"remap", "slack=0"},
+    {"remap", "slack=0,lodge=early"},
+    {"remap", "span=96MiB"},
+    {"compact", NULL},
+    {"compact", "threshold=0"},
+    {"compact", "strategy=sliding"},
+    {"compact", "strategy=on_oom"},
+    {"compact", "strategy=incremental"},
+};
+
+static void check_contents(struct traffic *t, struct shadow *s,
+                           const unsigned char *value, const char *name)
+{
+    for (size_t i = 0; i < MAX_LIVE; i++)
+        if (t->live[i].is_live && !shadow_has(s, &t->live[i].block, value[i]))
+            fail_msg("%s: block %zu has lost its contents", name, i);
+}
+
+/* If nothing is meshed, no memory is unmapped even for a moment, and none
+ * before a wait for the device. */
+static void follow_contents(const struct frag_policy *policy,
+                            const char *params, uint64_t seed)
+{
+    static struct script script;
+    static struct traffic t;
+    static struct shadow s;
+    const struct traffic_options opts = {.capacity = 64 * FRAG_MIB, .scale = 1};
+    unsigned char value[MAX_LIVE] = {0};
+
+    script_make(&script, seed, 400, 0);
+    assert_int_equal(traffic_open(&t, policy, params, &opts), FRAG_OK);
+    shadow_open(&s, t.arena);
+    if (params && strstr(params, "mesh=no"))
+        s.base.ops = ops_at_work(&t);
+    t.mem.inner = &s.base;
+    for (size_t i = 0; i < script.count; i++) {
+        const struct step *step = &script.steps[i];
+        const bool was_live = t.live[step->id].is_live;
+        const char *fault;
+        enum frag_err err;
+
+        has_waited = false;
+        err = traffic_step(&t, step);
+        assert_true(err == FRAG_OK || err == FRAG_OOM);
+        if (step->kind == STEP_ALLOC && err == FRAG_OK && !was_live) {
+            value[step->id] = (unsigned char)(1 + i % 255);
+            shadow_write(&s, &t.live[step->id].block, value[step->id]);
+        }
+        check_contents(&t, &s, value, policy->name);
+        fault = t.heap.policy->check ? t.heap.policy->check(&t.heap) : NULL;
+        if (fault)
+            fail_msg("%s: %s (step %zu)", policy->name, fault, i);
+    }
+    assert_true(t.ooms > 0);
+    has_waited = true; /* nothing is queued at the end */
+    assert_null(traffic_close(&t));
+    shadow_close(&s);
+}
+
+static void live_blocks_keep_their_contents(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
+        for (uint64_t seed = 1; seed <= 3; seed++)
+            follow_contents(frag_policy_find(subjects[i][0]), subjects[i][1],
+                            seed * 100 + i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(live_blocks_keep_their_contents),
+        cmocka_unit_test(long_blocks_have_chunks),
+    };
+
+    return run_pictures("pictures", pictures,
+                        sizeof(pictures) / sizeof(*pictures),
+                        memory_is_as_drawn) +
+           cmocka_run_group_tests_name("contents", tests, NULL, NULL);
+}
