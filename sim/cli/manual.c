@@ -7,8 +7,8 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/recipes/recipes.h"
-#include "sim/cli/words.h"
+#include "sim/cli/recipes.h"
+#include "sim/cli/texts/texts.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
 #include "traces/bytes/source.h"
@@ -198,12 +198,7 @@ static void print_recipes(FILE *out)
 
 static void print_words(FILE *out)
 {
-    for (size_t i = 0; words[i].name; i++) {
-        if (words[i].group)
-            fprintf(out, "%s%s\n\n", i ? "\n" : "", words[i].group);
-        fprintf(out, "  %s\n", words[i].name);
-        print_paragraph(out, 6, words[i].meaning);
-    }
+    fputs(text_words_txt, out);
 }
 
 static void print_results(FILE *out)

@@ -96,8 +96,8 @@ ROOMS = {
                     "sim/answers/summary sim/answers/held sim/export "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
-                    "real/device traces/gen traces/export sim/cli/recipes +"),
-    "sim/cli/recipes": ([], ""),
+                    "real/device traces/gen traces/export sim/cli/texts +"),
+    "sim/cli/texts": ([], ""),
     "sim/cli/output": ([], "sim/cli +"),
     "sim/cli/gnuplot": ([], "sim/cli +"),
     "sim/cli/figures": ([], "sim/cli/output sim/cli/gnuplot +"),

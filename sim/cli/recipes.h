@@ -1,7 +1,7 @@
 /* recipes.h - how to make a CSV, which fragsim reads, from files that no
  * importer reads. */
-#ifndef FRAG_SIM_CLI_RECIPES_RECIPES_H
-#define FRAG_SIM_CLI_RECIPES_RECIPES_H
+#ifndef FRAG_SIM_CLI_RECIPES_H
+#define FRAG_SIM_CLI_RECIPES_H
 
 /* A recipe. The first four members are as in struct frag_importer. */
 struct recipe {

@@ -1,0 +1,34 @@
+/* texts.h - the files of this folder as strings: CMake makes texts.c of them.
+ */
+#ifndef FRAG_SIM_CLI_TEXTS_TEXTS_H
+#define FRAG_SIM_CLI_TEXTS_TEXTS_H
+
+/* The glossary: each word that the tables of the commands print, and its
+ * meaning in one sentence without a period. Formulas and units are those of
+ * sim/results/columns.c; tests/cli/words.sh checks that the headings of the
+ * tables occur in it. */
+extern const char text_words_txt[];
+
+/* The style of a page: dark and light colours and one accent. In print each
+ * trace begins a page. */
+extern const char text_page_css[];
+
+/* The script of a page: a click on a column's heading sorts by the cells'
+ * data-v. Before printing, all <details> are opened. */
+extern const char text_page_js[];
+
+/* Shell lines that make a CSV of the files of other tools.
+ *
+ * nsys, by the schema of Nsight Systems' SQLite exports
+ * (docs.nvidia.com/nsight-systems, exporter pages): a free whose block was
+ * allocated before the report began is dropped; the row before it, of the same
+ * address, is no allocation.
+ *
+ * xla, by XLA's dumps (--xla_dump_to), buffer assignment and HLO live range:
+ * XLA lets an output occupy the place of an operand in the operation that uses
+ * the operand last, so a buffer is live in [begin, end).
+ *
+ * memray, by memray's Python API. */
+extern const char text_nsys_sh[], text_xla_sh[], text_memray_sh[];
+
+#endif
