@@ -8,7 +8,7 @@
 
 /* A segment, a reservation or a physical allocation that exists on both sides.
  * The start of the range of a physical allocation is its handle. */
-struct both {
+struct twin_address {
     struct range range; /* must be the first member; on the device */
     uint64_t arena;     /* address or handle on the arena */
 };
@@ -37,19 +37,19 @@ static struct twin *twin_of(const struct frag_backend *mem)
 
 /* Fills b and adds it to the set. The caller allocates b before it makes the
  * calls, so that this step cannot fail. */
-static void enter(struct ranges *set, struct both *b, uint64_t device,
+static void enter(struct ranges *set, struct twin_address *b, uint64_t device,
                   uint64_t arena, uint64_t size)
 {
-    *b = (struct both){{.at = device, .size = size}, arena};
+    *b = (struct twin_address){{.at = device, .size = size}, arena};
     ranges_add(set, &b->range);
 }
 
-static struct both *find(const struct ranges *set, uint64_t at)
+static struct twin_address *find(const struct ranges *set, uint64_t at)
 {
-    return (struct both *)ranges_at(set, at);
+    return (struct twin_address *)ranges_at(set, at);
 }
 
-static void leave(struct ranges *set, struct both *b)
+static void leave(struct ranges *set, struct twin_address *b)
 {
     ranges_remove(set, &b->range);
     free(b);
@@ -58,8 +58,8 @@ static void leave(struct ranges *set, struct both *b)
 /* The address on the arena for a device address inside a reservation. */
 static frag_addr arena_addr(const struct twin *t, frag_addr addr)
 {
-    const struct both *b =
-        (const struct both *)ranges_upto(&t->reservations, addr);
+    const struct twin_address *b =
+        (const struct twin_address *)ranges_upto(&t->reservations, addr);
 
     return b ? b->arena + (addr - b->range.at) : addr;
 }
@@ -147,7 +147,7 @@ static enum frag_err acquire(struct twin *t, struct ranges *set,
                              enum frag_driver_call kind, struct calls arena,
                              struct calls device, frag_size size, uint64_t *out)
 {
-    struct both *b = malloc(sizeof(*b));
+    struct twin_address *b = malloc(sizeof(*b));
     uint64_t on_arena = 0, on_device = 0;
     frag_time modelled, measured;
     enum frag_err err;
@@ -180,7 +180,7 @@ static enum frag_err release(struct twin *t, struct ranges *set,
                              enum frag_driver_call kind, release_fn *arena,
                              release_fn *device, uint64_t at, frag_size size)
 {
-    struct both *b = find(set, at);
+    struct twin_address *b = find(set, at);
     frag_time modelled = 0, measured;
     enum frag_err err;
 
@@ -208,7 +208,8 @@ static enum frag_err release(struct twin *t, struct ranges *set,
 
 /* Defines the two calls of the twin for one set: segments, reservations or
  * physical memory. */
-#define THING(set, upper_acquire, acquire_call, upper_release, release_call)  \
+#define DEFINE_PAIR(set, upper_acquire, acquire_call, upper_release,          \
+                    release_call)                                             \
     static enum frag_err acquire_call(struct frag_backend *mem,               \
                                       frag_size size, uint64_t *out)          \
     {                                                                         \
@@ -231,9 +232,9 @@ static enum frag_err release(struct twin *t, struct ranges *set,
                        t->device->ops->release_call, at, size);               \
     }
 
-THING(segments, SEGMENT_ALLOC, segment_alloc, SEGMENT_FREE, segment_free)
-THING(reservations, VA_RESERVE, va_reserve, VA_FREE, va_free)
-THING(phys, PHYS_CREATE, phys_create, PHYS_RELEASE, phys_release)
+DEFINE_PAIR(segments, SEGMENT_ALLOC, segment_alloc, SEGMENT_FREE, segment_free)
+DEFINE_PAIR(reservations, VA_RESERVE, va_reserve, VA_FREE, va_free)
+DEFINE_PAIR(phys, PHYS_CREATE, phys_create, PHYS_RELEASE, phys_release)
 
 /* ---- maps ---- */
 
@@ -241,7 +242,7 @@ static enum frag_err map(struct frag_backend *mem, frag_addr addr,
                          frag_size size, frag_phys phys)
 {
     struct twin *t = twin_of(mem);
-    const struct both *b = find(&t->phys, phys);
+    const struct twin_address *b = find(&t->phys, phys);
     const frag_addr at = arena_addr(t, addr);
     frag_time modelled, measured;
     enum frag_err err;

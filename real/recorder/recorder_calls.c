@@ -166,7 +166,7 @@ static int device_of(const struct driver_location *location)
                                                           : RECORD_ELSEWHERE;
 }
 
-static int device_of_place(const struct driver_place *place)
+static int device_of_place(const struct recorder_place *place)
 {
     return device_of(place ? &place->location : NULL);
 }
@@ -179,7 +179,7 @@ static driver_result end_pool(struct watch *w, driver_result result,
     return watch_end(w, result);
 }
 
-driver_result cuMemPoolCreate(void **pool, const struct driver_place *place)
+driver_result cuMemPoolCreate(void **pool, const struct recorder_place *place)
 {
     struct watch w;
 
@@ -288,7 +288,7 @@ driver_result cuMemSetMemPool(const struct driver_location *location, int type,
 /* ---- virtual memory ---- */
 
 driver_result cuMemCreate(driver_handle *handle, size_t bytes,
-                          const struct driver_place *place,
+                          const struct recorder_place *place,
                           unsigned long long flags)
 {
     struct watch w;

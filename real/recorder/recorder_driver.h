@@ -52,7 +52,7 @@ struct driver_location { /* CUmemLocation */
 };
 
 /* The beginning of CUmemAllocationProp and CUmemPoolProps. */
-struct driver_place {
+struct recorder_place {
     int type, handle_types;
     struct driver_location location;
 };
@@ -76,7 +76,7 @@ enum {
 };
 
 struct driver_graph_memory { /* CUDA_MEM_ALLOC_NODE_PARAMS */
-    struct driver_place place;
+    struct recorder_place place;
     uint64_t place_rest[9];
     const void *access;
     size_t access_count, bytes;
@@ -105,7 +105,7 @@ struct driver_node { /* CUgraphNodeParams */
       (driver_address *, size_t, void *, void *))                              \
     X(cuMemFreeAsync, (driver_address, void *))                                \
     X(cuMemFreeAsync_ptsz, (driver_address, void *))                           \
-    X(cuMemPoolCreate, (void **, const struct driver_place *))                 \
+    X(cuMemPoolCreate, (void **, const struct recorder_place *))               \
     X(cuMemPoolDestroy, (void *))                                              \
     X(cuDeviceGetDefaultMemPool, (void **, int))                               \
     X(cuDeviceGetMemPool, (void **, int))                                      \
@@ -114,7 +114,7 @@ struct driver_node { /* CUgraphNodeParams */
     X(cuMemGetMemPool, (void **, const struct driver_location *, int))         \
     X(cuMemSetMemPool, (const struct driver_location *, int, void *))          \
     X(cuMemPoolImportPointer, (driver_address *, void *, void *))              \
-    X(cuMemCreate, (driver_handle *, size_t, const struct driver_place *,      \
+    X(cuMemCreate, (driver_handle *, size_t, const struct recorder_place *,    \
                     unsigned long long))                                       \
     X(cuMemImportFromShareableHandle, (driver_handle *, void *, int))          \
     X(cuMulticastCreate, (driver_handle *, const void *))                      \

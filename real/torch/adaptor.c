@@ -80,7 +80,7 @@ static void refuse(enum frag_torch_answer answer, const char *why)
 void *frag_torch_alloc(ssize_t size, int device, frag_torch_stream stream)
 {
     const int64_t entered = enter();
-    struct frag_torch_block block;
+    struct frag_service_block block;
     char words[FRAG_TORCH_WORDS];
     enum frag_torch_answer answer;
 

@@ -721,7 +721,7 @@ void* Allocator::take_spare(DeviceIndex device, size_t size,
 bool Allocator::take(DeviceIndex device, size_t size, cudaStream_t stream,
                      void** out, frag_torch_answer* answer, char* words) {
   Context context = this->context(RecordContext::STATE);
-  frag_torch_block got;
+  frag_service_block got;
   Guard guard(lock_);
   if (below_serves(device, stream))
     return false;

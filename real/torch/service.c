@@ -192,7 +192,7 @@ static enum frag_torch_answer answer(enum frag_err err,
 
 enum frag_torch_answer frag_torch_serve(int device, size_t size,
                                         frag_torch_stream stream,
-                                        struct frag_torch_block *out,
+                                        struct frag_service_block *out,
                                         char *words)
 {
     struct frag_served block = {0, 0};
@@ -205,7 +205,7 @@ enum frag_torch_answer frag_torch_serve(int device, size_t size,
     if (err == FRAG_OK)
         err = device_alloc(d, size, stream, &block, &e);
     pthread_mutex_unlock(&lock);
-    *out = (struct frag_torch_block){block.addr, block.size};
+    *out = (struct frag_service_block){block.addr, block.size};
     return answer(err, &e, words);
 }
 

@@ -33,14 +33,14 @@ enum frag_torch_answer {
                          the program cannot continue */
 };
 
-struct frag_torch_block {
+struct frag_service_block {
     uint64_t addr, size; /* size: allocated, at least as requested */
 };
 
 /* Allocates a block of size > 0 bytes for work on `stream`. */
 FRAG_TORCH_API enum frag_torch_answer
 frag_torch_serve(int device, size_t size, frag_torch_stream stream,
-                 struct frag_torch_block *out, char *words);
+                 struct frag_service_block *out, char *words);
 /* Frees a block that was allocated for `stream`. */
 FRAG_TORCH_API enum frag_torch_answer frag_torch_end(int device, uint64_t addr,
                                                      frag_torch_stream stream,

@@ -152,9 +152,10 @@ bool cell_is_checked(const struct cell_settings *s,
 /* A failed device is the cause of every later error of the run, and makes its
  * numbers invalid: the error of the device replaces or extends that of the run.
  */
-static enum frag_err trust(const struct cell_backend *backend,
-                           const struct cell_memory *m, enum frag_err err,
-                           struct frag_run *out, struct frag_error *e)
+static enum frag_err add_device_fault(const struct cell_backend *backend,
+                                      const struct cell_memory *m,
+                                      enum frag_err err, struct frag_run *out,
+                                      struct frag_error *e)
 {
     const char *words = backend->fault ? backend->fault(m) : "";
     struct frag_error before = {""};
@@ -190,13 +191,13 @@ static struct frag_replay spec_of(const struct cell_settings *s,
 }
 
 /* The last steps of every run. */
-static enum frag_err conclude(const struct cell_settings *s,
-                              const struct cell_memory *m, enum frag_err err,
-                              struct frag_run *out, struct frag_error *e)
+static enum frag_err finish_run(const struct cell_settings *s,
+                                const struct cell_memory *m, enum frag_err err,
+                                struct frag_run *out, struct frag_error *e)
 {
     if (err == FRAG_OK && !s->timed)
         out->summary.ns_per_event = NAN;
-    return trust(s->backend, m, err, out, e);
+    return add_device_fault(s->backend, m, err, out, e);
 }
 
 static enum frag_err
@@ -212,7 +213,7 @@ replay(const struct cell_settings *s, const struct cell_memory *m,
     spec.adopt_start = adopt_start;
     spec.progress = tick;
     spec.user = user;
-    return conclude(s, m, frag_replay(&spec, out, e), out, e);
+    return finish_run(s, m, frag_replay(&spec, out, e), out, e);
 }
 
 enum frag_err
@@ -292,9 +293,9 @@ enum frag_err cell_feed_window(struct cell_feed *c,
 {
     const enum frag_err err = frag_feed_window(c->feed, window, e);
 
-    return err == FRAG_OK
-               ? err
-               : trust(c->settings->backend, &c->memory, err, NULL, e);
+    return err == FRAG_OK ? err
+                          : add_device_fault(c->settings->backend, &c->memory,
+                                             err, NULL, e);
 }
 
 enum frag_err cell_feed_end(struct cell_feed *c, struct frag_run *out,
@@ -304,7 +305,7 @@ enum frag_err cell_feed_end(struct cell_feed *c, struct frag_run *out,
     enum frag_err err = frag_feed_end(c->feed, out, e);
 
     c->feed = NULL;
-    err = conclude(s, &c->memory, err, out, e);
+    err = finish_run(s, &c->memory, err, out, e);
     s->backend->close(&c->memory);
     return err;
 }

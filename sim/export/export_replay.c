@@ -5,14 +5,14 @@
 #include "sim/arena/arena.h"
 #include "sim/export/export_parts.h"
 
-struct course {
+struct export_run {
     const struct export_job *job;
     const bool *stop;
 };
 
 static bool tick(void *user, uint64_t done, uint64_t total)
 {
-    const struct course *c = user;
+    const struct export_run *c = user;
 
     if (c->stop && *c->stop)
         return true;
@@ -21,7 +21,7 @@ static bool tick(void *user, uint64_t done, uint64_t total)
 
 static bool prepare(void *user, uint64_t done, uint64_t total)
 {
-    const struct course *c = user;
+    const struct export_run *c = user;
 
     return c->job->cell->preparing &&
            c->job->cell->preparing(c->job->user, done, total);
@@ -32,7 +32,7 @@ static enum frag_err run(const struct export_job *job,
                          struct frag_backend *arena, struct frag_run *out,
                          struct frag_error *e)
 {
-    struct course course = {job, tap->listener.stop};
+    struct export_run run_of = {job, tap->listener.stop};
 
     return frag_replay(
         &(const struct frag_replay){
@@ -45,7 +45,7 @@ static enum frag_err run(const struct export_job *job,
             .repeat = 1,
             .max_ooms = 1,
             .progress = tick,
-            .user = &course,
+            .user = &run_of,
             .preparing = prepare,
         },
         out, e);

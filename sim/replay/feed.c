@@ -15,7 +15,7 @@ struct frag_feed {
     struct frag_device_trace window; /* the last one; its slots are those that
                                         there is room for */
     uint64_t done;                   /* number of events */
-    struct lane last;                /* of the last event */
+    struct stream_pool last;         /* of the last event */
     struct place *place;             /* contains this struct, if not NULL */
 };
 

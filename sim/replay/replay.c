@@ -2,7 +2,7 @@
  *
  * The time of the loop is part of every policy's ns_per_event, so the loop does
  * little: it calls the policy, adds to the tally, and checks whether the policy
- * called the device. Everything else is in rare.c. */
+ * called the device. Everything else is in rare_events.c. */
 #include "sim/replay/replay.h"
 
 #include <stdlib.h>
@@ -178,7 +178,7 @@ enum frag_err run_next(struct run *r)
 /* ------------------------------------------------------ the whole run --- */
 
 /* The progress of a run, in events of all repetitions. */
-struct course {
+struct run_progress {
     uint64_t done, total;
     uint64_t bucket; /* events in a bucket of the series; 0: no series */
 };
@@ -188,14 +188,14 @@ static frag_time time_at(const struct run *r, uint64_t i)
     return r->trace->time ? r->trace->time[i] : 0;
 }
 
-static void begin_point(struct run *r, const struct course *c, uint64_t i)
+static void begin_point(struct run *r, const struct run_progress *c, uint64_t i)
 {
     if (c->bucket && !r->tally.point)
         tally_point(&r->tally, &r->out.points[r->out.point_count], c->done,
                     time_at(r, i));
 }
 
-static void end_point(struct run *r, const struct course *c)
+static void end_point(struct run *r, const struct run_progress *c)
 {
     if (!r->tally.point ||
         (c->done % c->bucket && c->done < c->total && !r->stop))
@@ -212,14 +212,15 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* Number of events to run before the next window, bucket or call of
  * progress. */
-static uint64_t stretch(const struct course *c, uint64_t left)
+static uint64_t events_to_next(const struct run_progress *c, uint64_t left)
 {
     uint64_t events = least(left, TALLY_WINDOW);
 
     return c->bucket ? least(events, c->bucket - c->done % c->bucket) : events;
 }
 
-static enum frag_err report_progress(struct run *r, const struct course *c)
+static enum frag_err report_progress(struct run *r,
+                                     const struct run_progress *c)
 {
     if (!r->spec->progress || (!run_is_due(r) && c->done < c->total))
         return FRAG_OK;
@@ -229,12 +230,12 @@ static enum frag_err report_progress(struct run *r, const struct course *c)
                : FRAG_OK;
 }
 
-static enum frag_err pass(struct run *r, struct course *c, uint64_t from)
+static enum frag_err pass(struct run *r, struct run_progress *c, uint64_t from)
 {
     const uint64_t count = run_count(r);
 
     for (uint64_t i = from; i < count && !r->stop;) {
-        uint64_t events = stretch(c, count - i);
+        uint64_t events = events_to_next(c, count - i);
         enum frag_err err;
 
         begin_point(r, c, i);
@@ -250,7 +251,7 @@ static enum frag_err pass(struct run *r, struct course *c, uint64_t from)
     return FRAG_OK;
 }
 
-static enum frag_err open_series(struct run *r, struct course *c)
+static enum frag_err open_series(struct run *r, struct run_progress *c)
 {
     uint64_t count;
 
@@ -264,16 +265,17 @@ static enum frag_err open_series(struct run *r, struct course *c)
                                           (unsigned long long)count);
 }
 
-struct lane run_lane(const struct run *r, uint64_t i)
+struct stream_pool run_lane(const struct run *r, uint64_t i)
 {
     const struct frag_device_trace *t = r->trace;
 
-    return t->op[i] == FRAG_ALLOC ? (struct lane){t->stream[i], t->pool[i]}
-                                  : (struct lane){0, 0};
+    return t->op[i] == FRAG_ALLOC
+               ? (struct stream_pool){t->stream[i], t->pool[i]}
+               : (struct stream_pool){0, 0};
 }
 
 enum frag_err run_finish(struct run *r, uint64_t done, uint64_t from,
-                         struct lane last)
+                         struct stream_pool last)
 {
     r->event = done ? done : from;
     FRAG_TRY(run_prove_end(r));
@@ -282,7 +284,7 @@ enum frag_err run_finish(struct run *r, uint64_t done, uint64_t from,
 
 enum frag_err run_window(struct run *r, uint64_t *done)
 {
-    struct course c = {0};
+    struct run_progress c = {0};
     enum frag_err err = pass(r, &c, 0);
 
     *done = c.done;
@@ -292,7 +294,7 @@ enum frag_err run_window(struct run *r, uint64_t *done)
 static enum frag_err run_all(struct run *r)
 {
     const uint64_t repeat = r->spec->repeat ? r->spec->repeat : 1;
-    struct course c = {.total = run_total(r)};
+    struct run_progress c = {.total = run_total(r)};
     uint64_t from = 0;
 
     FRAG_TRY(open_series(r, &c));
@@ -314,7 +316,7 @@ static enum frag_err run_all(struct run *r)
         r->spec->watch->ended(r->spec->watch->user, &r->heap);
     return run_finish(r, c.done, from,
                       c.done ? run_lane(r, (c.done - 1) % run_count(r))
-                             : (struct lane){0, 0});
+                             : (struct stream_pool){0, 0});
 }
 
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,

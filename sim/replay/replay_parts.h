@@ -7,8 +7,7 @@
  * replay.c        the loop over the events
  * replay_start.c  opens a run, adopts a layout, frees live blocks, ends the run
  * sum.c           computes the summary from the tally
- * rare.c          handles rare events: reserved changes, an OOM, a synchronize,
- *                 a move
+ * rare_events.c   reserved changes, an OOM, a synchronize, a move
  * proof.c         checks every answer of the policy, if the run is checked
  * peak.c          takes pictures; postpones the picture of the peak
  * picture.c       determines how all held memory is used
@@ -157,21 +156,21 @@ enum { RUN_STREAMS = 1 << 16 };
  * to the number of events of the run so far. */
 enum frag_err run_window(struct run *r, uint64_t *done);
 /* The stream and the pool of the request that a picture is seen by. */
-struct lane {
+struct stream_pool {
     frag_stream stream;
     frag_pool pool;
 };
 /* Those of the ALLOC that is event i of the trace; 0 for another event. */
-struct lane run_lane(const struct run *r, uint64_t i);
+struct stream_pool run_lane(const struct run *r, uint64_t i);
 /* Ends a run that began with event `from` and ended before event `done`, whose
  * last event has that lane; done is 0 if no event was run. */
 enum frag_err run_finish(struct run *r, uint64_t done, uint64_t from,
-                         struct lane last);
+                         struct stream_pool last);
 /* Runs row 0 of the trace as the next event. For a trace whose only row is
  * overwritten before each event (serve.c). */
 enum frag_err run_next(struct run *r);
 
-/* --- rare.c --- */
+/* --- rare_events.c --- */
 
 /* Accounts for the backend calls that the policy made in its last call: settles
  * the meter and the ledger, and starts a new window. If the call was an alloc

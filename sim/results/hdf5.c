@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "sim/results/put.h"
-#include "sim/results/seal.h"
+#include "sim/results/superblock.h"
 #include "traces/bytes/atomic_file.h"
 #include "traces/file/guard.h"
 #include "traces/grow.h"
@@ -297,7 +297,7 @@ static enum frag_err store(struct frag_results *r, struct frag_error *e)
         !(image = malloc((size_t)size)))
         return frag_no_memory(e, "the bytes of %s", r->path);
     done = H5Fget_file_image(r->file, image, (size_t)size) == size;
-    seal_superblock(image, (size_t)size);
+    superblock_checksum(image, (size_t)size);
     done = done && write_file(&r->output, image, (size_t)size);
     if (!done)
         frag_fail(e, FRAG_IO, "%s: cannot write it: %s", r->path,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/results/seal.h"
+#include "sim/results/superblock.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
                                unsigned seed);
@@ -354,7 +354,7 @@ static size_t edited(struct mutator *m, uint8_t *bytes, size_t size,
         H5Fget_file_image(file, bytes, (size_t)grown) != grown)
         grown = 0;
     else
-        seal_superblock(bytes, (size_t)grown);
+        superblock_checksum(bytes, (size_t)grown);
     H5Fclose(file);
     return (size_t)grown;
 }

@@ -129,10 +129,10 @@ static inline void canvas_play(struct canvas *c, const char *script)
 }
 
 /* The next segment above addr, or NULL. */
-static inline const struct held *canvas_segment(const struct faulty *f,
-                                                frag_addr addr)
+static inline const struct faulty_memory *canvas_segment(const struct faulty *f,
+                                                         frag_addr addr)
 {
-    const struct held *best = NULL;
+    const struct faulty_memory *best = NULL;
 
     for (size_t i = 0; i < f->count; i++)
         if (f->held[i].addr >= addr && (!best || f->held[i].addr < best->addr))
@@ -151,7 +151,7 @@ static inline char canvas_owner(const struct canvas *c, frag_addr addr)
 
 static inline void canvas_draw(const struct canvas *c, char *text)
 {
-    const struct held *s = canvas_segment(&c->mem, 0);
+    const struct faulty_memory *s = canvas_segment(&c->mem, 0);
 
     while (s) {
         for (frag_size at = 0; at < s->size; at += c->unit)

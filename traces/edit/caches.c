@@ -1,7 +1,7 @@
 /* caches.c - the edits that add and leave out empty_cache calls. */
 #include "traces/edit/edit_parts.h"
 
-static enum frag_err add_call(struct job *job)
+static enum frag_err add_call(struct edit_job *job)
 {
     job->making->changed++;
     return track_add(&job->track, FRAG_EMPTY_CACHE, 0);
@@ -15,10 +15,11 @@ static bool is_due(const struct edit *edit, enum edit_key key, uint64_t n)
 
 /* A call at the end of a step comes before the marks there, so that it is in
  * the step that ends. */
-static enum frag_err add_all(struct job *job, const struct frag_steps *steps)
+static enum frag_err add_all(struct edit_job *job,
+                             const struct frag_steps *steps)
 {
     const struct frag_device_trace *d = job->source.device;
-    struct track *t = &job->track;
+    struct edit_track *t = &job->track;
     uint64_t step = 0;
 
     for (uint64_t i = 0; i <= d->count; i++) {
@@ -37,7 +38,7 @@ static enum frag_err add_all(struct job *job, const struct frag_steps *steps)
     return FRAG_OK;
 }
 
-enum frag_err run_empty_cache(struct job *job)
+enum frag_err run_empty_cache(struct edit_job *job)
 {
     struct frag_steps steps = {0};
     enum frag_err err;
@@ -49,7 +50,7 @@ enum frag_err run_empty_cache(struct job *job)
     return err;
 }
 
-enum frag_err run_no_empty_cache(struct job *job)
+enum frag_err run_no_empty_cache(struct edit_job *job)
 {
     const struct frag_device_trace *d = job->source.device;
 

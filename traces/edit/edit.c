@@ -219,17 +219,18 @@ static uint64_t apart_of(const struct edit *edit,
     return most + 1;
 }
 
-static enum frag_err open_track(struct track *t, struct making *m,
+static enum frag_err open_track(struct edit_track *t, struct making *m,
                                 const struct frag_device_trace *d,
                                 const struct frag_device_trace *with)
 {
     enum frag_err err;
 
-    *t = (struct track){.making = m,
-                        .d = build_device(m->build, d->device, &err, m->error),
-                        .has_time = d->time && (!with || with->time),
-                        .has_stack = d->stack || (with && with->stack),
-                        .recorded = FRAG_NEVER};
+    *t = (struct edit_track){
+        .making = m,
+        .d = build_device(m->build, d->device, &err, m->error),
+        .has_time = d->time && (!with || with->time),
+        .has_stack = d->stack || (with && with->stack),
+        .recorded = FRAG_NEVER};
     if (!t->d)
         return err;
     t->d->has_time = t->has_time;
@@ -238,11 +239,12 @@ static enum frag_err open_track(struct track *t, struct making *m,
     return FRAG_OK;
 }
 
-static enum frag_err run_opened(struct job *job, const struct frag_trace *other,
+static enum frag_err run_opened(struct edit_job *job,
+                                const struct frag_trace *other,
                                 const struct frag_device_trace *d,
                                 const struct frag_device_trace *with)
 {
-    struct track *t = &job->track;
+    struct edit_track *t = &job->track;
     uint32_t stream;
 
     FRAG_TRY(open_track(t, job->making, d, with));
@@ -263,7 +265,7 @@ static enum frag_err run_device(struct making *m,
                                 const struct frag_device_trace *d,
                                 uint64_t *added)
 {
-    struct job job = {.making = m, .edit = m->edit};
+    struct edit_job job = {.making = m, .edit = m->edit};
     const enum frag_err err =
         run_opened(&job, other, d, other ? partner(m, other, d) : NULL);
 

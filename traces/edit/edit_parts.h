@@ -91,7 +91,7 @@ struct making {
 };
 
 /* A device whose events an edit reads. */
-struct source {
+struct edit_source {
     const struct frag_trace *trace;
     const struct frag_device_trace *device;
     struct blocks blocks;
@@ -104,7 +104,7 @@ struct source {
 };
 
 /* The device that an edit writes. */
-struct track {
+struct edit_track {
     struct making *making;
     struct device_build *d; /* of making->build */
     bool has_time, has_stack;
@@ -113,11 +113,12 @@ struct track {
 
 /* One device of the input, and the same device of another trace if the edit
  * names one. */
-struct job {
+struct edit_job {
     struct making *making;
     const struct edit *edit;
-    struct source source, other; /* other.device is NULL if there is none */
-    struct track track;
+    struct edit_source source,
+        other; /* other.device is NULL if there is none */
+    struct edit_track track;
 };
 
 /* An edit by its name. `keys` may be given, `needs` must be, and exactly one of
@@ -127,7 +128,7 @@ struct job {
 struct edit_kind {
     const char *name, *summary, *example, *counted, *limit;
     uint32_t keys, needs, choice;
-    enum frag_err (*run)(struct job *job);
+    enum frag_err (*run)(struct edit_job *job);
 };
 
 /* The kind of text that a value is. */
@@ -161,19 +162,20 @@ enum { AT_STEP_BEGIN, AT_STEP_END };
 /* Opens a device for reading; `track` is the device that its events are written
  * to. The raw handles of its streams grow by `apart`. NOMEM, INVALID.
  * source_close releases it, on error too. */
-enum frag_err source_open(struct source *s, const struct frag_trace *trace,
+enum frag_err source_open(struct edit_source *s, const struct frag_trace *trace,
                           const struct frag_device_trace *device,
-                          struct track *track, uint64_t apart) FRAG_MUST_CHECK;
-void source_close(struct source *s);
+                          struct edit_track *track,
+                          uint64_t apart) FRAG_MUST_CHECK;
+void source_close(struct edit_source *s);
 
 /* Prepares the slots and marks for another pass over the source. */
-void source_rewind(struct source *s);
+void source_rewind(struct edit_source *s);
 
 /* Drops the pools that no event uses. NOMEM. */
-enum frag_err track_finish(struct track *track) FRAG_MUST_CHECK;
+enum frag_err track_finish(struct edit_track *track) FRAG_MUST_CHECK;
 
 /* The events of the track so far. */
-static inline uint64_t track_count(const struct track *track)
+static inline uint64_t track_count(const struct edit_track *track)
 {
     return track->d->events.count;
 }
@@ -181,24 +183,25 @@ static inline uint64_t track_count(const struct track *track)
 /* Appends event i of the source. An event whose block has no slot in the output
  * is skipped. `stream` is the raw handle that an ALLOC has instead of its own;
  * NULL: its own. NOMEM. */
-enum frag_err track_put_on(struct track *track, struct source *s, uint64_t i,
-                           const uint64_t *stream) FRAG_MUST_CHECK;
-enum frag_err track_put(struct track *track, struct source *s,
+enum frag_err track_put_on(struct edit_track *track, struct edit_source *s,
+                           uint64_t i, const uint64_t *stream) FRAG_MUST_CHECK;
+enum frag_err track_put(struct edit_track *track, struct edit_source *s,
                         uint64_t i) FRAG_MUST_CHECK;
 /* Appends an event that no source has: EMPTY_CACHE, or the FREE of a slot. It
  * has the time of the event before it. */
-enum frag_err track_add(struct track *track, enum frag_op op,
+enum frag_err track_add(struct edit_track *track, enum frag_op op,
                         uint32_t slot) FRAG_MUST_CHECK;
 /* The appended event has the time of the event before it. */
-void track_move_time(struct track *track);
+void track_move_time(struct edit_track *track);
 /* Appends the FREEs of all live blocks. */
-enum frag_err track_free_all(struct track *track) FRAG_MUST_CHECK;
+enum frag_err track_free_all(struct edit_track *track) FRAG_MUST_CHECK;
 /* Appends the marks of the source that lie before event i, and those directly
  * before it. */
-enum frag_err track_marks(struct track *track, struct source *s,
+enum frag_err track_marks(struct edit_track *track, struct edit_source *s,
                           uint64_t i) FRAG_MUST_CHECK;
 /* Appends all events and marks of the source. */
-enum frag_err track_all(struct track *track, struct source *s) FRAG_MUST_CHECK;
+enum frag_err track_all(struct edit_track *track,
+                        struct edit_source *s) FRAG_MUST_CHECK;
 
 /* ---- selecting ---- */
 
@@ -207,30 +210,30 @@ enum frag_err track_all(struct track *track, struct source *s) FRAG_MUST_CHECK;
 enum frag_err select_open(struct making *m) FRAG_MUST_CHECK;
 void select_close(struct making *m);
 /* Whether the edit selects the request of event i, an ALLOC. */
-bool select_has(const struct job *job, uint64_t i);
+bool select_has(const struct edit_job *job, uint64_t i);
 /* Whether the edit selects the block that event i uses. */
-bool select_has_block(const struct job *job, uint64_t i);
+bool select_has_block(const struct edit_job *job, uint64_t i);
 
 /* Finds the steps of the source. INVALID if it has none. The caller closes
  * them. */
-enum frag_err edit_steps(const struct job *job,
+enum frag_err edit_steps(const struct edit_job *job,
                          struct frag_steps *out) FRAG_MUST_CHECK;
 
 /* ---- the edits, one device at a time ---- */
 
-enum frag_err run_slice(struct job *job);
-enum frag_err run_keep(struct job *job);
-enum frag_err run_drop(struct job *job);
-enum frag_err run_scale(struct job *job);
-enum frag_err run_round(struct job *job);
-enum frag_err run_pad(struct job *job);
-enum frag_err run_stream(struct job *job);
-enum frag_err run_free(struct job *job);
-enum frag_err run_empty_cache(struct job *job);
-enum frag_err run_no_empty_cache(struct job *job);
-enum frag_err run_repeat(struct job *job);
-enum frag_err run_concat(struct job *job);
-enum frag_err run_interleave(struct job *job);
+enum frag_err run_slice(struct edit_job *job);
+enum frag_err run_keep(struct edit_job *job);
+enum frag_err run_drop(struct edit_job *job);
+enum frag_err run_scale(struct edit_job *job);
+enum frag_err run_round(struct edit_job *job);
+enum frag_err run_pad(struct edit_job *job);
+enum frag_err run_stream(struct edit_job *job);
+enum frag_err run_free(struct edit_job *job);
+enum frag_err run_empty_cache(struct edit_job *job);
+enum frag_err run_no_empty_cache(struct edit_job *job);
+enum frag_err run_repeat(struct edit_job *job);
+enum frag_err run_concat(struct edit_job *job);
+enum frag_err run_interleave(struct edit_job *job);
 
 /* INVALID with "edit "TEXT": MESSAGE". */
 enum frag_err edit_fail(const struct making *m, const char *format, ...)

@@ -5,7 +5,7 @@
 
 #include "traces/edit/edit_parts.h"
 
-static bool is_request(const struct job *job, uint64_t i)
+static bool is_request(const struct edit_job *job, uint64_t i)
 {
     return job->source.device->op[i] == FRAG_ALLOC;
 }
@@ -13,7 +13,7 @@ static bool is_request(const struct job *job, uint64_t i)
 /* ---- which requests remain ---- */
 
 /* Without its ALLOC, a block has no slot, so its other events are skipped. */
-static enum frag_err filter(struct job *job, bool wanted)
+static enum frag_err filter(struct edit_job *job, bool wanted)
 {
     struct making *m = job->making;
 
@@ -29,12 +29,12 @@ static enum frag_err filter(struct job *job, bool wanted)
     return track_marks(&job->track, &job->source, job->source.device->count);
 }
 
-enum frag_err run_keep(struct job *job)
+enum frag_err run_keep(struct edit_job *job)
 {
     return filter(job, true);
 }
 
-enum frag_err run_drop(struct job *job)
+enum frag_err run_drop(struct edit_job *job)
 {
     return filter(job, false);
 }
@@ -46,10 +46,10 @@ typedef frag_size new_size(const struct edit *edit, frag_size bytes);
 
 static const frag_size most = ((frag_size)1 << 63) - 1;
 
-static enum frag_err resize(struct job *job, uint64_t i, new_size *size)
+static enum frag_err resize(struct edit_job *job, uint64_t i, new_size *size)
 {
     struct making *m = job->making;
-    struct track *t = &job->track;
+    struct edit_track *t = &job->track;
     frag_size *last = &t->d->events.bytes[track_count(t) - 1];
     const frag_size old = *last, bytes = size(job->edit, old);
 
@@ -63,7 +63,7 @@ static enum frag_err resize(struct job *job, uint64_t i, new_size *size)
     return FRAG_OK;
 }
 
-static enum frag_err resize_all(struct job *job, new_size *size)
+static enum frag_err resize_all(struct edit_job *job, new_size *size)
 {
     for (uint64_t i = 0; i < job->source.device->count; i++) {
         FRAG_TRY(track_marks(&job->track, &job->source, i));
@@ -100,17 +100,17 @@ static frag_size padded(const struct edit *edit, frag_size bytes)
     return more > most - bytes ? 0 : bytes + more;
 }
 
-enum frag_err run_scale(struct job *job)
+enum frag_err run_scale(struct edit_job *job)
 {
     return resize_all(job, scaled);
 }
 
-enum frag_err run_round(struct job *job)
+enum frag_err run_round(struct edit_job *job)
 {
     return resize_all(job, rounded);
 }
 
-enum frag_err run_pad(struct job *job)
+enum frag_err run_pad(struct edit_job *job)
 {
     return resize_all(job, padded);
 }
@@ -123,9 +123,10 @@ struct change {
 };
 
 /* Whether the block of the event moves from the one stream to the other. */
-static bool moves(const struct job *job, const struct change *c, uint64_t i)
+static bool moves(const struct edit_job *job, const struct change *c,
+                  uint64_t i)
 {
-    const struct source *s = &job->source;
+    const struct edit_source *s = &job->source;
 
     return s->blocks.of[i] != UINT32_MAX &&
            s->streams[s->device
@@ -135,16 +136,16 @@ static bool moves(const struct job *job, const struct change *c, uint64_t i)
 }
 
 /* PyTorch ignores a record_stream of the stream that a block belongs to. */
-static bool is_ignored(const struct job *job, const struct change *c,
+static bool is_ignored(const struct edit_job *job, const struct change *c,
                        uint64_t i)
 {
-    const struct source *s = &job->source;
+    const struct edit_source *s = &job->source;
 
     return s->device->op[i] == FRAG_RECORD_STREAM &&
            s->streams[s->device->stream[i]] == c->into && moves(job, c, i);
 }
 
-static enum frag_err check_stream(const struct job *job, uint64_t handle)
+static enum frag_err check_stream(const struct edit_job *job, uint64_t handle)
 {
     const struct frag_trace *t = job->making->trace;
 
@@ -158,9 +159,9 @@ static enum frag_err check_stream(const struct job *job, uint64_t handle)
                      t->path, handle);
 }
 
-enum frag_err run_stream(struct job *job)
+enum frag_err run_stream(struct edit_job *job)
 {
-    struct track *t = &job->track;
+    struct edit_track *t = &job->track;
     const struct change c = {job->edit->values[KEY_FROM].first,
                              job->edit->values[KEY_INTO].first};
 

@@ -10,13 +10,13 @@
 
 /* ---- sources ---- */
 
-enum frag_err source_open(struct source *s, const struct frag_trace *trace,
-                          const struct frag_device_trace *d, struct track *t,
-                          uint64_t apart)
+enum frag_err source_open(struct edit_source *s, const struct frag_trace *trace,
+                          const struct frag_device_trace *d,
+                          struct edit_track *t, uint64_t apart)
 {
     struct making *m = t->making;
 
-    *s = (struct source){.trace = trace, .device = d};
+    *s = (struct edit_source){.trace = trace, .device = d};
     FRAG_TRY(blocks_open(d, d->count, &s->blocks, m->error));
     s->slot = malloc(((size_t)s->blocks.count + 1) * sizeof(*s->slot));
     s->stacks = malloc(((size_t)trace->stack_count + 1) * sizeof(*s->stacks));
@@ -35,21 +35,21 @@ enum frag_err source_open(struct source *s, const struct frag_trace *trace,
     return FRAG_OK;
 }
 
-void source_rewind(struct source *s)
+void source_rewind(struct edit_source *s)
 {
     for (uint64_t k = 0; k < s->blocks.count; k++)
         s->slot[k] = UINT32_MAX;
     s->mark = 0;
 }
 
-void source_close(struct source *s)
+void source_close(struct edit_source *s)
 {
     blocks_close(&s->blocks);
     free(s->slot);
     free(s->stacks);
     free(s->streams);
     free(s->pools);
-    *s = (struct source){0};
+    *s = (struct edit_source){0};
 }
 
 /* ---- stacks ---- */
@@ -75,7 +75,8 @@ static bool copy_frames(struct frag_build *b, const struct frag_trace *t,
 }
 
 /* The number of a stack in the output; UINT32_MAX if the host has no memory. */
-static uint32_t stack_of(struct track *t, struct source *s, uint32_t stack)
+static uint32_t stack_of(struct edit_track *t, struct edit_source *s,
+                         uint32_t stack)
 {
     struct frag_build *b = t->making->build;
     struct frag_frame *frames;
@@ -97,7 +98,7 @@ static uint32_t stack_of(struct track *t, struct source *s, uint32_t stack)
 
 /* ---- events ---- */
 
-static enum frag_err stream_of(const struct track *t, uint64_t handle,
+static enum frag_err stream_of(const struct edit_track *t, uint64_t handle,
                                uint32_t most, frag_stream *out)
 {
     uint32_t index;
@@ -115,8 +116,9 @@ static enum frag_err stream_of(const struct track *t, uint64_t handle,
 
 /* 1 + the row of the stream on which event i, a FREE, was freed; 0 if that is
  * the stream of its block. */
-static enum frag_err freed_on(const struct track *t, const struct source *s,
-                              uint64_t i, frag_stream *out)
+static enum frag_err freed_on(const struct edit_track *t,
+                              const struct edit_source *s, uint64_t i,
+                              frag_stream *out)
 {
     const struct frag_device_trace *d = s->device;
     const frag_stream own = d->stream[s->blocks.lives[s->blocks.of[i]].alloc];
@@ -129,9 +131,9 @@ static enum frag_err freed_on(const struct track *t, const struct source *s,
     return FRAG_OK;
 }
 
-static enum frag_err fill_stream(const struct track *t, const struct source *s,
-                                 uint64_t i, const uint64_t *stream,
-                                 frag_stream *out)
+static enum frag_err fill_stream(const struct edit_track *t,
+                                 const struct edit_source *s, uint64_t i,
+                                 const uint64_t *stream, frag_stream *out)
 {
     const struct frag_device_trace *d = s->device;
     const bool is_alloc = d->op[i] == FRAG_ALLOC;
@@ -145,8 +147,8 @@ static enum frag_err fill_stream(const struct track *t, const struct source *s,
 }
 
 /* Finds the slot of the event's block in the output. */
-static enum frag_err slot_of(struct track *t, struct source *s, uint64_t i,
-                             uint32_t *slot)
+static enum frag_err slot_of(struct edit_track *t, struct edit_source *s,
+                             uint64_t i, uint32_t *slot)
 {
     const uint32_t block = s->blocks.of[i];
 
@@ -165,7 +167,8 @@ static enum frag_err slot_of(struct track *t, struct source *s, uint64_t i,
 
 /* Only allocs before all other events are initial ones. `recorded` is where the
  * events begin that completed the trace. */
-static void note_place(struct track *t, const struct source *s, uint64_t i)
+static void note_place(struct edit_track *t, const struct edit_source *s,
+                       uint64_t i)
 {
     const struct frag_device_trace *d = s->device;
 
@@ -175,8 +178,8 @@ static void note_place(struct track *t, const struct source *s, uint64_t i)
         t->recorded = track_count(t);
 }
 
-enum frag_err track_put_on(struct track *t, struct source *s, uint64_t i,
-                           const uint64_t *stream)
+enum frag_err track_put_on(struct edit_track *t, struct edit_source *s,
+                           uint64_t i, const uint64_t *stream)
 {
     const struct frag_device_trace *d = s->device;
     struct event ev = {.op = d->op[i], .bytes = d->bytes[i]};
@@ -195,12 +198,12 @@ enum frag_err track_put_on(struct track *t, struct source *s, uint64_t i,
     return ev.stack == UINT32_MAX ? FRAG_NOMEM : build_push(t->d, &ev);
 }
 
-enum frag_err track_put(struct track *t, struct source *s, uint64_t i)
+enum frag_err track_put(struct edit_track *t, struct edit_source *s, uint64_t i)
 {
     return track_put_on(t, s, i, NULL);
 }
 
-void track_move_time(struct track *t)
+void track_move_time(struct edit_track *t)
 {
     const uint64_t n = track_count(t);
 
@@ -208,7 +211,7 @@ void track_move_time(struct track *t)
         t->d->events.time[n - 1] = t->d->events.time[n - 2];
 }
 
-enum frag_err track_add(struct track *t, enum frag_op op, uint32_t slot)
+enum frag_err track_add(struct edit_track *t, enum frag_op op, uint32_t slot)
 {
     FRAG_TRY(
         build_push(t->d, &(const struct event){.op = (uint8_t)op, .id = slot}));
@@ -218,7 +221,7 @@ enum frag_err track_add(struct track *t, enum frag_op op, uint32_t slot)
     return FRAG_OK;
 }
 
-enum frag_err track_free_all(struct track *t)
+enum frag_err track_free_all(struct edit_track *t)
 {
     const uint32_t slots = t->d->slots;
     bool *vacant = calloc((size_t)slots + 1, sizeof(*vacant));
@@ -233,7 +236,8 @@ enum frag_err track_free_all(struct track *t)
     return err;
 }
 
-enum frag_err track_marks(struct track *t, struct source *s, uint64_t i)
+enum frag_err track_marks(struct edit_track *t, struct edit_source *s,
+                          uint64_t i)
 {
     const struct frag_device_trace *from = s->device;
     struct device_build *d = t->d;
@@ -253,7 +257,7 @@ enum frag_err track_marks(struct track *t, struct source *s, uint64_t i)
     return FRAG_OK;
 }
 
-enum frag_err track_all(struct track *t, struct source *s)
+enum frag_err track_all(struct edit_track *t, struct edit_source *s)
 {
     for (uint64_t i = 0; i < s->device->count; i++) {
         FRAG_TRY(track_marks(t, s, i));
@@ -265,7 +269,7 @@ enum frag_err track_all(struct track *t, struct source *s)
 /* ---- the end ---- */
 
 /* The default pool stays. */
-enum frag_err track_finish(struct track *t)
+enum frag_err track_finish(struct edit_track *t)
 {
     struct device_build *d = t->d;
     uint8_t *is_used = calloc((size_t)d->pool_count + 1, 1);

@@ -5,18 +5,18 @@
 
 #include "traces/edit/edit_parts.h"
 
-static bool has_times(const struct source *s)
+static bool has_times(const struct edit_source *s)
 {
     return s->device->time && s->device->initial < s->device->count;
 }
 
 /* The time of the first recorded event, and of the last. */
-static frag_time begin_of(const struct source *s)
+static frag_time begin_of(const struct edit_source *s)
 {
     return s->device->time[s->device->initial];
 }
 
-static frag_time end_of(const struct source *s)
+static frag_time end_of(const struct edit_source *s)
 {
     return s->device->time[s->device->count - 1];
 }
@@ -25,9 +25,9 @@ static frag_time end_of(const struct source *s)
 
 /* Appends all events of `next`. Its times begin where those of the track end.
  */
-static enum frag_err append(struct job *job, struct source *next)
+static enum frag_err append(struct edit_job *job, struct edit_source *next)
 {
-    struct track *t = &job->track;
+    struct edit_track *t = &job->track;
 
     FRAG_TRY(track_free_all(t));
     if (t->has_time && track_count(t) && has_times(next))
@@ -45,7 +45,7 @@ static uint64_t most_events(void)
            BYTES_OF_EVENT;
 }
 
-enum frag_err run_repeat(struct job *job)
+enum frag_err run_repeat(struct edit_job *job)
 {
     const uint64_t times = job->edit->values[KEY_TIMES].first;
     const uint64_t count = job->source.device->count;
@@ -66,7 +66,7 @@ enum frag_err run_repeat(struct job *job)
     return FRAG_OK;
 }
 
-enum frag_err run_concat(struct job *job)
+enum frag_err run_concat(struct edit_job *job)
 {
     FRAG_TRY(track_all(&job->track, &job->source));
     job->making->total += job->source.device->count;
@@ -78,11 +78,11 @@ enum frag_err run_concat(struct job *job)
 
 /* ---- at the same time ---- */
 
-static enum frag_err check_times(const struct job *job)
+static enum frag_err check_times(const struct edit_job *job)
 {
-    const struct source *lacks = !has_times(&job->source)  ? &job->source
-                                 : !has_times(&job->other) ? &job->other
-                                                           : NULL;
+    const struct edit_source *lacks = !has_times(&job->source)  ? &job->source
+                                      : !has_times(&job->other) ? &job->other
+                                                                : NULL;
 
     if (!lacks)
         return FRAG_OK;
@@ -91,7 +91,7 @@ static enum frag_err check_times(const struct job *job)
                      lacks->trace->path);
 }
 
-static enum frag_err align(struct job *job)
+static enum frag_err align(struct edit_job *job)
 {
     const uint64_t by = job->edit->values[KEY_BY].first;
 
@@ -114,7 +114,7 @@ static enum frag_err align(struct job *job)
 
 /* Whether event i of the input comes before event k of the other trace. Initial
  * events come first, those of the input before the others. */
-static bool is_first(const struct job *job, uint64_t i, uint64_t k)
+static bool is_first(const struct edit_job *job, uint64_t i, uint64_t k)
 {
     const struct frag_device_trace *a = job->source.device;
     const struct frag_device_trace *b = job->other.device;
@@ -128,13 +128,14 @@ static bool is_first(const struct job *job, uint64_t i, uint64_t k)
     return a->time[i] <= b->time[k] + job->other.shift;
 }
 
-static enum frag_err put_next(struct job *job, struct source *s, uint64_t *i)
+static enum frag_err put_next(struct edit_job *job, struct edit_source *s,
+                              uint64_t *i)
 {
     FRAG_TRY(track_marks(&job->track, s, *i));
     return track_put(&job->track, s, (*i)++);
 }
 
-static enum frag_err merge(struct job *job)
+static enum frag_err merge(struct edit_job *job)
 {
     const uint64_t a = job->source.device->count, b = job->other.device->count;
     uint64_t i = 0, k = 0;
@@ -146,7 +147,7 @@ static enum frag_err merge(struct job *job)
     return track_marks(&job->track, &job->other, b);
 }
 
-enum frag_err run_interleave(struct job *job)
+enum frag_err run_interleave(struct edit_job *job)
 {
     job->making->total += job->source.device->count;
     if (!job->other.device)

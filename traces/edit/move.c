@@ -16,9 +16,9 @@ struct moves {
     struct frag_steps steps;
 };
 
-static enum frag_err moves_open(struct moves *v, const struct job *job)
+static enum frag_err moves_open(struct moves *v, const struct edit_job *job)
 {
-    const struct source *s = &job->source;
+    const struct edit_source *s = &job->source;
     const size_t events = (size_t)s->device->count + 1;
     const size_t blocks = (size_t)s->blocks.count + 1;
 
@@ -53,7 +53,7 @@ static bool is_free(uint8_t op)
     return op == FRAG_FREE || op == FRAG_FREE_REQUESTED;
 }
 
-static void find_uses(struct moves *v, const struct source *s)
+static void find_uses(struct moves *v, const struct edit_source *s)
 {
     for (uint64_t i = 0; i < s->device->count; i++) {
         const uint32_t block = s->blocks.of[i];
@@ -84,7 +84,8 @@ static const struct frag_step *step_of(const struct frag_steps *s, uint64_t i)
 }
 
 /* The event before which a free at event i goes, if nothing forbids it. */
-static uint64_t wanted(const struct job *job, const struct moves *v, uint64_t i)
+static uint64_t wanted(const struct edit_job *job, const struct moves *v,
+                       uint64_t i)
 {
     const struct edit *edit = job->edit;
     const uint64_t earlier = edit->values[KEY_EARLIER].first;
@@ -105,7 +106,7 @@ static uint64_t wanted(const struct job *job, const struct moves *v, uint64_t i)
 /* The event before which the release of a block goes, its FREE_REQUESTED or
  * else its FREE: where it is wanted, at the earliest after the last use of the
  * block and after the initial events. */
-static uint64_t release_of(const struct job *job, const struct moves *v,
+static uint64_t release_of(const struct edit_job *job, const struct moves *v,
                            uint32_t block)
 {
     const uint64_t initial = job->source.device->initial;
@@ -117,7 +118,7 @@ static uint64_t release_of(const struct job *job, const struct moves *v,
 
 /* The event before which event i goes, which keeps its distance from the
  * release of its block; FRAG_NEVER if the release does not move. */
-static uint64_t target_of(const struct job *job, const struct moves *v,
+static uint64_t target_of(const struct edit_job *job, const struct moves *v,
                           uint64_t i)
 {
     const uint64_t count = job->source.device->count;
@@ -131,7 +132,7 @@ static uint64_t target_of(const struct job *job, const struct moves *v,
 }
 
 /* Goes backwards, so that each list is in the order of the events. */
-static void plan(struct job *job, struct moves *v)
+static void plan(struct edit_job *job, struct moves *v)
 {
     const struct frag_device_trace *d = job->source.device;
 
@@ -151,7 +152,7 @@ static void plan(struct job *job, struct moves *v)
     }
 }
 
-static enum frag_err put_moved(struct job *job, const struct moves *v,
+static enum frag_err put_moved(struct edit_job *job, const struct moves *v,
                                uint64_t at)
 {
     for (uint64_t i = v->first[at]; i != FRAG_NEVER; i = v->next[i]) {
@@ -163,7 +164,7 @@ static enum frag_err put_moved(struct job *job, const struct moves *v,
 
 /* A free that moves to an event with a mark stays before the mark, in the step
  * that ends there; to the begin of a step, it goes after the mark. */
-static enum frag_err put_all(struct job *job, const struct moves *v)
+static enum frag_err put_all(struct edit_job *job, const struct moves *v)
 {
     const struct frag_device_trace *d = job->source.device;
     const bool is_after = edit_has(job->edit, KEY_EARLIER) ||
@@ -182,7 +183,7 @@ static enum frag_err put_all(struct job *job, const struct moves *v)
     return FRAG_OK;
 }
 
-enum frag_err run_free(struct job *job)
+enum frag_err run_free(struct edit_job *job)
 {
     struct moves v = {0};
     enum frag_err err = moves_open(&v, job);

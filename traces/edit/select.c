@@ -186,7 +186,7 @@ static bool is_in(const struct edit *edit, enum edit_key key, uint64_t number,
     return !edit_has(edit, key);
 }
 
-bool select_has(const struct job *job, uint64_t i)
+bool select_has(const struct edit_job *job, uint64_t i)
 {
     const struct edit *edit = job->edit;
     const struct frag_device_trace *d = job->source.device;
@@ -203,7 +203,7 @@ bool select_has(const struct job *job, uint64_t i)
            (!sites || (d->stack && sites[d->stack[i]]));
 }
 
-bool select_has_block(const struct job *job, uint64_t i)
+bool select_has_block(const struct edit_job *job, uint64_t i)
 {
     const struct blocks *b = &job->source.blocks;
 

@@ -10,7 +10,7 @@ struct part {
     uint64_t from, to;
 };
 
-enum frag_err edit_steps(const struct job *job, struct frag_steps *out)
+enum frag_err edit_steps(const struct edit_job *job, struct frag_steps *out)
 {
     const struct frag_device_trace *d = job->source.device;
 
@@ -31,7 +31,8 @@ enum frag_err edit_steps(const struct job *job, struct frag_steps *out)
                      d->device, job->making->trace->path);
 }
 
-static enum frag_err part_of_events(const struct job *job, struct part *out)
+static enum frag_err part_of_events(const struct edit_job *job,
+                                    struct part *out)
 {
     const struct edit_value *v = &job->edit->values[KEY_EVENTS];
     const uint64_t count = job->source.device->count;
@@ -45,7 +46,7 @@ static enum frag_err part_of_events(const struct job *job, struct part *out)
     return FRAG_OK;
 }
 
-static enum frag_err part_of_steps(const struct job *job, struct part *out)
+static enum frag_err part_of_steps(const struct edit_job *job, struct part *out)
 {
     const struct edit_value *v = &job->edit->values[KEY_STEPS];
     const uint64_t first = v->first ? v->first : 1;
@@ -81,7 +82,8 @@ static uint64_t event_at(const struct frag_device_trace *d, double seconds)
     return i;
 }
 
-static enum frag_err part_of_seconds(const struct job *job, struct part *out)
+static enum frag_err part_of_seconds(const struct edit_job *job,
+                                     struct part *out)
 {
     const struct edit_value *v = &job->edit->values[KEY_SECONDS];
     const struct frag_device_trace *d = job->source.device;
@@ -97,7 +99,7 @@ static enum frag_err part_of_seconds(const struct job *job, struct part *out)
     return FRAG_OK;
 }
 
-static enum frag_err find_part(const struct job *job, struct part *out)
+static enum frag_err find_part(const struct edit_job *job, struct part *out)
 {
     if (edit_has(job->edit, KEY_STEPS))
         return part_of_steps(job, out);
@@ -108,10 +110,10 @@ static enum frag_err find_part(const struct job *job, struct part *out)
 
 /* The blocks that are live at the cut: first their ALLOCs, as initial events,
  * then their uses by other streams and the frees that were only requested. */
-static enum frag_err put_live(struct job *job, uint64_t cut)
+static enum frag_err put_live(struct edit_job *job, uint64_t cut)
 {
-    const struct source *s = &job->source;
-    struct track *t = &job->track;
+    const struct edit_source *s = &job->source;
+    struct edit_track *t = &job->track;
 
     for (int pass = 0; pass < 2; pass++) {
         for (uint64_t i = 0; i < cut; i++) {
@@ -127,7 +129,7 @@ static enum frag_err put_live(struct job *job, uint64_t cut)
     return FRAG_OK;
 }
 
-static void skip_marks(struct source *s, uint64_t cut)
+static void skip_marks(struct edit_source *s, uint64_t cut)
 {
     while (s->mark < s->device->mark_count &&
            s->device->marks[s->mark].event < cut)
@@ -135,7 +137,7 @@ static void skip_marks(struct source *s, uint64_t cut)
 }
 
 /* The marks at the end: a phase that begins there is not in the part. */
-static enum frag_err last_marks(struct job *job, uint64_t to)
+static enum frag_err last_marks(struct edit_job *job, uint64_t to)
 {
     const struct frag_device_trace *d = job->source.device;
     struct device_build *t = job->track.d;
@@ -152,7 +154,7 @@ static enum frag_err last_marks(struct job *job, uint64_t to)
     return FRAG_OK;
 }
 
-enum frag_err run_slice(struct job *job)
+enum frag_err run_slice(struct edit_job *job)
 {
     const uint64_t count = job->source.device->count;
     struct part part = {0, 0};

@@ -9,9 +9,9 @@
 
 /* Whether the device may access the mapping. Peers access segments if that was
  * enabled, but mapped memory only with rights of their own. */
-static bool may_access(int device, const struct held *m)
+static bool may_access(int device, const struct dry_holding *m)
 {
-    const struct held *r = held_around(dry.reservations, m->at, 1);
+    const struct dry_holding *r = held_around(dry.reservations, m->at, 1);
 
     return m->rights >> device & 1 ||
            (r && r->is_segment &&
@@ -22,7 +22,7 @@ static bool may_access(int device, const struct held *m)
 static bool is_open_to(int device, cu_address address, size_t size)
 {
     while (size) {
-        const struct held *m = held_around(dry.maps, address, 1);
+        const struct dry_holding *m = held_around(dry.maps, address, 1);
         size_t here;
 
         if (!m || !may_access(device < 0 ? m->memory->device : device, m))
@@ -44,7 +44,7 @@ bool memory_is_open(cu_address address, size_t size)
 
 int frag_dry_owner(uint64_t address)
 {
-    const struct held *r, *m;
+    const struct dry_holding *r, *m;
 
     pthread_mutex_lock(&dry.lock);
     r = held_around(dry.reservations, address, 1);
@@ -60,7 +60,7 @@ uint64_t frag_dry_used(int device)
 
 uint64_t frag_dry_base(uint64_t address)
 {
-    const struct held *r;
+    const struct dry_holding *r;
 
     pthread_mutex_lock(&dry.lock);
     r = held_around(dry.reservations, address, 1);
@@ -89,7 +89,7 @@ DRY_EXPORT cu_result cuMemGetAddressRange_v2(cu_address *, size_t *,
                                              cu_address);
 cu_result cuMemGetAddressRange_v2(cu_address *base, size_t *size, cu_address at)
 {
-    const struct held *r;
+    const struct dry_holding *r;
 
     pthread_mutex_lock(&dry.lock);
     r = held_around(dry.reservations, at, 1);

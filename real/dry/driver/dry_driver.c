@@ -144,9 +144,9 @@ __attribute__((destructor)) static void at_end(void)
         frag_dry_notes_write(list);
     if (dry_setting("FRAGSIM_DRY_LEAKS", dry.is_empty))
         dry.memory = dry.reservations = NULL, dry.gpu_count = 0;
-    for (struct held *h = dry.memory; h; h = h->next)
+    for (struct dry_holding *h = dry.memory; h; h = h->next)
         dry_blame("memory of %zu bytes was never released", h->size);
-    for (struct held *h = dry.reservations; h; h = h->next)
+    for (struct dry_holding *h = dry.reservations; h; h = h->next)
         dry_blame("%zu bytes at 0x%llx were never given back", h->size,
                   (unsigned long long)h->at);
     for (int i = 0; i < dry.gpu_count; i++)
@@ -426,7 +426,7 @@ cu_result cuCtxSynchronize(void)
     if (capture_is_active())
         LEAVE(capture_refuses("cuCtxSynchronize"));
     dry.synchronizes++;
-    for (struct stream *s = dry.streams; s; s = s->next)
+    for (struct dry_stream *s = dry.streams; s; s = s->next)
         s->done = s->queued;
     pthread_mutex_unlock(&dry.lock); /* other threads go on meanwhile */
     if (dry.wait_us)

@@ -36,18 +36,18 @@ enum {
 
 /* An object that the program holds: a physical allocation, a reservation or a
  * mapping. */
-struct held {
-    struct held *next;
+struct dry_holding {
+    struct dry_holding *next;
     uint64_t at; /* address; for a physical allocation, its handle */
     size_t size;
-    size_t offset;       /* of an allocation in its file */
-    struct held *memory; /* the mapped allocation */
-    unsigned uses;       /* number of mappings, plus 1 until it is released */
-    unsigned handles;    /* of an allocation: handles that were not released */
-    int file;            /* of an allocation: 0 for dry.file, or a file of its
-                          * own, which other processes may have too */
-    bool shareable;      /* an allocation that may be exported */
-    bool imported;       /* an allocation of another process */
+    size_t offset;              /* of an allocation in its file */
+    struct dry_holding *memory; /* the mapped allocation */
+    unsigned uses;    /* number of mappings, plus 1 until it is released */
+    unsigned handles; /* of an allocation: handles that were not released */
+    int file;         /* of an allocation: 0 for dry.file, or a file of its
+                       * own, which other processes may have too */
+    bool shareable;   /* an allocation that may be exported */
+    bool imported;    /* an allocation of another process */
     int device;
     uint64_t rights; /* of a mapping: a bit for each device that may access */
     bool is_segment; /* of a reservation: cuMemAlloc made it */
@@ -55,8 +55,8 @@ struct held {
 
 /* Work is a counter: an event counts as work, and so does work that a test
  * queues. */
-struct stream {
-    struct stream *next;
+struct dry_stream {
+    struct dry_stream *next;
     cu_stream name;
     uint64_t queued, done;
     struct need *needs;
@@ -67,13 +67,13 @@ struct stream {
 struct need {
     struct need *next;
     uint64_t before; /* the work that waits */
-    struct stream *other;
+    struct dry_stream *other;
     uint64_t when; /* the work that it waits for */
 };
 
-struct event {
-    struct stream *stream; /* NULL: not recorded yet */
-    bool captured;         /* recorded on a stream that is captured */
+struct dry_event {
+    struct dry_stream *stream; /* NULL: not recorded yet */
+    bool captured;             /* recorded on a stream that is captured */
     uint64_t when;
 };
 
@@ -103,14 +103,14 @@ extern struct dry {
     size_t room; /* bytes that it supplies; with FRAGSIM_DRY_ENDLESS more than
                     its capacity */
     size_t end;  /* of the used part of the file */
-    struct held *memory, *reservations, *maps;
+    struct dry_holding *memory, *reservations, *maps;
     uint64_t calls, fail_at, copies, corrupt_at;
     int fail_with;
     uint64_t handles;
     bool faulty;
     bool lazy;
     unsigned wait_us; /* duration of a wait for the device */
-    struct stream *streams;
+    struct dry_stream *streams;
     struct wait *waits;
     uint64_t events, synchronizes;
     const char *fails; /* the name of the call that must fail, or NULL */
@@ -165,28 +165,30 @@ bool dry_is_context(cu_context context);
 
 /* ---- held objects (holdings.c) ---- */
 
-struct held *held_add(struct held **list, struct held h);
-void held_drop(struct held **list, const struct held *h);
+struct dry_holding *held_add(struct dry_holding **list, struct dry_holding h);
+void held_drop(struct dry_holding **list, const struct dry_holding *h);
 /* The object that begins at the address; NULL if there is none. */
-struct held *held_at(struct held *list, uint64_t address);
+struct dry_holding *held_at(struct dry_holding *list, uint64_t address);
 /* The object that contains all of [address, address + size), or NULL. */
-struct held *held_around(struct held *list, uint64_t address, size_t size);
+struct dry_holding *held_around(struct dry_holding *list, uint64_t address,
+                                size_t size);
 /* Whether an object has a byte of [address, address + size). */
-bool held_meets(const struct held *list, uint64_t address, size_t size);
+bool held_meets(const struct dry_holding *list, uint64_t address, size_t size);
 
 /* The size in whole granules. */
 size_t granules(size_t size);
 /* Physical memory of the device. Its part of the file is never used again, so
  * no later block can find the contents of freed memory. */
-cu_result memory_take(int device, size_t size, struct held **out);
+cu_result memory_take(int device, size_t size, struct dry_holding **out);
 /* One use of the memory ends; with the last one it is free. */
-void memory_let_go(struct held *memory);
+void memory_let_go(struct dry_holding *memory);
 /* Addresses of the device, of which no other memory of the process has one. */
 uint64_t addresses_take(int device, size_t size, bool is_segment);
-void addresses_return(const struct held *r);
+void addresses_return(const struct dry_holding *r);
 /* The memory's contents are at the address now; no longer. Nothing is done for
  * memory without contents. `rights` are those of mmap. */
-void memory_show(uint64_t address, const struct held *memory, int rights);
+void memory_show(uint64_t address, const struct dry_holding *memory,
+                 int rights);
 void memory_hide(uint64_t address, size_t size);
 
 /* ---- contents (contents.c) ---- */

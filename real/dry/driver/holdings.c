@@ -9,9 +9,9 @@
 #include "real/dry/driver/dry_driver.h"
 #include "real/dry/driver/places.h"
 
-struct held *held_add(struct held **list, struct held h)
+struct dry_holding *held_add(struct dry_holding **list, struct dry_holding h)
 {
-    struct held *made = malloc(sizeof(*made));
+    struct dry_holding *made = malloc(sizeof(*made));
 
     if (!made)
         abort();
@@ -21,7 +21,7 @@ struct held *held_add(struct held **list, struct held h)
     return made;
 }
 
-void held_drop(struct held **list, const struct held *h)
+void held_drop(struct dry_holding **list, const struct dry_holding *h)
 {
     while (*list != h)
         list = &(*list)->next;
@@ -29,14 +29,15 @@ void held_drop(struct held **list, const struct held *h)
     free((void *)(uintptr_t)h);
 }
 
-struct held *held_at(struct held *list, uint64_t address)
+struct dry_holding *held_at(struct dry_holding *list, uint64_t address)
 {
     while (list && list->at != address)
         list = list->next;
     return list;
 }
 
-struct held *held_around(struct held *list, uint64_t address, size_t size)
+struct dry_holding *held_around(struct dry_holding *list, uint64_t address,
+                                size_t size)
 {
     while (list && (address < list->at || address - list->at > list->size ||
                     size > list->size - (address - list->at)))
@@ -44,7 +45,7 @@ struct held *held_around(struct held *list, uint64_t address, size_t size)
     return list;
 }
 
-bool held_meets(const struct held *list, uint64_t address, size_t size)
+bool held_meets(const struct dry_holding *list, uint64_t address, size_t size)
 {
     while (list &&
            (address >= list->at + list->size || list->at >= address + size))
@@ -57,24 +58,24 @@ size_t granules(size_t size)
     return (size + GRANULE - 1) / GRANULE * GRANULE;
 }
 
-cu_result memory_take(int device, size_t size, struct held **out)
+cu_result memory_take(int device, size_t size, struct dry_holding **out)
 {
     if (size > dry.room - dry.gpus[device].used)
         return CU_OUT_OF_MEMORY;
     if (!dry.is_empty && size > SPACE - dry.end)
         abort();
-    *out = held_add(&dry.memory, (struct held){.at = ++dry.handles,
-                                               .size = size,
-                                               .offset = dry.end,
-                                               .device = device,
-                                               .handles = 1,
-                                               .uses = 1});
+    *out = held_add(&dry.memory, (struct dry_holding){.at = ++dry.handles,
+                                                      .size = size,
+                                                      .offset = dry.end,
+                                                      .device = device,
+                                                      .handles = 1,
+                                                      .uses = 1});
     dry.end += size;
     dry.gpus[device].used += size;
     return CU_SUCCESS;
 }
 
-void memory_let_go(struct held *memory)
+void memory_let_go(struct dry_holding *memory)
 {
     if (--memory->uses)
         return;
@@ -109,7 +110,7 @@ uint64_t addresses_take(int device, size_t size, bool is_segment)
                         : reserve_anywhere(size);
 }
 
-void addresses_return(const struct held *r)
+void addresses_return(const struct dry_holding *r)
 {
     if (dry.is_empty)
         place_return(r->device, r->at, r->size, r->is_segment);
@@ -117,7 +118,7 @@ void addresses_return(const struct held *r)
         munmap((void *)(uintptr_t)r->at, r->size);
 }
 
-void memory_show(uint64_t address, const struct held *memory, int rights)
+void memory_show(uint64_t address, const struct dry_holding *memory, int rights)
 {
     if (!dry.is_empty &&
         mmap((void *)(uintptr_t)address, memory->size, rights,

@@ -13,7 +13,7 @@
 
 static cu_result new_segment(cu_address *out, size_t size)
 {
-    struct held *memory;
+    struct dry_holding *memory;
     cu_result code;
 
     if (!size)
@@ -24,15 +24,16 @@ static cu_result new_segment(cu_address *out, size_t size)
     if (code != CU_SUCCESS)
         return code;
     *out = addresses_take(memory->device, memory->size, true);
-    held_add(&dry.reservations, (struct held){.at = *out,
-                                              .device = memory->device,
-                                              .size = memory->size,
-                                              .memory = memory,
-                                              .is_segment = true});
-    held_add(&dry.maps, (struct held){.at = *out,
-                                      .size = memory->size,
-                                      .memory = memory,
-                                      .rights = UINT64_C(1) << memory->device});
+    held_add(&dry.reservations, (struct dry_holding){.at = *out,
+                                                     .device = memory->device,
+                                                     .size = memory->size,
+                                                     .memory = memory,
+                                                     .is_segment = true});
+    held_add(&dry.maps,
+             (struct dry_holding){.at = *out,
+                                  .size = memory->size,
+                                  .memory = memory,
+                                  .rights = UINT64_C(1) << memory->device});
     memory_show(*out, memory, PROT_READ | PROT_WRITE);
     return CU_SUCCESS;
 }
@@ -46,7 +47,7 @@ cu_result cuMemAlloc_v2(cu_address *out, size_t size)
 
 static cu_result free_segment(cu_address address)
 {
-    struct held *r = held_at(dry.reservations, address);
+    struct dry_holding *r = held_at(dry.reservations, address);
 
     if (!r || !r->is_segment)
         return dry_blame("cuMemFree of 0x%llx, which is no segment",
@@ -90,13 +91,13 @@ cu_result cuMemAddressReserve(cu_address *out, size_t size, size_t alignment,
         LEAVE(dry_blame("cuMemAddressReserve of %zu bytes", size));
     *out = addresses_take(device, size, false);
     held_add(&dry.reservations,
-             (struct held){.at = *out, .size = size, .device = device});
+             (struct dry_holding){.at = *out, .size = size, .device = device});
     LEAVE(CU_SUCCESS);
 }
 
 static cu_result free_reservation(cu_address address, size_t size)
 {
-    struct held *r = held_at(dry.reservations, address);
+    struct dry_holding *r = held_at(dry.reservations, address);
 
     if (!r || r->is_segment || r->size != size)
         return dry_blame(
@@ -119,7 +120,7 @@ cu_result cuMemCreate(cu_memory *out, size_t size,
                       const struct cu_memory_prop *prop,
                       unsigned long long flags)
 {
-    struct held *memory = NULL;
+    struct dry_holding *memory = NULL;
     cu_result code;
 
     ENTER();
@@ -140,7 +141,7 @@ cu_result cuMemCreate(cu_memory *out, size_t size,
 
 static cu_result release(cu_memory handle)
 {
-    struct held *memory = held_at(dry.memory, handle);
+    struct dry_holding *memory = held_at(dry.memory, handle);
 
     if (!memory || !memory->handles)
         return dry_blame("cuMemRelease of a handle that is none");
@@ -158,8 +159,8 @@ cu_result cuMemRelease(cu_memory handle)
 static cu_result map(cu_address address, size_t size, size_t offset,
                      cu_memory handle, unsigned long long flags)
 {
-    struct held *memory = held_at(dry.memory, handle);
-    const struct held *r = held_around(dry.reservations, address, size);
+    struct dry_holding *memory = held_at(dry.memory, handle);
+    const struct dry_holding *r = held_around(dry.reservations, address, size);
 
     if (!memory || !memory->handles || memory->size != size || offset || flags)
         return dry_blame("cuMemMap of memory that is not there as asked");
@@ -168,8 +169,8 @@ static cu_result map(cu_address address, size_t size, size_t offset,
     if (held_meets(dry.maps, address, size))
         return dry_blame("cuMemMap over a mapping");
     memory->uses++;
-    held_add(&dry.maps,
-             (struct held){.at = address, .size = size, .memory = memory});
+    held_add(&dry.maps, (struct dry_holding){
+                            .at = address, .size = size, .memory = memory});
     return CU_SUCCESS;
 }
 
@@ -182,19 +183,19 @@ cu_result cuMemMap(cu_address address, size_t size, size_t offset,
 
 /* Both functions accept only whole mappings, one or several in a row. */
 static cu_result each_map(cu_address address, size_t size,
-                          void (*act)(struct held *), const char *name)
+                          void (*act)(struct dry_holding *), const char *name)
 {
     const cu_address end = address + size;
 
     for (cu_address next = address; next < end;) {
-        const struct held *m = held_at(dry.maps, next);
+        const struct dry_holding *m = held_at(dry.maps, next);
 
         if (!m || m->size > end - next)
             return dry_blame("%s of part of a mapping, or of none", name);
         next += m->size;
     }
     while (address < end) {
-        struct held *m = held_at(dry.maps, address);
+        struct dry_holding *m = held_at(dry.maps, address);
 
         address += m->size;
         act(m);
@@ -205,7 +206,7 @@ static cu_result each_map(cu_address address, size_t size,
 /* Rights that cuMemSetAccess sets; only under the lock. */
 static uint64_t rights;
 
-static void open_map(struct held *m)
+static void open_map(struct dry_holding *m)
 {
     m->rights |= rights;
     memory_show(m->at, m->memory, PROT_READ | PROT_WRITE);
@@ -229,7 +230,7 @@ cu_result cuMemSetAccess(cu_address address, size_t size,
     LEAVE(each_map(address, size, open_map, "cuMemSetAccess"));
 }
 
-static void unmap(struct held *m)
+static void unmap(struct dry_holding *m)
 {
     memory_hide(m->at, m->size);
     memory_let_go(m->memory);
@@ -246,7 +247,7 @@ cu_result cuMemUnmap(cu_address address, size_t size)
 
 /* ---- memory of other processes ---- */
 
-static struct held *retained(struct held *memory)
+static struct dry_holding *retained(struct dry_holding *memory)
 {
     memory->handles++;
     memory->uses++;
@@ -255,7 +256,7 @@ static struct held *retained(struct held *memory)
 
 cu_result cuMemRetainAllocationHandle(cu_memory *out, void *address)
 {
-    const struct held *m, *r;
+    const struct dry_holding *m, *r;
 
     ENTER();
     m = held_around(dry.maps, (uintptr_t)address, 1);
@@ -268,7 +269,7 @@ cu_result cuMemRetainAllocationHandle(cu_memory *out, void *address)
 
 /* Moves an allocation to a file of its own, so that it outlives this process's
  * use of it. The name says the device. */
-static cu_result move_to_file(struct held *memory)
+static cu_result move_to_file(struct dry_holding *memory)
 {
     char name[32];
     void *from;
@@ -286,13 +287,13 @@ static cu_result move_to_file(struct held *memory)
     munmap(from, memory->size);
     memory->file = file;
     memory->offset = 0;
-    for (struct held *m = dry.maps; m; m = m->next)
+    for (struct dry_holding *m = dry.maps; m; m = m->next)
         if (m->memory == memory && m->rights)
             memory_show(m->at, memory, PROT_READ | PROT_WRITE);
     return CU_SUCCESS;
 }
 
-static cu_result export(int *out, struct held *memory, int type)
+static cu_result export(int *out, struct dry_holding *memory, int type)
 {
     if (!memory || !memory->handles || type != CU_FILE_DESCRIPTOR)
         return dry_blame(
@@ -339,15 +340,16 @@ cu_result cuMemImportFromShareableHandle(cu_memory *out, void *what, int type)
         LEAVE(dry_blame("cuMemImportFromShareableHandle of another kind"));
     if (device < 0)
         LEAVE(INVALID_VALUE);
-    *out = held_add(&dry.memory,
-                    (struct held){.at = ++dry.handles,
-                                  .size = (size_t)lseek(file, 0, SEEK_END),
-                                  .device = device,
-                                  .file = dup(file),
-                                  .imported = true,
-                                  .shareable = true,
-                                  .handles = 1,
-                                  .uses = 1})
-               ->at;
+    *out =
+        held_add(&dry.memory,
+                 (struct dry_holding){.at = ++dry.handles,
+                                      .size = (size_t)lseek(file, 0, SEEK_END),
+                                      .device = device,
+                                      .file = dup(file),
+                                      .imported = true,
+                                      .shareable = true,
+                                      .handles = 1,
+                                      .uses = 1})
+            ->at;
     LEAVE(CU_SUCCESS);
 }

@@ -15,9 +15,9 @@ static void *made(size_t size)
     return it;
 }
 
-static struct stream *stream_of(cu_stream name)
+static struct dry_stream *stream_of(cu_stream name)
 {
-    struct stream *s = dry.streams;
+    struct dry_stream *s = dry.streams;
 
     while (s && s->name != name)
         s = s->next;
@@ -50,9 +50,9 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
     return CU_SUCCESS;
 }
 
-static struct event *event_of(cu_event event)
+static struct dry_event *event_of(cu_event event)
 {
-    return (struct event *)(void *)event;
+    return (struct dry_event *)(void *)event;
 }
 
 static void count_wait(cu_stream stream, cu_stream other)
@@ -69,7 +69,7 @@ static void count_wait(cu_stream stream, cu_stream other)
     w->count++;
 }
 
-static void note_wait(struct stream *s, const struct event *e)
+static void note_wait(struct dry_stream *s, const struct dry_event *e)
 {
     struct need *n;
 
@@ -103,14 +103,14 @@ cu_result cuEventCreate(cu_event *event, unsigned flags)
 {
     (void)flags;
     ENTER();
-    *event = made(sizeof(struct event));
+    *event = made(sizeof(struct dry_event));
     dry.events++;
     LEAVE(CU_SUCCESS);
 }
 
 cu_result cuEventRecord(cu_event event, cu_stream stream)
 {
-    struct event *e = event_of(event);
+    struct dry_event *e = event_of(event);
 
     ENTER();
     if (stream_of(stream)->destroyed)
@@ -125,7 +125,7 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
 
 cu_result cuEventQuery(cu_event event)
 {
-    const struct event *e = event_of(event);
+    const struct dry_event *e = event_of(event);
     cu_result code = CU_NOT_READY;
 
     pthread_mutex_lock(&dry.lock);
@@ -149,7 +149,7 @@ cu_result cuEventDestroy_v2(cu_event event)
 
 /* The work of the stream up to `when` ended, and with it what the work up to
  * `waiting` waited for. */
-static void end_work(struct stream *s, uint64_t when, uint64_t waiting)
+static void end_work(struct dry_stream *s, uint64_t when, uint64_t waiting)
 {
     struct need **where = &s->needs;
 
@@ -170,7 +170,7 @@ static void end_work(struct stream *s, uint64_t when, uint64_t waiting)
 }
 
 /* Waits for one stream, or for what an event marks. */
-static cu_result finish(const char *name, struct stream *s, uint64_t when,
+static cu_result finish(const char *name, struct dry_stream *s, uint64_t when,
                         uint64_t waiting)
 {
     if (s && s->destroyed)
@@ -184,7 +184,7 @@ static cu_result finish(const char *name, struct stream *s, uint64_t when,
 
 cu_result cuStreamSynchronize(cu_stream stream)
 {
-    struct stream *s;
+    struct dry_stream *s;
 
     ENTER();
     s = stream_of(stream);
@@ -193,7 +193,7 @@ cu_result cuStreamSynchronize(cu_stream stream)
 
 cu_result cuStreamQuery(cu_stream stream)
 {
-    const struct stream *s;
+    const struct dry_stream *s;
 
     ENTER();
     s = stream_of(stream);
@@ -206,7 +206,7 @@ cu_result cuStreamQuery(cu_stream stream)
 
 cu_result cuEventSynchronize(cu_event event)
 {
-    const struct event *e = event_of(event);
+    const struct dry_event *e = event_of(event);
 
     ENTER();
     if (e->captured)

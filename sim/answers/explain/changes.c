@@ -146,8 +146,9 @@ static enum frag_err try_settings(struct trial *t)
 
 /* ---- empty_cache ---- */
 
-static enum frag_err try_empty(struct trial *t, const struct edit *edits,
-                               size_t count, const char *where)
+static enum frag_err try_empty(struct trial *t,
+                               const struct explain_edit *edits, size_t count,
+                               const char *where)
 {
     struct explain_change change = {.kind = EXPLAIN_EMPTY_CACHE,
                                     .event = UINT64_MAX};
@@ -162,14 +163,15 @@ static enum frag_err try_empty(struct trial *t, const struct edit *edits,
 
 static enum frag_err try_empty_before(struct trial *t)
 {
-    const struct edit edit = {.before = t->x->event, .op = FRAG_EMPTY_CACHE};
+    const struct explain_edit edit = {.before = t->x->event,
+                                      .op = FRAG_EMPTY_CACHE};
 
     return try_empty(t, &edit, 1, "directly before the request");
 }
 
 static enum frag_err empty_at(struct trial *t, const struct frag_steps *steps)
 {
-    struct edit *edits = calloc(steps->count + 1, sizeof(*edits));
+    struct explain_edit *edits = calloc(steps->count + 1, sizeof(*edits));
     enum frag_err err;
     char where[64];
     size_t count = 0;
@@ -178,10 +180,10 @@ static enum frag_err empty_at(struct trial *t, const struct frag_steps *steps)
         return frag_no_memory(t->e, "the steps");
     for (uint64_t i = 0; i < steps->count; i++)
         if (steps->items[i].from > t->x->device->initial)
-            edits[count++] = (struct edit){.before = steps->items[i].from,
-                                           .op = FRAG_EMPTY_CACHE};
-    edits[count++] = (struct edit){.before = steps->items[steps->count - 1].to,
-                                   .op = FRAG_EMPTY_CACHE};
+            edits[count++] = (struct explain_edit){
+                .before = steps->items[i].from, .op = FRAG_EMPTY_CACHE};
+    edits[count++] = (struct explain_edit){
+        .before = steps->items[steps->count - 1].to, .op = FRAG_EMPTY_CACHE};
     snprintf(where, sizeof(where), "at the start of each step (%zu calls)",
              count);
     err = try_empty(t, edits, count, where);
@@ -261,7 +263,7 @@ static int blocks_by_size(const void *left, const void *right)
 static enum frag_err try_free(struct trial *t, const struct explain_block *b)
 {
     const struct explain *x = t->x;
-    const struct edit edit = {
+    const struct explain_edit edit = {
         .before = x->event, .op = FRAG_FREE, .block = b->event};
     struct explain_change change = {
         .kind = EXPLAIN_FREE, .event = b->event, .bytes = b->size};

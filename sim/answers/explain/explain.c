@@ -134,7 +134,8 @@ static void find_bound(struct work *w, const struct frag_recorded_action *oom)
  * before it reports a failure. */
 static enum frag_err run_without_limit(struct work *w)
 {
-    const struct edit edit = {.before = w->x->event, .op = FRAG_EMPTY_CACHE};
+    const struct explain_edit edit = {.before = w->x->event,
+                                      .op = FRAG_EMPTY_CACHE};
     struct attempt a = w->base;
     struct outcome out;
 
@@ -308,7 +309,7 @@ static enum frag_err find_state(struct work *w)
 
 /* ---- the answer ---- */
 
-static enum frag_err conclude(struct work *w)
+static enum frag_err find_cause(struct work *w)
 {
     struct explain *x = w->x;
 
@@ -389,7 +390,7 @@ enum frag_err explain_make(const struct explain_options *options,
     if (err == FRAG_OK)
         err = find_state(&w);
     if (err == FRAG_OK)
-        err = conclude(&w);
+        err = find_cause(&w);
     x.blocks = w.state.blocks;
     x.block_count = w.state.count;
     if (err == FRAG_OK)

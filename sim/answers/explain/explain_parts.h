@@ -47,7 +47,7 @@ uint64_t state_segment_end(const struct state *s, uint64_t i);
 /* ---- explain_run.c ---- */
 
 /* An event that is inserted before another one. */
-struct edit {
+struct explain_edit {
     uint64_t before; /* event of the trace */
     uint64_t block;  /* the ALLOC of the block; not of EMPTY_CACHE */
     uint8_t op;      /* FRAG_FREE, FRAG_ALLOC (again) or FRAG_EMPTY_CACHE. The
@@ -61,13 +61,13 @@ struct attempt {
     bool whole;           /* the replay goes on after it */
     const char *settings; /* of PyTorch */
     struct frag_bound bound;
-    frag_size total;          /* of the device; 0: FRAG_H200_TOTAL */
-    bool starts_there;        /* starts from the recorded layout */
-    bool anchored;            /* segments get their recorded addresses */
-    bool without_last;        /* the request is left out */
-    bool one_space;           /* all requests use the stream and the pool of the
-                                 request */
-    const struct edit *edits; /* by event */
+    frag_size total;   /* of the device; 0: FRAG_H200_TOTAL */
+    bool starts_there; /* starts from the recorded layout */
+    bool anchored;     /* segments get their recorded addresses */
+    bool without_last; /* the request is left out */
+    bool one_space;    /* all requests use the stream and the pool of the
+                          request */
+    const struct explain_edit *edits; /* by event */
     size_t edit_count;
     const bool *scales; /* for each ALLOC of the device: whether its bytes are
                            multiplied by `scale`; NULL: none are */

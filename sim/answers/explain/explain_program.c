@@ -186,7 +186,7 @@ static enum frag_err try_batch(struct program *p)
 
 static int edits_by_event(const void *left, const void *right)
 {
-    const struct edit *a = left, *b = right;
+    const struct explain_edit *a = left, *b = right;
 
     if (a->before != b->before)
         return a->before < b->before ? -1 : 1;
@@ -225,7 +225,7 @@ static const struct habit {
 /* Fills in where each block of that kind could be freed; returns their number.
  */
 static size_t plan_frees(const struct program *p, const struct habit *h,
-                         struct edit *edits)
+                         struct explain_edit *edits)
 {
     uint64_t next = 0;
     size_t count = 0;
@@ -240,7 +240,7 @@ static size_t plan_frees(const struct program *p, const struct habit *h,
             life->free > p->bounds[next])
             end = h->end(&p->bounds[next], p->bound_count - next, life->free);
         if (end != FRAG_NEVER)
-            edits[count++] = (struct edit){end, life->alloc, FRAG_FREE};
+            edits[count++] = (struct explain_edit){end, life->alloc, FRAG_FREE};
     }
     qsort(edits, count, sizeof(*edits), edits_by_event);
     return count;
@@ -269,7 +269,7 @@ static enum frag_err try_habit(struct program *p, const struct habit *h,
 {
     struct explain_change change = {.kind = h->kind, .event = UINT64_MAX};
     struct attempt a = trial_attempt(p->trial);
-    struct edit *edits = calloc(p->blocks.count + 1, sizeof(*edits));
+    struct explain_edit *edits = calloc(p->blocks.count + 1, sizeof(*edits));
     struct explain *x = p->trial->x;
     enum frag_err err = FRAG_OK;
 
@@ -311,7 +311,7 @@ struct layers {
     uint32_t *of;   /* of each block: 1 + its call; 0: none */
     struct call *calls;
     uint64_t count;
-    struct edit *edits;
+    struct explain_edit *edits;
     size_t edit_count;
 };
 
@@ -468,10 +468,10 @@ static void plan_edits(const struct program *p, struct layers *l)
             continue;
         next = &l->calls[l->of[k]];
         l->edits[l->edit_count++] =
-            (struct edit){next->from, life->alloc, FRAG_FREE};
+            (struct explain_edit){next->from, life->alloc, FRAG_FREE};
         if (next->back < life->free)
             l->edits[l->edit_count++] =
-                (struct edit){next->back, life->alloc, FRAG_ALLOC};
+                (struct explain_edit){next->back, life->alloc, FRAG_ALLOC};
     }
     if (l->edit_count)
         qsort(l->edits, l->edit_count, sizeof(*l->edits), edits_by_event);

@@ -73,7 +73,7 @@ static size_t put_edits(struct columns *c, const struct attempt *a, size_t next,
                         uint64_t i)
 {
     for (; next < a->edit_count && a->edits[next].before == i; next++) {
-        const struct edit *edit = &a->edits[next];
+        const struct explain_edit *edit = &a->edits[next];
 
         if (edit->op == FRAG_EMPTY_CACHE) {
             c->origin[c->count] = i;

@@ -239,7 +239,7 @@ static enum leaks_reason by_calls(const struct hunt *h,
                                   const struct crossing *c, uint64_t n,
                                   uint64_t from)
 {
-    struct calls calls = {.trace = h->t, .device = h->d};
+    struct step_calls calls = {.trace = h->t, .device = h->d};
 
     for (uint64_t i = 0; i < n; i++)
         if (c[i].first > from && counts(&c[i], false))

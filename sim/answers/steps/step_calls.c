@@ -17,7 +17,8 @@ static const char *const workers[] = {
  * module, which is known without the folders of its file. */
 static const char loop[] = "trainer.py", module_call[] = "_call_impl";
 
-static const char *file_of(const struct calls *c, const struct frag_frame *f)
+static const char *file_of(const struct step_calls *c,
+                           const struct frag_frame *f)
 {
     return c->trace->strings[f->file];
 }
@@ -29,7 +30,7 @@ static bool is_python(const char *file)
     return (length >= 3 && !strcmp(file + length - 3, ".py")) || *file == '<';
 }
 
-static bool is_worker(const struct calls *c, const struct frag_frame *f)
+static bool is_worker(const struct step_calls *c, const struct frag_frame *f)
 {
     const char *file = file_of(c, f);
 
@@ -52,7 +53,7 @@ struct walk {
     const struct frag_frame *first, *next; /* next: one after the frame */
 };
 
-static struct walk walk_of(const struct calls *c, uint64_t alloc)
+static struct walk walk_of(const struct step_calls *c, uint64_t alloc)
 {
     const uint32_t stack = c->device->stack ? c->device->stack[alloc] : 0;
     const uint64_t *first = c->trace->stack_first;
@@ -63,7 +64,8 @@ static struct walk walk_of(const struct calls *c, uint64_t alloc)
                          c->trace->frames + first[stack + 1]};
 }
 
-static const struct frag_frame *step_in(const struct calls *c, struct walk *w)
+static const struct frag_frame *step_in(const struct step_calls *c,
+                                        struct walk *w)
 {
     while (w->next > w->first)
         if (is_python(file_of(c, --w->next)))
@@ -73,7 +75,7 @@ static const struct frag_frame *step_in(const struct calls *c, struct walk *w)
 
 /* Whether the call of a worker, among the `depth` outermost frames of the first
  * stack, is also one of the second; reduces *depth to what both share. */
-static bool share_call(const struct calls *c, struct walk a, struct walk b,
+static bool share_call(const struct step_calls *c, struct walk a, struct walk b,
                        uint64_t *depth)
 {
     bool found = false;
@@ -91,14 +93,14 @@ static bool share_call(const struct calls *c, struct walk a, struct walk b,
     return found;
 }
 
-static bool has_python(const struct calls *c, uint64_t alloc)
+static bool has_python(const struct step_calls *c, uint64_t alloc)
 {
     struct walk w = walk_of(c, alloc);
 
     return step_in(c, &w) != NULL;
 }
 
-void calls_next(struct calls *c, uint64_t alloc)
+void calls_next(struct step_calls *c, uint64_t alloc)
 {
     const struct frag_device_trace *d = c->device;
     const uint64_t from = c->last;
@@ -117,7 +119,7 @@ void calls_next(struct calls *c, uint64_t alloc)
     c->varied += !within && d->bytes[from] != d->bytes[alloc];
 }
 
-bool calls_are_one(const struct calls *c)
+bool calls_are_one(const struct step_calls *c)
 {
     return c->within >= c->between && c->varied < LEAST_VARIED;
 }

@@ -7,7 +7,7 @@
 
 #include "traces/trace.h"
 
-struct calls {
+struct step_calls {
     const struct frag_trace *trace;
     const struct frag_device_trace *device;
     uint64_t passed, last;    /* ALLOCs; the last of them */
@@ -18,11 +18,11 @@ struct calls {
 
 /* Passes the next ALLOC of the site whose block stays. It counts if it has a
  * Python stack. */
-void calls_next(struct calls *c, uint64_t alloc);
+void calls_next(struct step_calls *c, uint64_t alloc);
 
 /* Whether the blocks may be what one piece of work keeps until it ends: most
  * pairs lie within a call, and the calls keep blocks of the same size, as those
  * of one generation do for each token. */
-bool calls_are_one(const struct calls *c);
+bool calls_are_one(const struct step_calls *c);
 
 #endif

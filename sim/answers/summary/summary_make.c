@@ -362,8 +362,8 @@ static void forget_past(struct summary *s)
     f->lower_bound = SUMMARY_UNKNOWN;
 }
 
-static void conclude(const struct watched *w, struct frag_run *run,
-                     struct summary *out)
+static void fill_summary(const struct watched *w, struct frag_run *run,
+                         struct summary *out)
 {
     const struct summary_spec *spec = w->spec;
 
@@ -425,7 +425,7 @@ enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,
     w.is_torch = !spec->params || spec->params->policy == &frag_policy_torch;
     FRAG_TRY(spec->params ? replay_policy(&w, &run, e)
                           : replay_recorded(&w, &run, e));
-    conclude(&w, &run, out);
+    fill_summary(&w, &run, out);
     frag_run_free(&run);
     return FRAG_OK;
 }

@@ -12,7 +12,7 @@
 #include "traces/bytes/sink.h"
 #include "traces/grow.h"
 
-struct values {
+struct batch_values {
     struct common common;
     struct cell_values cell;
     struct outputs outputs;
@@ -20,7 +20,7 @@ struct values {
 };
 
 struct command {
-    const struct values *values;
+    const struct batch_values *values;
     struct batch_source *sources; /* those that are open */
     size_t source_count;
     uint64_t *at;
@@ -211,7 +211,7 @@ static enum frag_err read_policies(struct command *c, struct frag_error *e)
 
 static enum frag_err read_options(struct command *c, struct frag_error *e)
 {
-    const struct values *v = c->values;
+    const struct batch_values *v = c->values;
 
     for (size_t i = 0; i < v->at.count; i++)
         FRAG_TRY(add_at(c, v->at.items[i], e));
@@ -310,7 +310,7 @@ static int batch_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct batch_values, field)
 static const struct option_row options[] = {
     {"at", 0, "BATCH,...",
      "answer for these batch sizes; without it, the largest batch size that "
@@ -371,8 +371,8 @@ const struct verb verb_batch = {
         "are otherwise taken for empty_cache calls.",
     .example = "fragsim batch 4=run4.pickle 8=run8.pickle --at 12,16 -c 24GiB",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.cell = CELL_DEFAULTS},
+    .size = sizeof(struct batch_values),
+    .defaults = &(const struct batch_values){.cell = CELL_DEFAULTS},
     .args_min = 2,
     .args_max = SIZE_MAX,
     .run = batch_run,

@@ -12,7 +12,7 @@
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/outputs.h"
 
-struct values {
+struct check_values {
     struct common common;
     struct replay_values replay;
     struct outputs outputs;
@@ -45,14 +45,15 @@ static enum frag_err visit(void *user, const struct input *in,
 /* -- the question -------------------------------------------------------- */
 
 /* The command line decides before the file of rules. */
-static frag_size choose_capacity(const struct values *v, const struct gates *g)
+static frag_size choose_capacity(const struct check_values *v,
+                                 const struct gates *g)
 {
     if (v->replay.capacity)
         return v->replay.capacity;
     return g->capacity ? g->capacity : FRAG_UNLIMITED;
 }
 
-static enum frag_err ask(const struct values *v, struct asked *out,
+static enum frag_err ask(const struct check_values *v, struct asked *out,
                          struct frag_error *e)
 {
     struct check_question *q = &out->question;
@@ -75,7 +76,7 @@ static void free_asked(struct asked *a)
     free(a->periods);
 }
 
-static int misused(const struct call *call, const struct values *v)
+static int misused(const struct call *call, const struct check_values *v)
 {
     if (!v->rules && !v->poll)
         return cli_misuse(call, "expected --rules FILE or --poll LIST, found "
@@ -110,7 +111,8 @@ static void put_after(void *user, struct frag_json *j)
     checks_json_answers(((const struct shown *)user)->checks, j);
 }
 
-static enum frag_err write_out(const struct call *call, const struct values *v,
+static enum frag_err write_out(const struct call *call,
+                               const struct check_values *v,
                                const struct checks *c, struct frag_error *e)
 {
     struct shown shown = {c, cli_colors(&v->common, stdout)};
@@ -119,7 +121,8 @@ static enum frag_err write_out(const struct call *call, const struct values *v,
                         v->outputs.json, e);
 }
 
-static enum frag_err check_all(const struct call *call, const struct values *v,
+static enum frag_err check_all(const struct call *call,
+                               const struct check_values *v,
                                const struct asked *asked, struct unread *unread,
                                size_t *failed, struct frag_error *e)
 {
@@ -146,7 +149,7 @@ static enum frag_err check_all(const struct call *call, const struct values *v,
 
 static int check_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct check_values *v = values;
     struct asked asked = {.periods = NULL};
     struct unread unread = unread_of(call, &v->common);
     struct frag_error e = {""};
@@ -167,7 +170,7 @@ static int check_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct check_values, field)
 static const struct option_row options[] = {
     {"rules", 'r', "FILE",
      "file of rules; exit code 1 if one of them does not hold", OPTION_TEXT,
@@ -229,8 +232,8 @@ const struct verb verb_check = {
         "does.",
     .example = "fragsim check snapshot.pickle --rules nightly.rules",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.replay = REPLAY_DEFAULTS},
+    .size = sizeof(struct check_values),
+    .defaults = &(const struct check_values){.replay = REPLAY_DEFAULTS},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = check_run,

@@ -7,7 +7,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
 
-struct values {
+struct conf_values {
     struct common common;
     const char *version, *json;
     bool keys, force;
@@ -15,7 +15,7 @@ struct values {
 
 /* A text while it is judged. */
 struct judging {
-    const struct values *values;
+    const struct conf_values *values;
     const char *source; /* variable that held the text; NULL: an argument */
     struct conf_answer answer;
 };
@@ -81,7 +81,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     return FRAG_OK;
 }
 
-static int check_options(const struct call *call, const struct values *v)
+static int check_options(const struct call *call, const struct conf_values *v)
 {
     if (v->keys && v->common.args.count)
         return cli_misuse(call, "--keys explains all settings; leave out the "
@@ -111,7 +111,7 @@ static int conf_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct conf_values, field)
 static const struct option_row options[] = {
     {"torch-version", 0, "2.N",
      "version of PyTorch that reads the text (default: 2.11, whose placement "
@@ -148,8 +148,8 @@ const struct verb verb_conf = {
         "torch -p torch:SETTINGS'.",
     .example = "fragsim conf expandeable_segments:True,max_split_size_mb:64",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.version = NULL},
+    .size = sizeof(struct conf_values),
+    .defaults = &(const struct conf_values){.version = NULL},
     .args_min = 0,
     .args_max = 1,
     .run = conf_run,

@@ -12,7 +12,7 @@
 #include "traces/bytes/sink.h"
 #include "traces/name.h"
 
-struct values {
+struct diff_values {
     struct common common;
     struct outputs outputs;
     const char *at, *at_after, *fail_over;
@@ -22,7 +22,7 @@ struct values {
 
 struct diff {
     const struct call *call;
-    const struct values *values;
+    const struct diff_values *values;
     struct difference_view view;
     struct sink json;
     struct frag_json writer;
@@ -146,7 +146,7 @@ static enum frag_err compare_sides(struct diff *s, struct side sides[2],
 
 static enum frag_err compare_traces(struct diff *s, struct frag_error *e)
 {
-    const struct values *v = s->values;
+    const struct diff_values *v = s->values;
     const char *const *paths = v->common.args.items;
     struct side sides[2] = {{0}, {0}};
     enum frag_err err = open_side(s, paths[0], v->at, &sides[0], e);
@@ -216,7 +216,7 @@ static bool read_percent(const char *text, double *share)
 }
 
 /* Refuses options that have no meaning for result files. */
-static int check_use(const struct call *call, const struct values *v,
+static int check_use(const struct call *call, const struct diff_values *v,
                      bool results)
 {
     const char *const *paths = v->common.args.items;
@@ -260,7 +260,7 @@ static int say_failures(const struct diff *s, bool results)
 static int diff_run(const struct call *call, const void *values)
 {
     struct diff s = {.call = call, .values = values};
-    const struct values *v = s.values;
+    const struct diff_values *v = s.values;
     const bool results = frag_results_is(v->common.args.items[0]);
     struct frag_error e = {""};
     enum frag_err err;
@@ -284,7 +284,7 @@ static int diff_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct diff_values, field)
 #define X(name, text) "|" text
 static const struct option_row options[] = {
     {"at", 0, "MOMENT",
@@ -340,10 +340,10 @@ const struct verb verb_diff = {
         "3000' shows the site that grows from one moment to the other.",
     .example = "fragsim diff before.pickle after.pickle --fail-over 2%",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.at = "peak",
-                                       .limit = 20,
-                                       .device = INPUT_ANY_DEVICE},
+    .size = sizeof(struct diff_values),
+    .defaults = &(const struct diff_values){.at = "peak",
+                                            .limit = 20,
+                                            .device = INPUT_ANY_DEVICE},
     .args_min = 2,
     .args_max = 2,
     .run = diff_run,

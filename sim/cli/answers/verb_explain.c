@@ -17,7 +17,7 @@
 #include "traces/name.h"
 #include "traces/printable.h"
 
-struct values {
+struct explain_values {
     struct common common;
     const char *at, *stats, *settings, *json;
     const char *picture, *map, *keep;
@@ -29,7 +29,7 @@ struct values {
 /* ---- the limits ---- */
 
 /* Of 0 bytes if none is given. */
-static struct frag_bound bound_of(const struct values *v)
+static struct frag_bound bound_of(const struct explain_values *v)
 {
     const enum frag_bound_kind kind =
         v->bounds[FRAG_BOUND_LIMIT] ? FRAG_BOUND_LIMIT : FRAG_BOUND_CAPACITY;
@@ -38,8 +38,9 @@ static struct frag_bound bound_of(const struct values *v)
 }
 
 /* The file of counters supplies whatever the options leave open. */
-static enum frag_err settle(const struct values *v, struct explain_options *o,
-                            frag_size *limit, struct frag_error *e)
+static enum frag_err settle(const struct explain_values *v,
+                            struct explain_options *o, frag_size *limit,
+                            struct frag_error *e)
 {
     struct frag_stats_file *stats;
 
@@ -73,8 +74,9 @@ static struct frag_device_trace cut_at(const struct explain *x)
     return d;
 }
 
-static enum frag_err draw_view(const struct values *v, const struct explain *x,
-                               struct trace_view *view, struct frag_error *e)
+static enum frag_err draw_view(const struct explain_values *v,
+                               const struct explain *x, struct trace_view *view,
+                               struct frag_error *e)
 {
     struct frag_params *params;
     char *name;
@@ -95,7 +97,8 @@ static enum frag_err draw_view(const struct values *v, const struct explain *x,
 }
 
 /* Draws the addresses of all blocks and holes up to the failure. */
-static enum frag_err draw_map(const struct values *v, const struct explain *x,
+static enum frag_err draw_map(const struct explain_values *v,
+                              const struct explain *x,
                               struct progress *progress, struct frag_error *e)
 {
     const struct frag_device_trace cut = cut_at(x);
@@ -124,9 +127,9 @@ static enum frag_err draw_map(const struct values *v, const struct explain *x,
 }
 
 /* Draws the moment of the failure, and what led there. */
-static enum frag_err draw(const struct values *v, const struct input *in,
-                          const struct explain *x, struct progress *progress,
-                          struct frag_error *e)
+static enum frag_err draw(const struct explain_values *v,
+                          const struct input *in, const struct explain *x,
+                          struct progress *progress, struct frag_error *e)
 {
     if (v->map && !x->replayed)
         return frag_fail(e, FRAG_UNSUPPORTED,
@@ -142,7 +145,7 @@ static enum frag_err draw(const struct values *v, const struct input *in,
 
 struct work {
     const struct call *call;
-    const struct values *values;
+    const struct explain_values *values;
     struct explain_options options;
     frag_size limit; /* of the recorded process; 0: not known */
     struct progress progress;
@@ -231,7 +234,7 @@ static enum frag_err write_all(struct work *w, struct frag_error *e)
 
 static int explain_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct explain_values *v = values;
     struct work w = {.call = call, .values = v, .first = true};
     struct frag_error e = {""};
     int code;
@@ -260,7 +263,7 @@ static int explain_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct explain_values, field)
 static const struct option_row options[] = {
     {"at", 0, "EVENT",
      "explain the failure of this event, if several requests failed (default: "
@@ -337,8 +340,8 @@ const struct verb verb_explain = {
     .example = "fragsim explain traces/bundled/"
                "lstm_varlen__cap_below.pickle.xz -o holes.svg",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.device = INPUT_ANY_DEVICE},
+    .size = sizeof(struct explain_values),
+    .defaults = &(const struct explain_values){.device = INPUT_ANY_DEVICE},
     .args_min = 1,
     .args_max = 1,
     .run = explain_run,

@@ -9,7 +9,7 @@
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/outputs.h"
 
-struct values {
+struct ranks_values {
     struct common common;
     struct replay_values replay;
     struct outputs outputs;
@@ -52,7 +52,8 @@ static void put_after(void *user, struct frag_json *j)
     ranks_json_answers(((const struct shown *)user)->ranks, j);
 }
 
-static enum frag_err write_out(const struct call *call, const struct values *v,
+static enum frag_err write_out(const struct call *call,
+                               const struct ranks_values *v,
                                const struct ranks *r, struct frag_error *e)
 {
     struct shown shown = {r, cli_colors(&v->common, stdout)};
@@ -61,7 +62,8 @@ static enum frag_err write_out(const struct call *call, const struct values *v,
                         v->outputs.json, e);
 }
 
-static enum frag_err compare(const struct call *call, const struct values *v,
+static enum frag_err compare(const struct call *call,
+                             const struct ranks_values *v,
                              struct unread *unread, struct frag_error *e)
 {
     struct visits visits = {.ranks = {.capacity = replay_capacity(&v->replay)},
@@ -85,7 +87,7 @@ static enum frag_err compare(const struct call *call, const struct values *v,
 
 static int ranks_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct ranks_values *v = values;
     struct unread unread = unread_of(call, &v->common);
     struct frag_error e = {""};
     const int code = outputs_check(call, &v->outputs);
@@ -98,7 +100,7 @@ static int ranks_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct ranks_values, field)
 static const struct option_row options[] = {
     REPLAY_OPTIONS(AT, "memory of each device: the answer then says which rank "
                        "dies first there (default: no capacity is in "
@@ -142,8 +144,8 @@ const struct verb verb_ranks = {
         "dies at 700 MiB; rank 1 has 244 MiB left at its peak.",
     .example = "fragsim ranks snap_rank0.pickle snap_rank1.pickle -c 80GiB",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.replay = REPLAY_DEFAULTS},
+    .size = sizeof(struct ranks_values),
+    .defaults = &(const struct ranks_values){.replay = REPLAY_DEFAULTS},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = ranks_run,

@@ -13,7 +13,7 @@
 #include "sim/experiments/recording.h"
 #include "sim/validate/stats_file.h"
 
-struct values {
+struct summary_values {
     struct common common;
     struct texts policies, bounds[FRAG_BOUND_KINDS];
     const char *at, *stats, *json;
@@ -23,7 +23,7 @@ struct values {
 };
 
 struct work {
-    const struct values *values;
+    const struct summary_values *values;
     struct policy_choice *policies;
     size_t policy_count;
     struct bound_choice *bounds;
@@ -155,7 +155,7 @@ static enum frag_err visit(void *user, const struct input *in,
  * file of counters. */
 static enum frag_err find_limits(struct work *w, struct frag_error *e)
 {
-    const struct values *v = w->values;
+    const struct summary_values *v = w->values;
     struct frag_stats_file *stats;
 
     w->limit = v->limit;
@@ -173,7 +173,7 @@ static enum frag_err find_limits(struct work *w, struct frag_error *e)
 
 static enum frag_err summarize(struct work *w, struct frag_error *e)
 {
-    const struct values *v = w->values;
+    const struct summary_values *v = w->values;
     const struct cell_values cell = {.total = v->total};
     struct inputs inputs = {.paths = &v->common.args,
                             .device = v->device,
@@ -222,7 +222,7 @@ static int summary_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct summary_values, field)
 static const struct option_row options[] = {
     {"at", 0, "MOMENT",
      "the event after which the summary is made: peak (of requested memory), "
@@ -297,8 +297,9 @@ const struct verb verb_summary = {
         "no new segment has 399360 KiB.",
     .example = "fragsim summary traces/bundled/gpt2_train.pickle.xz --at peak",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.at = "end", .device = INPUT_ANY_DEVICE},
+    .size = sizeof(struct summary_values),
+    .defaults =
+        &(const struct summary_values){.at = "end", .device = INPUT_ANY_DEVICE},
     .args_min = 1,
     .args_max = 1,
     .run = summary_run,

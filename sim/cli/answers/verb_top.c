@@ -8,7 +8,7 @@
 #include "traces/bytes/sink.h"
 #include "traces/name.h"
 
-struct values {
+struct top_values {
     struct common common;
     struct outputs outputs;
     const char *at, *filter, *folded;
@@ -19,7 +19,7 @@ struct values {
 /* The outputs of one run. */
 struct top {
     const struct call *call;
-    const struct values *values;
+    const struct top_values *values;
     struct sink json, folded;
 };
 
@@ -54,7 +54,7 @@ static enum frag_err write_json(struct top *s, const struct holders *h,
 static enum frag_err write_all(struct top *s, const struct holders *h,
                                const char *name, struct frag_error *e)
 {
-    const struct values *v = s->values;
+    const struct top_values *v = s->values;
     const struct holders_view view = {name, v->at, v->filter, v->limit,
                                       cli_colors(&v->common, stdout)};
 
@@ -70,7 +70,7 @@ static enum frag_err write_all(struct top *s, const struct holders *h,
 static enum frag_err show(struct top *s, const struct frag_trace *t,
                           struct frag_error *e)
 {
-    const struct values *v = s->values;
+    const struct top_values *v = s->values;
     const struct frag_device_trace *d;
     struct holders_options options = {.filter = v->filter, .steps = true};
     char *name = frag_trace_name(t->path);
@@ -106,7 +106,7 @@ static enum frag_err open_outputs(struct top *s, struct frag_error *e)
 
 static enum frag_err answer(struct top *s, struct frag_error *e)
 {
-    const struct values *v = s->values;
+    const struct top_values *v = s->values;
     const struct trace_reading reading = {.kind = READING_RECORDED};
     struct progress progress = progress_start(&v->common);
     struct frag_trace *t;
@@ -140,7 +140,7 @@ static int top_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct top_values, field)
 #define X(name, text) "|" text
 static const struct option_row options[] = {
     {"at", 0, "MOMENT",
@@ -197,10 +197,10 @@ const struct verb verb_top = {
         "blocks are of all ages: each step leaves one of 2 MiB behind.",
     .example = "fragsim top snapshot.pickle --by stack --folded peak.folded",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.at = "peak",
-                                       .limit = 20,
-                                       .device = INPUT_ANY_DEVICE},
+    .size = sizeof(struct top_values),
+    .defaults = &(const struct top_values){.at = "peak",
+                                           .limit = 20,
+                                           .device = INPUT_ANY_DEVICE},
     .args_min = 1,
     .args_max = 1,
     .run = top_run,

@@ -21,7 +21,7 @@
 #include "traces/steps/complete.h"
 #include "traces/torch_sizes.h"
 
-struct values {
+struct triage_values {
     struct common common;
     const char *out, *program, *gpu;
     frag_size bounds[FRAG_BOUND_KINDS];
@@ -112,7 +112,7 @@ struct command {
 
 /* What the commands printed. */
 struct triage {
-    const struct values *values;
+    const struct triage_values *values;
     struct progress *progress;
     const char *path;
     struct frag_bound bound;
@@ -600,7 +600,7 @@ static enum frag_err triage_all(struct triage *t, struct frag_error *e)
 
 static int triage_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct triage_values *v = values;
     struct progress progress = progress_start(&v->common);
     struct triage t = {
         .values = v, .progress = &progress, .path = v->common.args.items[0]};
@@ -641,7 +641,7 @@ static int triage_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct triage_values, field)
 static const struct option_row options[] = {
     {"capacity", 'c', "SIZE",
      "memory of the device on which the job shall run", OPTION_SIZE,
@@ -686,8 +686,8 @@ const struct verb verb_triage = {
         "A part that cannot be answered holds the message of its command.",
     .example = "fragsim triage oom.pickle --capacity 24GiB -o review.html",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.out = NULL},
+    .size = sizeof(struct triage_values),
+    .defaults = &(const struct triage_values){.out = NULL},
     .args_min = 1,
     .args_max = 1,
     .run = triage_run,

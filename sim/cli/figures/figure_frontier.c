@@ -30,14 +30,15 @@ struct frontier {
     struct tile *tiles; /* [policies][columns] */
 };
 
-static double share(const struct frontier *f, const struct entry *e)
+static double share(const struct frontier *f, const struct ranked_entry *e)
 {
     frag_size asked = f->ranking.subjects[e->subject].asked;
 
     return asked ? (double)e->run->bound.bytes / (double)asked : 1.0;
 }
 
-static struct frag_bound key_of(const struct frontier *f, const struct entry *e)
+static struct frag_bound key_of(const struct frontier *f,
+                                const struct ranked_entry *e)
 {
     struct frag_bound key = e->run->bound;
 
@@ -78,7 +79,7 @@ static void find_columns(struct frontier *f)
         find_keys(f, false);
 }
 
-static void add(struct frontier *f, const struct entry *e)
+static void add(struct frontier *f, const struct ranked_entry *e)
 {
     const struct frag_summary *m = &e->run->run.summary;
     const struct frag_bound key = key_of(f, e);

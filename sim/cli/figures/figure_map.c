@@ -26,17 +26,17 @@ struct cell {
 };
 
 /* A range of addresses that was reserved at some time. */
-struct stretch {
+struct reserved_range {
     frag_addr addr;
     frag_size size;
-    frag_size below; /* bytes of the stretches at lower addresses */
+    frag_size below; /* bytes of the ranges at lower addresses */
 };
 
 struct map {
-    struct track track;
-    struct stretch *stretches; /* by address */
+    struct figure_track track;
+    struct reserved_range *ranges; /* by address */
     size_t count;
-    frag_size bytes; /* sum over the stretches */
+    frag_size bytes; /* sum over the ranges */
     uint64_t events;
     struct cell *cells; /* [HIGH][WIDE], from the lowest address */
 };
@@ -45,42 +45,42 @@ struct map {
 
 static int by_address(const void *left, const void *right)
 {
-    const struct stretch *a = left, *b = right;
+    const struct reserved_range *a = left, *b = right;
 
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-static void join(struct map *m, const struct stretch *next)
+static void join(struct map *m, const struct reserved_range *next)
 {
-    struct stretch *last = m->count ? &m->stretches[m->count - 1] : NULL;
+    struct reserved_range *last = m->count ? &m->ranges[m->count - 1] : NULL;
 
     if (last && next->addr - last->addr <= last->size) {
         frag_size end = next->addr - last->addr + next->size;
 
         last->size = end > last->size ? end : last->size;
     } else {
-        m->stretches[m->count++] = *next;
+        m->ranges[m->count++] = *next;
     }
 }
 
 static bool find_stretches(struct map *m)
 {
     const struct spans *s = &m->track.reserved;
-    struct stretch *all = calloc(s->count + 1, sizeof(*all));
+    struct reserved_range *all = calloc(s->count + 1, sizeof(*all));
 
-    m->stretches = calloc(s->count + 1, sizeof(*m->stretches));
+    m->ranges = calloc(s->count + 1, sizeof(*m->ranges));
     for (size_t i = 0; all && i < s->count; i++)
-        all[i] = (struct stretch){s->items[i].addr, s->items[i].size, 0};
+        all[i] = (struct reserved_range){s->items[i].addr, s->items[i].size, 0};
     if (all)
         qsort(all, s->count, sizeof(*all), by_address);
-    for (size_t i = 0; all && m->stretches && i < s->count; i++)
+    for (size_t i = 0; all && m->ranges && i < s->count; i++)
         join(m, &all[i]);
     for (size_t i = 0; i < m->count; i++) {
-        m->stretches[i].below = m->bytes;
-        m->bytes += m->stretches[i].size;
+        m->ranges[i].below = m->bytes;
+        m->bytes += m->ranges[i].size;
     }
     free(all);
-    return all && m->stretches;
+    return all && m->ranges;
 }
 
 /* Number of ever reserved bytes below addr. */
@@ -91,13 +91,12 @@ static frag_size height(const struct map *m, frag_addr addr)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (m->stretches[middle].addr <= addr)
+        if (m->ranges[middle].addr <= addr)
             low = middle + 1;
         else
             high = middle;
     }
-    return low ? m->stretches[low - 1].below + addr - m->stretches[low - 1].addr
-               : 0;
+    return low ? m->ranges[low - 1].below + addr - m->ranges[low - 1].addr : 0;
 }
 
 /* -- cells --------------------------------------------------------------- */
@@ -176,7 +175,7 @@ static void release(void *found)
     struct map *m = found;
 
     track_free(&m->track);
-    free(m->stretches);
+    free(m->ranges);
     free(m->cells);
     free(m);
 }

@@ -21,7 +21,7 @@ struct part {
 
 /* A run as a point of the figure; points with equal `line` are connected. */
 struct point {
-    const struct entry *entry;
+    const struct ranked_entry *entry;
     struct part value;
     size_t line;
 };
@@ -197,7 +197,7 @@ static bool on_one_line(const struct sweep *w, const struct point *a,
            same_but(y, x, w->key);
 }
 
-static void add(struct sweep *w, const struct entry *e)
+static void add(struct sweep *w, const struct ranked_entry *e)
 {
     struct point p = {e, value_of(e->run, w->key), 0};
     size_t i = 0;

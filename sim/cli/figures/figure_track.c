@@ -141,7 +141,7 @@ static void end_spans(struct spans *s, uint64_t events)
             s->items[i].to = events;
 }
 
-enum frag_err track_make(const struct trace_view *v, struct track *out,
+enum frag_err track_make(const struct trace_view *v, struct figure_track *out,
                          struct frag_error *e)
 {
     struct recorder r = {
@@ -152,7 +152,7 @@ enum frag_err track_make(const struct trace_view *v, struct track *out,
         frag_arena_open(&(const struct frag_arena_options){
             .capacity = frag_bound_of(v->bound, FRAG_BOUND_CAPACITY),
             .limit = v->bound.kind == FRAG_BOUND_LIMIT ? v->bound.bytes : 0});
-    struct track t = {0};
+    struct figure_track t = {0};
     struct tap tap = {0};
     enum frag_err err = FRAG_NOMEM;
 
@@ -177,7 +177,7 @@ enum frag_err track_make(const struct trace_view *v, struct track *out,
     return err;
 }
 
-void track_free(struct track *t)
+void track_free(struct figure_track *t)
 {
     free(t->blocks.items);
     free(t->reserved.items);

@@ -21,15 +21,15 @@ struct spans {
     uint64_t room;
 };
 
-struct track {
+struct figure_track {
     struct spans blocks, reserved;
     struct frag_run run; /* summary and OOMs of the replay */
 };
 
 /* Replays the trace of v. Errors of frag_replay; then nothing need be freed.
  * Host memory: about one byte for each event. */
-enum frag_err track_make(const struct trace_view *v, struct track *out,
+enum frag_err track_make(const struct trace_view *v, struct figure_track *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
-void track_free(struct track *t);
+void track_free(struct figure_track *t);
 
 #endif

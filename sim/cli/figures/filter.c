@@ -91,7 +91,7 @@ static uint64_t thousandths(double x)
     return (uint64_t)(1000 * x + 0.5);
 }
 
-static bool has_bound(const struct bounds *c, const struct entry *entry)
+static bool has_bound(const struct bounds *c, const struct ranked_entry *entry)
 {
     frag_size asked = c->ranking.subjects[entry->subject].asked;
     const struct frag_bound bound = entry->run->bound;
@@ -114,7 +114,7 @@ static bool has_bound(const struct bounds *c, const struct entry *entry)
 
 static int by_order(const void *left, const void *right)
 {
-    const struct entry *a = left, *b = right;
+    const struct ranked_entry *a = left, *b = right;
 
     return a->order < b->order ? -1 : 1;
 }

@@ -37,13 +37,13 @@ static frag_size larger(frag_size a, frag_size b)
     return a > b ? a : b;
 }
 
-static void learn_need(struct subject *s, const struct frag_summary *m)
+static void learn_need(struct ranked_subject *s, const struct frag_summary *m)
 {
     s->asked = larger(s->asked, m->peak_requested);
     s->bound = larger(s->bound, larger(m->demand, m->lower_bound));
 }
 
-bool is_impossible(const struct ranking *g, const struct entry *e)
+bool is_impossible(const struct ranking *g, const struct ranked_entry *e)
 {
     return e->run->bound.bytes < g->subjects[e->subject].bound;
 }
@@ -55,7 +55,7 @@ static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
     while (i < g->subject_count && !is_same_subject(g->subjects[i].first, r))
         i++;
     if (i == g->subject_count)
-        g->subjects[g->subject_count++] = (struct subject){.first = r};
+        g->subjects[g->subject_count++] = (struct ranked_subject){.first = r};
     learn_need(&g->subjects[i], &r->run.summary);
     return i;
 }
@@ -63,7 +63,7 @@ static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
 /* Groups the runs by policy and subject, the largest bound first. */
 static int by_kind(const void *left, const void *right)
 {
-    const struct entry *a = left, *b = right;
+    const struct ranked_entry *a = left, *b = right;
 
     if (a->policy != b->policy)
         return a->policy < b->policy ? -1 : 1;
@@ -114,7 +114,7 @@ static void add_roomiest(struct standing *s, const struct frag_loaded_run *r)
 
 static void add(struct ranking *r, size_t i)
 {
-    const struct entry *e = &r->entries[i];
+    const struct ranked_entry *e = &r->entries[i];
     struct standing *s = &r->rows[e->policy];
 
     if (e->run->bound.bytes != FRAG_UNLIMITED && !is_impossible(r, e)) {
@@ -158,7 +158,7 @@ static void enter(const struct selection *s, struct ranking *r)
     for (; r->run_count < s->count; r->run_count++) {
         const struct frag_loaded_run *run = s->runs[r->run_count];
 
-        r->entries[r->run_count] = (struct entry){
+        r->entries[r->run_count] = (struct ranked_entry){
             run, policy_of(r, run), subject_of(r, run), r->run_count};
     }
     qsort(r->entries, r->run_count, sizeof(*r->entries), by_kind);

@@ -35,7 +35,7 @@ struct standing {
 };
 
 /* One device of one trace. */
-struct subject {
+struct ranked_subject {
     const struct frag_loaded_run *first;
     frag_size asked; /* highest peak requested of its runs; a run that serves
                         every request has it */
@@ -45,7 +45,7 @@ struct subject {
 
 /* A run, with the indices of its policy and subject, and its place in the
  * selection. */
-struct entry {
+struct ranked_entry {
     const struct frag_loaded_run *run;
     size_t policy, subject, order;
 };
@@ -53,10 +53,10 @@ struct entry {
 struct ranking {
     struct standing *rows; /* in the order of their first runs */
     size_t count;
-    struct subject *subjects;
+    struct ranked_subject *subjects;
     size_t subject_count;
-    struct entry *entries; /* every run; by policy, subject, then capacity, the
-                              largest first */
+    struct ranked_entry *entries; /* every run; by policy, subject, then
+                              capacity, the largest first */
     size_t run_count;
     bool has_needs; /* every roomiest run without an OOM has its need (`fragsim
                        sweep --need') */
@@ -75,7 +75,7 @@ double need_over_bound(const struct frag_loaded_run *r);
 
 /* Whether no policy of the selection can survive a run: its capacity is below
  * the bound of its subject. */
-bool is_impossible(const struct ranking *g, const struct entry *e);
+bool is_impossible(const struct ranking *g, const struct ranked_entry *e);
 
 bool is_same_subject(const struct frag_loaded_run *a,
                      const struct frag_loaded_run *b);

@@ -243,7 +243,7 @@ static void add_to_json(struct fit_report *r, const struct row_notes *notes,
 
 static enum frag_err note(const struct fit_subject *on,
                           const struct fit_found *found,
-                          struct noted_list *list, struct row_notes *out,
+                          struct cell_note_list *list, struct row_notes *out,
                           struct frag_error *e)
 {
     const bool fits = frag_capacity_survives(&found->need);
@@ -280,7 +280,7 @@ static void add_row(struct fit_report *r, const struct row *row,
 
 enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
                              const struct fit_found *found,
-                             struct noted_list *notes, struct frag_error *e)
+                             struct cell_note_list *notes, struct frag_error *e)
 {
     const struct row row = make_row(r, on, found);
     struct row_notes own;

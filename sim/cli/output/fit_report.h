@@ -8,7 +8,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/output/table.h"
 #include "sim/experiments/capacity/spans.h"
-#include "sim/experiments/noted.h"
+#include "sim/experiments/cell_notes.h"
 #include "traces/bytes/sink.h"
 
 struct fit_report {
@@ -52,7 +52,7 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
  * bound, to `notes`. NOMEM. */
 enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
                              const struct fit_found *found,
-                             struct noted_list *notes,
+                             struct cell_note_list *notes,
                              struct frag_error *e) FRAG_MUST_CHECK;
 /* Writes all outputs. The report is closed on success and on error. IO, NOMEM.
  */

@@ -125,13 +125,13 @@ void input_say_notes(const char *path, const struct frag_trace *t)
         printable_line(stderr, "%s: %s", path, t->notes[i]);
 }
 
-void input_say_cells(const struct noted_list *notes)
+void input_say_cells(const struct cell_note_list *notes)
 {
-    char text[NOTED_TEXT];
+    char text[CELL_NOTE_TEXT];
 
     for (size_t i = 0; i < notes->count; i++)
         printable_line(stderr, "%s: %s", notes->items[i].trace,
-                       noted_text(&notes->items[i], text));
+                       cell_note_text(&notes->items[i], text));
 }
 
 /* Visits the devices of an open trace. */

@@ -5,8 +5,8 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/output/progress.h"
+#include "sim/experiments/cell_notes.h"
 #include "sim/experiments/devices.h"
-#include "sim/experiments/noted.h"
 #include "sim/experiments/reading.h"
 #include "traces/trace.h"
 
@@ -27,7 +27,7 @@ void input_say_start(const char *path, const struct frag_device_trace *d);
 void input_say_notes(const char *path, const struct frag_trace *t);
 
 /* Prints the notes of cells to stderr, each distinct one once. */
-void input_say_cells(const struct noted_list *notes);
+void input_say_cells(const struct cell_note_list *notes);
 
 /* The traces of a command that cannot be used. A command with several traces
  * reports each of them when it finds it, answers for the others, and ends with

@@ -136,7 +136,7 @@ static void close_json(struct report *r)
     if (r->notes) {
         frag_json_line(&r->writer, 1);
         frag_json_end(&r->writer);
-        noted_json(r->notes, &r->writer);
+        cell_note_json(r->notes, &r->writer);
         frag_json_end(&r->writer);
         fputc('\n', r->json.out);
     } else {

@@ -5,7 +5,7 @@
 #define FRAG_SIM_CLI_OUTPUT_REPORT_H
 
 #include "sim/cli/output/table.h"
-#include "sim/experiments/noted.h"
+#include "sim/experiments/cell_notes.h"
 #include "sim/results/results.h"
 #include "traces/bytes/sink.h"
 
@@ -16,10 +16,10 @@ struct report {
     struct frag_json writer; /* to json.out */
     struct table table;
     bool has_table;
-    struct noted_list *notes;   /* of the cells, written after the rows as
-                                         `cell_notes'; NULL: not written */
-    uint64_t runs, failed_runs; /* failed: with at least one OOM */
-    uint64_t events;            /* of all runs */
+    struct cell_note_list *notes; /* of the cells, written after the rows as
+                                       `cell_notes'; NULL: not written */
+    uint64_t runs, failed_runs;   /* failed: with at least one OOM */
+    uint64_t events;              /* of all runs */
 };
 
 /* file, json and csv are paths ("-" for stdout, not for file), or NULL for no

@@ -139,7 +139,7 @@ static enum frag_err gather(struct report *r,
     char place[CELL_PLACE];
 
     cell_place(id->policy, id->bound, place);
-    return noted_add(r->notes, id->trace.path, device, text, place)
+    return cell_note_add(r->notes, id->trace.path, device, text, place)
                ? FRAG_OK
                : frag_no_memory(e, "the notes");
 }
@@ -154,7 +154,7 @@ static enum frag_err add_to_report(void *user,
     struct report *r = user;
 
     for (uint32_t i = 0; i < id->trace.note_count; i++)
-        FRAG_TRY(gather(r, id, NOTED_TRACE, id->trace.notes[i], e));
+        FRAG_TRY(gather(r, id, CELL_NOTE_TRACE, id->trace.notes[i], e));
     for (size_t i = 0; i < notes->count; i++)
         FRAG_TRY(gather(r, id, id->trace.device, notes->texts[i], e));
     return report_add(r, id, run, e);

@@ -17,7 +17,8 @@ struct sweep_output {
     char *settings;           /* cell_settings_text; owned */
     char *identity;           /* of the journal: version, commit and settings */
     char *journal_path;
-    struct noted_list *notes; /* borrowed; the notes of the cells are added */
+    struct cell_note_list
+        *notes; /* borrowed; the notes of the cells are added */
 };
 
 /* Takes ownership of command and settings; NULL in either means that the caller

@@ -102,7 +102,8 @@ static bool is_new_limit(const struct ranking *g, size_t k)
     return true;
 }
 
-static void put_limit(FILE *out, const struct review *r, const struct entry *e)
+static void put_limit(FILE *out, const struct review *r,
+                      const struct ranked_entry *e)
 {
     char size[FRAG_BOUND_TEXT], need[FRAG_SIZE_TEXT];
 

@@ -12,7 +12,7 @@ enum { BARS = 14 }; /* policies in a breakdown: the first of the ranking */
 /* Calls `use` with each run of a subject: policies in the order of the ranking,
  * the runs of a policy by bound, the largest first. */
 static void for_runs(struct page *p, size_t subject,
-                     void (*use)(struct page *p, const struct entry *e))
+                     void (*use)(struct page *p, const struct ranked_entry *e))
 {
     const struct ranking *g = &p->review->ranking;
 
@@ -48,7 +48,7 @@ static void count_fits(FILE *out, const struct review *r,
     size_t runs = 0, survived = 0;
 
     for (size_t k = 0; k < r->ranking.run_count; k++) {
-        const struct entry *e = &r->ranking.entries[k];
+        const struct ranked_entry *e = &r->ranking.entries[k];
 
         if (e->subject != subject || e->policy != s->row ||
             e->run->bound.bytes == FRAG_UNLIMITED ||
@@ -82,7 +82,7 @@ static void put_peak(FILE *out, const struct frag_loaded_run *r)
 static void overview_row(struct page *p, size_t subject)
 {
     const struct review *r = p->review;
-    const struct subject *s = &r->ranking.subjects[subject];
+    const struct ranked_subject *s = &r->ranking.subjects[subject];
     FILE *out = p->out;
 
     fputs("<tr><td class=\"l\">", out);
@@ -134,7 +134,7 @@ static void put_need(FILE *out, frag_size need)
         html_size(out, need);
 }
 
-static void run_row(struct page *p, const struct entry *e)
+static void run_row(struct page *p, const struct ranked_entry *e)
 {
     const struct frag_loaded_run *r = e->run;
     const struct frag_summary *m = &r->run.summary;
@@ -180,7 +180,7 @@ static bool is_compared(const struct review *r,
 
 /* Whether another policy could have served the run. */
 static void put_remedy(FILE *out, const struct ranking *g,
-                       const struct entry *e)
+                       const struct ranked_entry *e)
 {
     char size[FRAG_SIZE_TEXT];
 
@@ -193,7 +193,7 @@ static void put_remedy(FILE *out, const struct ranking *g,
         fputs("<td class=\"l\">another policy may fit</td>", out);
 }
 
-static void oom_row(struct page *p, const struct entry *e)
+static void oom_row(struct page *p, const struct ranked_entry *e)
 {
     const struct frag_loaded_run *r = e->run;
     const struct frag_oom *o = r->run.ooms;
@@ -264,7 +264,7 @@ static struct frag_bound telling_bound(const struct review *r, size_t subject)
     const struct frag_loaded_run *most = roomiest(r, r->baseline, subject);
 
     for (size_t k = 0; k < g->run_count; k++) {
-        const struct entry *e = &g->entries[k];
+        const struct ranked_entry *e = &g->entries[k];
         const struct frag_loaded_run *rival;
 
         if (e->subject != subject || e->policy != r->baseline->row ||
@@ -319,7 +319,7 @@ static enum frag_err bars(struct page *p, size_t subject, struct frag_error *e)
 
 static enum frag_err part(struct page *p, size_t subject, struct frag_error *e)
 {
-    const struct subject *s = &p->review->ranking.subjects[subject];
+    const struct ranked_subject *s = &p->review->ranking.subjects[subject];
     const struct frag_summary *m = &s->first->run.summary;
     char size[FRAG_SIZE_TEXT];
 

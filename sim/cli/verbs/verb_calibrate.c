@@ -14,7 +14,7 @@
 #include "sim/cli/output/table.h"
 #include "traces/bytes/sink.h"
 
-struct values {
+struct calibrate_values {
     struct common common;
     const char *out, *calls, *from;
     uint64_t gpu, rounds;
@@ -28,7 +28,7 @@ struct values {
  * bound, the driver only clears more memory than in a replay. */
 #define ROOM (16 * FRAG_GIB)
 
-static enum frag_err time_device(const struct values *v,
+static enum frag_err time_device(const struct calibrate_values *v,
                                  struct progress *progress,
                                  struct frag_backend *mem,
                                  struct frag_timings *out, struct frag_error *e)
@@ -52,8 +52,8 @@ static enum frag_err time_device(const struct values *v,
         out, e);
 }
 
-static enum frag_err measure(const struct values *v, struct frag_timings *out,
-                             struct frag_error *e)
+static enum frag_err measure(const struct calibrate_values *v,
+                             struct frag_timings *out, struct frag_error *e)
 {
     const struct frag_cuda_options options = {.ordinal = (int)v->gpu};
     struct progress progress = progress_start(&v->common);
@@ -90,7 +90,7 @@ static enum frag_err put_file(const char *path,
 }
 
 /* Prints the table; prints nothing if -o writes to stdout. */
-static enum frag_err print(const struct values *v,
+static enum frag_err print(const struct calibrate_values *v,
                            const struct frag_costs_regression *f,
                            struct frag_error *e)
 {
@@ -119,8 +119,8 @@ static enum frag_err print(const struct values *v,
 
 /* -- the command --------------------------------------------------------- */
 
-static enum frag_err calibrate(const struct values *v, struct frag_timings *t,
-                               struct frag_error *e)
+static enum frag_err calibrate(const struct calibrate_values *v,
+                               struct frag_timings *t, struct frag_error *e)
 {
     struct frag_costs_regression fit;
 
@@ -132,7 +132,7 @@ static enum frag_err calibrate(const struct values *v, struct frag_timings *t,
 }
 
 /* Wrong use that the options alone show; EXIT_DONE if there is none. */
-static int check(const struct call *call, const struct values *v)
+static int check(const struct call *call, const struct calibrate_values *v)
 {
     const struct outputs outputs = {
         .csv = v->out, .own = {v->calls}, .force = v->force};
@@ -150,7 +150,7 @@ static int check(const struct call *call, const struct values *v)
 
 static int calibrate_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct calibrate_values *v = values;
     struct frag_timings timings = {0};
     struct frag_error e = {""};
     enum frag_err err;
@@ -164,7 +164,7 @@ static int calibrate_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct calibrate_values, field)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "write the costs as CSV, for --costs; - is stdout",
      OPTION_TEXT, AT(out), NULL},
@@ -202,8 +202,8 @@ const struct verb verb_calibrate = {
         "device's free memory, and frees all of it.",
     .example = "fragsim calibrate -o costs.csv --calls calls.csv",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.rounds = 24},
+    .size = sizeof(struct calibrate_values),
+    .defaults = &(const struct calibrate_values){.rounds = 24},
     .args_min = 0,
     .args_max = 0,
     .run = calibrate_run,

@@ -17,7 +17,7 @@
 #include "sim/results/columns.h"
 #include "sim/twin.h"
 
-struct values {
+struct compare_values {
     struct common common;
     struct cell_values cell;
     struct outputs outputs;
@@ -26,7 +26,7 @@ struct values {
 
 struct comparison {
     const struct call *call;
-    const struct values *values;
+    const struct compare_values *values;
     struct policy_choice *policies;
     struct bound_choice *bounds;
     size_t policy_count, bound_count;
@@ -347,7 +347,7 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
 
 static enum frag_err compare_all(struct comparison *s, struct frag_error *e)
 {
-    const struct values *v = s->values;
+    const struct compare_values *v = s->values;
     const struct inputs inputs = {&v->common.args,        v->cell.device,
                                   cell_reading(&v->cell), false,
                                   &s->progress,           &s->unread};
@@ -420,7 +420,7 @@ static int compare_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct compare_values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
     {"repeat", 0, "N", "number of timed runs on the GPU; the fastest run "
@@ -465,8 +465,9 @@ const struct verb verb_compare = {
     .example = "fragsim compare snapshot.pickle -p torch -p remap -c inf,0.9x "
                "--check",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.cell = CELL_DEFAULTS, .repeat = 5},
+    .size = sizeof(struct compare_values),
+    .defaults =
+        &(const struct compare_values){.cell = CELL_DEFAULTS, .repeat = 5},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = compare_run,

@@ -20,7 +20,7 @@
 
 enum { ROOM = 2 * PATH_MAX };
 
-struct values {
+struct dry_values {
     struct common common;
     const char *gpu; /* NULL: an H200, which the exit code does not judge */
     const char *out, *assume, *json, *setup;
@@ -38,7 +38,7 @@ struct place {
     char *folder;      /* of the files of all processes; owned */
 };
 
-static const struct frag_gpu *gpu_of(const struct values *v)
+static const struct frag_gpu *gpu_of(const struct dry_values *v)
 {
     return frag_gpu_find(v->gpu ? v->gpu : "h200");
 }
@@ -54,7 +54,7 @@ static enum frag_err find_parts(struct place *p, struct frag_error *e)
 }
 
 /* The folder is beside the output, so that the snapshots can be renamed. */
-static enum frag_err make_folder(const struct values *v, struct place *p,
+static enum frag_err make_folder(const struct dry_values *v, struct place *p,
                                  struct frag_error *e)
 {
     char head[sizeof(p->output) + sizeof(".parts-")];
@@ -68,8 +68,9 @@ static enum frag_err make_folder(const struct values *v, struct place *p,
                      : frag_fail(e, FRAG_IO, "%s: %s", head, strerror(errno));
 }
 
-static enum frag_err run_program(const struct values *v, const struct place *p,
-                                 int *status, struct frag_error *e)
+static enum frag_err run_program(const struct dry_values *v,
+                                 const struct place *p, int *status,
+                                 struct frag_error *e)
 {
     const struct setting settings[] = {
         {"FRAGSIM_DRY_GPU", gpu_of(v)->id},
@@ -135,7 +136,7 @@ static enum frag_err take(const struct place *p, const char *file, int count,
 
 /* Reads what all processes left. The caller frees the processes, on error too.
  */
-static enum frag_err take_all(const struct values *v, const struct place *p,
+static enum frag_err take_all(const struct dry_values *v, const struct place *p,
                               struct dry_answer *a, struct frag_error *e)
 {
     struct dirent **files;
@@ -182,8 +183,9 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 }
 
 static enum frag_err find_answer(const struct call *call,
-                                 const struct values *v, const struct place *p,
-                                 struct dry_answer *a, struct frag_error *e)
+                                 const struct dry_values *v,
+                                 const struct place *p, struct dry_answer *a,
+                                 struct frag_error *e)
 {
     struct shown shown = {a, cli_colors(&v->common, stdout)};
 
@@ -201,7 +203,7 @@ static enum frag_err find_answer(const struct call *call,
 
 /* The answer; *fits becomes whether the program fits the GPU that was asked
  * for. */
-static enum frag_err answer(const struct call *call, const struct values *v,
+static enum frag_err answer(const struct call *call, const struct dry_values *v,
                             const struct place *p, int status, bool *fits,
                             struct frag_error *e)
 {
@@ -230,7 +232,7 @@ static enum frag_err answer(const struct call *call, const struct values *v,
 
 /* ---- the command ---- */
 
-static int run_all(const struct call *call, const struct values *v,
+static int run_all(const struct call *call, const struct dry_values *v,
                    struct place *p)
 {
     struct frag_error e = {""};
@@ -257,7 +259,7 @@ static int run_all(const struct call *call, const struct values *v,
 
 static int dry_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct dry_values *v = values;
     struct place p = {.path = NULL};
     struct frag_error e = {""};
     int code;
@@ -287,44 +289,44 @@ static const struct option_row options[] = {
     {"gpu", 0, "NAME",
      "the GPU: " FRAG_GPU_IDS "; exit code 1 if the program does not fit it "
      "(default: h200, and the exit code is that of the program)",
-     OPTION_TEXT, offsetof(struct values, gpu), NULL},
+     OPTION_TEXT, offsetof(struct dry_values, gpu), NULL},
     {"gpus", 0, "N",
      "number of GPUs of the machine (default: 1), of which "
      "CUDA_VISIBLE_DEVICES selects as on a GPU",
-     OPTION_NUMBER, offsetof(struct values, devices), NULL},
+     OPTION_NUMBER, offsetof(struct dry_values, devices), NULL},
     {"memory", 0, "SIZE",
      "memory of the GPU, in place of that of the table; exit code 1 if the "
      "program does not fit it",
-     OPTION_SIZE, offsetof(struct values, memory), NULL},
+     OPTION_SIZE, offsetof(struct dry_values, memory), NULL},
     {"strict", 0, NULL,
      "an allocation that does not fit fails as on the GPU, so a program that "
      "does not fit dies of it (default: the GPU never refuses, the program "
      "runs to its end, and the answer says what fits)",
-     OPTION_SWITCH, offsetof(struct values, strict), NULL},
+     OPTION_SWITCH, offsetof(struct dry_values, strict), NULL},
     {"assume", 0, "KIND=VALUE,...",
      "what the program reads from the device: item (a number), bool (an item "
      "that is true or false), nonzero or unique (a count, or a part of the "
      "elements such as 25%); without it, zeros",
-     OPTION_TEXT, offsetof(struct values, assume), NULL},
+     OPTION_TEXT, offsetof(struct dry_values, assume), NULL},
     {"output", 'o', "TRACE",
      "keep the snapshot that PyTorch writes at the end; with several "
      "processes, one each, with the rank or the number of the process in its "
      "name",
-     OPTION_TEXT, offsetof(struct values, out), NULL},
+     OPTION_TEXT, offsetof(struct dry_values, out), NULL},
     {"busy", 0, NULL,
      "the GPU is behind the program: work ends only when the program waits "
      "for it, so memory that other streams use is free late",
-     OPTION_SWITCH, offsetof(struct values, busy), NULL},
+     OPTION_SWITCH, offsetof(struct dry_values, busy), NULL},
     {"json", 0, "FILE", "the answer as JSON; - is stdout", OPTION_TEXT,
-     offsetof(struct values, json), NULL},
+     offsetof(struct dry_values, json), NULL},
     {"setup", 0, "FOLDER",
      "make an environment of Python with PyTorch's build for CUDA in the "
      "folder, without the libraries that stand-ins replace, and run nothing; "
      "requirements of pip may follow --, such as torch==2.11.0 "
      "transformers, and triton for programs that call torch.compile",
-     OPTION_TEXT, offsetof(struct values, setup), NULL},
+     OPTION_TEXT, offsetof(struct dry_values, setup), NULL},
     {"force", 'f', NULL, "overwrite existing files", OPTION_SWITCH,
-     offsetof(struct values, force), NULL},
+     offsetof(struct dry_values, force), NULL},
     {0},
 };
 
@@ -375,8 +377,8 @@ const struct verb verb_dry = {
         "that it ran with, it is 1.",
     .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.devices = 1},
+    .size = sizeof(struct dry_values),
+    .defaults = &(const struct dry_values){.devices = 1},
     .args_min = 0,
     .args_max = SIZE_MAX,
     .run = dry_run,

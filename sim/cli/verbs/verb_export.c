@@ -11,7 +11,7 @@
 #include "traces/name.h"
 #include "traces/printable.h"
 
-struct values {
+struct export_values {
     struct common common;
     struct cell_values cell;
     const char *out;
@@ -23,7 +23,7 @@ struct values {
 
 /* Everything that an export needs. */
 struct plan {
-    const struct values *values;
+    const struct export_values *values;
     struct export_job job;
     struct policy_choice *policies;
     struct bound_choice *bounds;
@@ -68,7 +68,7 @@ static enum frag_err note_start(struct plan *p)
 static enum frag_err convert(struct plan *p, const struct frag_trace *t,
                              struct frag_error *e)
 {
-    const struct values *v = p->values;
+    const struct export_values *v = p->values;
     char *name = frag_trace_name(t->path);
     enum frag_err err = name ? FRAG_OK : FRAG_NOMEM;
 
@@ -90,7 +90,7 @@ static enum frag_err convert(struct plan *p, const struct frag_trace *t,
     return err;
 }
 
-static bool has_bounds(const struct values *v)
+static bool has_bounds(const struct export_values *v)
 {
     return v->cell.bounds[FRAG_BOUND_CAPACITY].count ||
            v->cell.bounds[FRAG_BOUND_LIMIT].count;
@@ -99,7 +99,7 @@ static bool has_bounds(const struct values *v)
 /* Reads all options before the trace is read. */
 static enum frag_err prepare(struct plan *p, struct frag_error *e)
 {
-    const struct values *v = p->values;
+    const struct export_values *v = p->values;
 
     if (has_bounds(v) && !v->cell.policies.count)
         return frag_fail(
@@ -124,7 +124,7 @@ static enum frag_err prepare(struct plan *p, struct frag_error *e)
 
 static enum frag_err run(struct plan *p, struct frag_error *e)
 {
-    const struct values *v = p->values;
+    const struct export_values *v = p->values;
     const struct trace_reading raw = {READING_RAW, .limit = v->cell.limit};
     struct frag_trace *t;
     enum frag_err err;
@@ -159,7 +159,7 @@ static int export_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct export_values, field)
 #define FORMAT(name, ...) "|" #name
 static const struct option_row options[] = {
     {"to", 0, "FORMAT",
@@ -239,9 +239,9 @@ const struct verb verb_export = {
     .example =
         "fragsim export snapshot.pickle --to chrome -p torch -o run.json",
     .options = options,
-    .size = sizeof(struct values),
+    .size = sizeof(struct export_values),
     .defaults =
-        &(const struct values){
+        &(const struct export_values){
             .out = "-", .points = 20000, .repeat = 1, .cell = CELL_DEFAULTS},
     .args_min = 1,
     .args_max = 1,

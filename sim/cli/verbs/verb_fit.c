@@ -16,7 +16,7 @@
 #include "traces/grow.h"
 #include "traces/printable.h"
 
-struct values {
+struct fit_values {
     struct common common;
     struct cell_values cell;
     struct outputs outputs;
@@ -27,14 +27,14 @@ struct values {
 
 struct search {
     const struct call *call;
-    const struct values *values;
+    const struct fit_values *values;
     struct policy_choice *policies;
     size_t policy_count;
     struct cell_settings settings;
     struct parallel on;
     struct progress progress;
     struct fit_report report;
-    struct noted_list notes;
+    struct cell_note_list notes;
     struct unread unread;
 };
 
@@ -228,7 +228,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
 
 static enum frag_err fit_all(struct search *s, struct frag_error *e)
 {
-    const struct values *v = s->values;
+    const struct fit_values *v = s->values;
     struct inputs inputs = {&v->common.args,        v->cell.device,
                             cell_reading(&v->cell), !v->common.quiet,
                             &s->progress,           &s->unread};
@@ -251,7 +251,7 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
     return err;
 }
 
-static int check_outputs(const struct call *call, const struct values *v)
+static int check_outputs(const struct call *call, const struct fit_values *v)
 {
     struct outputs o = v->outputs;
 
@@ -273,13 +273,13 @@ static int fit_run(const struct call *call, const void *values)
     cli_catch_signals();
     err = fit_all(&s, &e);
     progress_clear(&s.progress);
-    noted_free(&s.notes);
+    cell_note_free(&s.notes);
     policy_choices_free(s.policies, s.policy_count);
     return unread_exit(&s.unread, cli_fail(call, err, &e));
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct fit_values, field)
 static const struct option_row options[] = {
     CELL_POLICY_OPTION(AT),
     {"bound", 0, "KIND",
@@ -346,8 +346,8 @@ const struct verb verb_fit = {
     .example = "fragsim fit snapshot.pickle -p torch -p "
                "torch:expandable_segments:True",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.cell = CELL_DEFAULTS},
+    .size = sizeof(struct fit_values),
+    .defaults = &(const struct fit_values){.cell = CELL_DEFAULTS},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = fit_run,

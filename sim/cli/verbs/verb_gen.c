@@ -7,7 +7,7 @@
 #include "traces/gen/generator.h"
 #include "traces/nearest.h"
 
-struct values {
+struct gen_values {
     struct common common;
     const char *out;
     uint64_t seed;
@@ -37,7 +37,7 @@ static enum frag_err unknown(const char *name, struct frag_error *e)
                      *hint ? hint : "; `fragsim gen' lists all generators");
 }
 
-static enum frag_err generate(const struct values *v, struct frag_error *e)
+static enum frag_err generate(const struct gen_values *v, struct frag_error *e)
 {
     const char *text = v->common.args.items[0];
     const size_t length = strcspn(text, ":");
@@ -59,7 +59,7 @@ static enum frag_err generate(const struct values *v, struct frag_error *e)
 
 static int gen_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct gen_values *v = values;
     struct frag_error e = {""};
     int code;
 
@@ -79,11 +79,11 @@ static int gen_run(const struct call *call, const void *values)
 
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
-     offsetof(struct values, out), NULL},
+     offsetof(struct gen_values, out), NULL},
     {"seed", 0, "N", "seed of the random numbers, below 2^32 - 1 (default: 1)",
-     OPTION_NUMBER, offsetof(struct values, seed), NULL},
+     OPTION_NUMBER, offsetof(struct gen_values, seed), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct values, force), NULL},
+     offsetof(struct gen_values, force), NULL},
     {0},
 };
 
@@ -96,8 +96,8 @@ const struct verb verb_gen = {
              "NAME:key=value,key=value.",
     .example = "fragsim gen training:steps=50,jitter=0.5 -o train.h5 --seed 7",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.seed = 1},
+    .size = sizeof(struct gen_values),
+    .defaults = &(const struct gen_values){.seed = 1},
     .args_max = 1,
     .run = gen_run,
 };

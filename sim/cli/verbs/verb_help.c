@@ -7,7 +7,7 @@
 #include "sim/cli/manual.h"
 #include "traces/nearest.h"
 
-struct values {
+struct help_values {
     struct common common;
     bool man;
     unsigned completion; /* 0: no script; 1: that for bash */
@@ -42,7 +42,7 @@ static int print_man(const struct call *call, const char *name)
 
 static int help_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct help_values *v = values;
     const char *name = v->common.args.count ? v->common.args.items[0] : NULL;
     const struct verb *verb;
     struct nearest near;
@@ -75,9 +75,9 @@ static int help_run(const struct call *call, const void *values)
 
 static const struct option_row options[] = {
     {"man", 0, NULL, "print the man page of fragsim, or of a command, as roff",
-     OPTION_SWITCH, offsetof(struct values, man), NULL},
+     OPTION_SWITCH, offsetof(struct help_values, man), NULL},
     {"completion", 0, "SHELL", "print the completion script for bash",
-     OPTION_CHOICE, offsetof(struct values, completion), "none|bash"},
+     OPTION_CHOICE, offsetof(struct help_values, completion), "none|bash"},
     {0},
 };
 
@@ -87,8 +87,8 @@ const struct verb verb_help = {
     .summary = "explain a command or a topic",
     .about = "The topics are words, formats, results, edits and exits.",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.man = false},
+    .size = sizeof(struct help_values),
+    .defaults = &(const struct help_values){.man = false},
     .args_max = 1,
     .run = help_run,
 };

@@ -5,7 +5,7 @@
 #include "sim/cli/output/inputs.h"
 #include "traces/bytes/sink.h"
 
-struct values {
+struct import_values {
     struct common common;
     struct texts edits;
     const char *out;
@@ -16,7 +16,7 @@ struct values {
 };
 
 /* edits may be NULL. */
-static enum frag_err convert(const struct values *v,
+static enum frag_err convert(const struct import_values *v,
                              const struct frag_edits *edits,
                              struct frag_error *e)
 {
@@ -37,7 +37,7 @@ static enum frag_err convert(const struct values *v,
     return err;
 }
 
-static int run(const struct call *call, const struct values *v,
+static int run(const struct call *call, const struct import_values *v,
                const struct frag_edits *edits)
 {
     struct frag_error e = {""};
@@ -62,7 +62,7 @@ static int import_run(const struct call *call, const void *values)
 
 static int edit_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct import_values *v = values;
     struct frag_edits *edits;
     struct frag_error e = {""};
     enum frag_err err;
@@ -83,18 +83,18 @@ static int edit_run(const struct call *call, const void *values)
 #define OUTPUT                                                           \
     {"output",    'o',                                                   \
      "FILE",      "the trace file",                                      \
-     OPTION_TEXT, offsetof(struct values, out),                          \
+     OPTION_TEXT, offsetof(struct import_values, out),                   \
      NULL},                                                              \
     {                                                                    \
         "force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH, \
-            offsetof(struct values, force), NULL                         \
+            offsetof(struct import_values, force), NULL                  \
     }
 #define LIMIT                                                                \
     {                                                                        \
         "limit", 0, "SIZE",                                                  \
             "memory limit that was set in the recorded allocator; it helps " \
             "to distinguish an empty_cache call from a retry",               \
-            OPTION_SIZE, offsetof(struct values, limit), NULL                \
+            OPTION_SIZE, offsetof(struct import_values, limit), NULL         \
     }
 
 static const struct option_row import_options[] = {
@@ -102,11 +102,11 @@ static const struct option_row import_options[] = {
     {"repeat", 0, "N",
      "write the events N times; live blocks are freed between two "
      "repetitions, and the recorded answers are left out",
-     OPTION_NUMBER, offsetof(struct values, repeat), NULL},
+     OPTION_NUMBER, offsetof(struct import_values, repeat), NULL},
     LIMIT,
     {"complete", 0, NULL,
      "complete the trace of a job that died, as replay, fit, sweep and tune do",
-     OPTION_SWITCH, offsetof(struct values, complete), NULL},
+     OPTION_SWITCH, offsetof(struct import_values, complete), NULL},
     {0},
 };
 
@@ -114,13 +114,13 @@ static const struct option_row edit_options[] = {
     {"edit", 'e', "EDIT",
      "an edit, or several that are separated by semicolons; repeat the option "
      "for more, which are applied in their order (see `fragsim help edits')",
-     OPTION_LIST, offsetof(struct values, edits), NULL},
+     OPTION_LIST, offsetof(struct import_values, edits), NULL},
     OUTPUT,
     LIMIT,
     {"complete", 0, NULL,
      "complete the trace of a job that died, as replay, fit, sweep and tune "
      "do, before it is edited",
-     OPTION_SWITCH, offsetof(struct values, complete), NULL},
+     OPTION_SWITCH, offsetof(struct import_values, complete), NULL},
     {0},
 };
 
@@ -133,8 +133,8 @@ const struct verb verb_import = {
              "h5py can read its columns.",
     .example = "fragsim import snapshot.pickle.xz -o trace.h5",
     .options = import_options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.repeat = 1},
+    .size = sizeof(struct import_values),
+    .defaults = &(const struct import_values){.repeat = 1},
     .args_min = 1,
     .args_max = 1,
     .run = import_run,
@@ -161,8 +161,8 @@ const struct verb verb_edit = {
     .example = "fragsim edit run.pickle.xz -e slice:steps=3..5 -e "
                "scale:factor=1.5,min=1MiB -o edited.h5",
     .options = edit_options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.repeat = 1},
+    .size = sizeof(struct import_values),
+    .defaults = &(const struct import_values){.repeat = 1},
     .args_min = 1,
     .args_max = 1,
     .run = edit_run,

@@ -10,7 +10,7 @@
 #include "traces/facts.h"
 #include "traces/printable.h"
 
-struct values {
+struct info_values {
     struct common common;
     const char *json;
     frag_size limit;
@@ -238,7 +238,7 @@ static enum frag_err show_text(const struct frag_trace *t, FILE *out)
 }
 
 struct work {
-    const struct values *values;
+    const struct info_values *values;
     struct progress progress;
     struct unread unread;
     FILE *out;
@@ -282,7 +282,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 
 static int info_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct info_values *v = values;
     struct work w = {.values = v,
                      .progress = progress_start(&v->common),
                      .unread = unread_of(call, &v->common)};
@@ -300,12 +300,12 @@ static int info_run(const struct call *call, const void *values)
 
 static const struct option_row options[] = {
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
-     offsetof(struct values, json), NULL},
+     offsetof(struct info_values, json), NULL},
     {"limit", 0, "SIZE",
      "memory limit that was set in the recorded allocator, if there was one",
-     OPTION_SIZE, offsetof(struct values, limit), NULL},
+     OPTION_SIZE, offsetof(struct info_values, limit), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct values, force), NULL},
+     offsetof(struct info_values, force), NULL},
     {0},
 };
 
@@ -321,8 +321,8 @@ const struct verb verb_info = {
              "it, but the first numbers of events are theirs.",
     .example = "fragsim info snapshot.pickle",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.json = NULL},
+    .size = sizeof(struct info_values),
+    .defaults = &(const struct info_values){.json = NULL},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = info_run,

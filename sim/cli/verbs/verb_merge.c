@@ -8,7 +8,7 @@
 #include "traces/printable.h"
 #include "traces/text.h"
 
-struct values {
+struct merge_values {
     struct common common;
     bool force;
 };
@@ -358,7 +358,7 @@ static enum frag_err write_all(struct merge *m, struct frag_error *e)
 
 static int merge_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct merge_values *v = values;
     struct merge m = {.paths = &v->common.args};
     struct frag_error e = {""};
     enum frag_err err;
@@ -385,7 +385,7 @@ static int merge_run(const struct call *call, const void *values)
 /* clang-format off */
 static const struct option_row options[] = {
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct values, force), NULL},
+     offsetof(struct merge_values, force), NULL},
     {0},
 };
 /* clang-format on */
@@ -406,8 +406,8 @@ const struct verb verb_merge = {
         "command needs memory for all inputs and for twice the output.",
     .example = "fragsim merge grid.h5 shards/*.h5",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.force = false},
+    .size = sizeof(struct merge_values),
+    .defaults = &(const struct merge_values){.force = false},
     .args_min = 2,
     .args_max = SIZE_MAX,
     .run = merge_run,

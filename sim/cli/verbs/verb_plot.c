@@ -14,7 +14,7 @@
 #include "traces/name.h"
 #include "traces/nearest.h"
 
-struct values {
+struct plot_values {
     struct common common;
     struct wanted wanted;
     const char *out, *keep;
@@ -25,13 +25,13 @@ struct values {
 };
 
 /* Tells on stderr what the figure leaves out. */
-static void tell(const struct values *v, const struct figure_note *note)
+static void tell(const struct plot_values *v, const struct figure_note *note)
 {
     if (*note->shown && !v->common.quiet)
         fprintf(stderr, "fragsim plot: %s\n", note->shown);
 }
 
-static enum frag_err plot(const struct figure *f, const struct values *v,
+static enum frag_err plot(const struct figure *f, const struct plot_values *v,
                           struct frag_error *e)
 {
     const struct texts *args = &v->common.args;
@@ -78,7 +78,8 @@ static enum frag_err find_bound(const struct texts *texts,
     return err;
 }
 
-static enum frag_err draw_view(const struct figure *f, const struct values *v,
+static enum frag_err draw_view(const struct figure *f,
+                               const struct plot_values *v,
                                const struct frag_trace *t,
                                struct trace_view *view, struct frag_error *e)
 {
@@ -101,7 +102,8 @@ static enum frag_err draw_view(const struct figure *f, const struct values *v,
     return err;
 }
 
-static enum frag_err view_trace(const struct figure *f, const struct values *v,
+static enum frag_err view_trace(const struct figure *f,
+                                const struct plot_values *v,
                                 const struct frag_trace *t,
                                 struct trace_view *view, struct frag_error *e)
 {
@@ -124,7 +126,8 @@ static enum frag_err view_trace(const struct figure *f, const struct values *v,
     return err;
 }
 
-static enum frag_err plot_trace(const struct figure *f, const struct values *v,
+static enum frag_err plot_trace(const struct figure *f,
+                                const struct plot_values *v,
                                 struct frag_error *e)
 {
     struct progress progress = progress_start(&v->common);
@@ -177,7 +180,7 @@ static int no_such_figure(const struct call *call, const char *name)
 
 static int plot_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct plot_values *v = values;
     const char *name = v->common.args.items[v->common.args.count - 1];
     const struct figure *f = figure_find(name);
     struct frag_error e = {""};
@@ -197,7 +200,7 @@ static int plot_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct plot_values, field)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "file of the figure: .svg, .png or .pdf",
      OPTION_TEXT, AT(out), NULL},
@@ -247,8 +250,8 @@ const struct verb verb_plot = {
              "script, so that you can edit it and run it yourself.",
     .example = "fragsim plot results.h5 compare -o compare.svg",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.device = INPUT_ANY_DEVICE},
+    .size = sizeof(struct plot_values),
+    .defaults = &(const struct plot_values){.device = INPUT_ANY_DEVICE},
     .args_min = 2,
     .args_max = SIZE_MAX,
     .run = plot_run,

@@ -14,7 +14,7 @@
 #include "traces/bytes/sink.h"
 #include "traces/printable.h"
 
-struct values {
+struct policies_values {
     struct common common;
     const char *json;
     bool force, test;
@@ -135,7 +135,7 @@ static void json_all(FILE *out, const struct frag_policy *const *list)
     fputc('\n', out);
 }
 
-static enum frag_err write_json(const struct values *v,
+static enum frag_err write_json(const struct policies_values *v,
                                 const struct frag_policy *const *list,
                                 struct frag_error *e)
 {
@@ -213,7 +213,7 @@ static enum frag_err test_all(struct frag_error *e)
     return FRAG_OK;
 }
 
-static int test(const struct call *call, const struct values *v)
+static int test(const struct call *call, const struct policies_values *v)
 {
     struct frag_error e = {""};
 
@@ -229,7 +229,7 @@ static int test(const struct call *call, const struct values *v)
 
 static int policies_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct policies_values *v = values;
     const struct frag_policy *one[] = {NULL, NULL};
     const struct frag_policy *const *list = frag_policies;
     struct frag_error e = {""};
@@ -254,7 +254,7 @@ static int policies_run(const struct call *call, const void *values)
     return EXIT_DONE;
 }
 
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct policies_values, field)
 static const struct option_row options[] = {
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
@@ -292,8 +292,8 @@ const struct verb verb_policies = {
         "calls.",
     .example = "fragsim policies",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.plugin = APART_DEFAULTS},
+    .size = sizeof(struct policies_values),
+    .defaults = &(const struct policies_values){.plugin = APART_DEFAULTS},
     .args_max = 1,
     .run = policies_run,
 };

@@ -17,7 +17,7 @@
 
 enum { ROOM = PATH_MAX + NAME_MAX + 2 }; /* bytes for the path of a log */
 
-struct values {
+struct record_values {
     struct common common;
     const char *out;
     bool force, keep;
@@ -145,8 +145,8 @@ static void close_all(struct recording *r)
 
 /* The name of the trace of log i: OUT; if there are several traces, OUT with
  * the number of the process before its suffix. */
-static void name_trace(const struct values *v, const struct recording *r, int i,
-                       char name[ROOM])
+static void name_trace(const struct record_values *v, const struct recording *r,
+                       int i, char name[ROOM])
 {
     const char *log = r->logs[i]->d_name;
     const char *base = strrchr(v->out, '/');
@@ -164,7 +164,7 @@ static void name_trace(const struct values *v, const struct recording *r, int i,
                  process, log, suffix);
 }
 
-static void say(const struct values *v, const char *name,
+static void say(const struct record_values *v, const char *name,
                 const struct frag_trace *t)
 {
     if (v->common.quiet)
@@ -176,7 +176,7 @@ static void say(const struct values *v, const char *name,
     say_notes(name, t);
 }
 
-static int write_traces(const struct call *call, const struct values *v,
+static int write_traces(const struct call *call, const struct record_values *v,
                         const struct recording *r, struct frag_error *e)
 {
     char name[ROOM];
@@ -200,8 +200,9 @@ static int write_traces(const struct call *call, const struct values *v,
 
 /* ---- the command ---- */
 
-static enum frag_err run_program(const struct values *v, struct recording *r,
-                                 int *status, struct frag_error *e)
+static enum frag_err run_program(const struct record_values *v,
+                                 struct recording *r, int *status,
+                                 struct frag_error *e)
 {
     const char *loaded = getenv("LD_PRELOAD");
     char library[PATH_MAX], preload[2 * PATH_MAX];
@@ -230,7 +231,7 @@ static int nothing_recorded(const struct call *call, int status)
 }
 
 /* Converts the logs to traces. The logs are kept if that fails. */
-static int convert(const struct call *call, const struct values *v,
+static int convert(const struct call *call, const struct record_values *v,
                    struct recording *r, int status)
 {
     struct frag_error e = {""};
@@ -253,7 +254,7 @@ static int convert(const struct call *call, const struct values *v,
 
 static int record_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct record_values *v = values;
     struct recording r = {.folder = ""};
     struct frag_error e = {""};
     int code, status = 0;
@@ -269,12 +270,12 @@ static int record_run(const struct call *call, const void *values)
 
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
-     offsetof(struct values, out), NULL},
+     offsetof(struct record_values, out), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct values, force), NULL},
+     offsetof(struct record_values, force), NULL},
     {"keep", 'k', NULL,
      "keep the logs from which the trace is made, in a folder beside it",
-     OPTION_SWITCH, offsetof(struct values, keep), NULL},
+     OPTION_SWITCH, offsetof(struct record_values, keep), NULL},
     {0},
 };
 
@@ -303,8 +304,8 @@ const struct verb verb_record = {
         "fragsim.",
     .example = "fragsim record -o train.h5 -- python3 train.py --steps 10",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.out = NULL},
+    .size = sizeof(struct record_values),
+    .defaults = &(const struct record_values){.out = NULL},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = record_run,

@@ -15,7 +15,7 @@
 #include "sim/version.h"
 #include "traces/printable.h"
 
-struct values {
+struct replay_values {
     struct common common;
     struct cell_values cell;
     struct outputs outputs;
@@ -27,7 +27,7 @@ struct values {
  */
 struct plan {
     const struct call *call;
-    const struct values *values;
+    const struct replay_values *values;
     struct policy_choice *policies;
     struct bound_choice *bounds;
     size_t policy_count, bound_count;
@@ -35,7 +35,7 @@ struct plan {
     struct stream stream; /* zeroed without --stream */
     struct progress progress;
     struct report report;
-    struct noted_list notes;
+    struct cell_note_list notes;
     struct unread unread;
     FILE *faults; /* the errors of cells, one line each */
     char *fault_text;
@@ -219,7 +219,7 @@ static enum frag_err say_faults(const struct plan *plan, uint64_t runs,
 
 static enum frag_err run_all(struct plan *plan, struct frag_error *e)
 {
-    const struct values *v = plan->values;
+    const struct replay_values *v = plan->values;
     struct frag_provenance provenance = {
         .version = frag_version,
         .commit = frag_commit,
@@ -256,7 +256,7 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
 
 static enum frag_err open_stream(struct plan *plan, struct frag_error *e)
 {
-    const struct values *v = plan->values;
+    const struct replay_values *v = plan->values;
     const struct stream_plan cells = {&plan->settings, plan->policies,
                                       plan->policy_count, plan->bounds,
                                       plan->bound_count};
@@ -279,7 +279,7 @@ static enum frag_err open_stream(struct plan *plan, struct frag_error *e)
  * is read. */
 static enum frag_err prepare(struct plan *plan, struct frag_error *e)
 {
-    const struct values *v = plan->values;
+    const struct replay_values *v = plan->values;
 
     FRAG_TRY(policy_choices_read(&v->cell.policies, &plan->policies,
                                  &plan->policy_count, e));
@@ -312,7 +312,7 @@ static int replay_run(const struct call *call, const void *values)
         err = run_all(&plan, &e);
     progress_clear(&plan.progress);
     stream_close(&plan.stream);
-    noted_free(&plan.notes);
+    cell_note_free(&plan.notes);
     policy_choices_free(plan.policies, plan.policy_count);
     free(plan.bounds);
     if (plan.faults)
@@ -322,7 +322,7 @@ static int replay_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct replay_values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
     OUTPUT_HDF5_OPTION(AT),
@@ -376,9 +376,9 @@ const struct verb verb_replay = {
     .example = "fragsim replay snapshot.pickle -p torch -p "
                "torch:expandable_segments:True -c 24GiB,inf -o results.h5",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults =
-        &(const struct values){.cell = CELL_DEFAULTS, .points = CELL_POINTS},
+    .size = sizeof(struct replay_values),
+    .defaults = &(const struct replay_values){.cell = CELL_DEFAULTS,
+                                              .points = CELL_POINTS},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = replay_run,

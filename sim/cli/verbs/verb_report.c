@@ -4,7 +4,7 @@
 #include "sim/cli/review/publish.h"
 #include "sim/cli/review/review.h"
 
-struct values {
+struct report_values {
     struct common common;
     const char *out, *baseline, *preface, *appendix;
     double slowdown;
@@ -16,7 +16,8 @@ static enum frag_err write_page(void *user, FILE *out, struct frag_error *e)
     return review_write(user, out, e);
 }
 
-static enum frag_err report(const struct call *call, const struct values *v,
+static enum frag_err report(const struct call *call,
+                            const struct report_values *v,
                             struct progress *progress, struct frag_error *e)
 {
     const struct texts *args = &v->common.args;
@@ -44,7 +45,7 @@ static enum frag_err report(const struct call *call, const struct values *v,
 
 static int report_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct report_values *v = values;
     struct progress progress = progress_start(&v->common);
     struct frag_error e = {""};
     enum frag_err err;
@@ -62,7 +63,7 @@ static int report_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct report_values, field)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "
                             "prints",
@@ -112,8 +113,8 @@ const struct verb verb_report = {
         "draws the figures.",
     .example = "fragsim report results.h5 -o review.html",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.slowdown = 0.01},
+    .size = sizeof(struct report_values),
+    .defaults = &(const struct report_values){.slowdown = 0.01},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = report_run,

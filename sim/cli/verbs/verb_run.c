@@ -21,7 +21,7 @@
 #include "sim/replay/serve.h"
 #include "traces/printable.h"
 
-struct values {
+struct run_values {
     struct common common;
     const char *policy, *out;
     frag_size capacity;
@@ -60,7 +60,7 @@ static enum frag_err try_policy(const struct policy_choice *p,
     return err;
 }
 
-static enum frag_err check_policy(const struct values *v,
+static enum frag_err check_policy(const struct run_values *v,
                                   const struct policy_choice *p,
                                   char text[PATH_MAX], struct frag_error *e)
 {
@@ -84,8 +84,8 @@ static enum frag_err check_policy(const struct values *v,
 }
 
 /* Writes the policy as the library reads it. */
-static enum frag_err read_policy(const struct values *v, char text[PATH_MAX],
-                                 struct frag_error *e)
+static enum frag_err read_policy(const struct run_values *v,
+                                 char text[PATH_MAX], struct frag_error *e)
 {
     struct policy_choice choice;
     enum frag_err err;
@@ -107,7 +107,7 @@ static void name_start(char text[32])
     snprintf(text, 32, "%lld.%09ld", (long long)now.tv_sec, now.tv_nsec);
 }
 
-static enum frag_err prepare(const struct values *v, struct texts_of_run *t,
+static enum frag_err prepare(const struct run_values *v, struct texts_of_run *t,
                              struct frag_error *e)
 {
     FRAG_TRY(read_policy(v, t->policy, e));
@@ -168,7 +168,7 @@ static bool watch(char unused[PATH_MAX])
 }
 
 /* Returns only if the program cannot be executed. */
-static enum frag_err execute(const struct values *v,
+static enum frag_err execute(const struct run_values *v,
                              const struct texts_of_run *t, struct frag_error *e)
 {
     const struct setting settings[] = {
@@ -196,7 +196,7 @@ static enum frag_err execute(const struct values *v,
 
 static int run_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct run_values *v = values;
     struct texts_of_run t = {.path = NULL};
     struct frag_error e = {""};
     enum frag_err err;
@@ -236,17 +236,17 @@ static const struct option_row options[] = {
     {"policy", 'p', "POLICY",
      "NAME or NAME:PARAMS (see `fragsim policies`); torch@2.6[:PARAMS] is the "
      "rules of PyTorch 2.6. A policy that moves blocks cannot serve a program",
-     OPTION_TEXT, offsetof(struct values, policy), NULL},
+     OPTION_TEXT, offsetof(struct run_values, policy), NULL},
     {"capacity", 'c', "SIZE",
      "the most bytes that the policy may hold on each device, such as 20GiB "
      "(default: inf, all that the device has)",
-     OPTION_SIZE, offsetof(struct values, capacity), NULL},
+     OPTION_SIZE, offsetof(struct run_values, capacity), NULL},
     {"output", 'o', "FILE",
      "the result file, written when the program ends; %p in the name is the "
      "number of the process",
-     OPTION_TEXT, offsetof(struct values, out), NULL},
+     OPTION_TEXT, offsetof(struct run_values, out), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct values, force), NULL},
+     offsetof(struct run_values, force), NULL},
     {0},
 };
 
@@ -284,8 +284,8 @@ const struct verb verb_run = {
     .example = "fragsim run -p remap -o run-%p.h5 -- torchrun "
                "--nproc-per-node 8 train.py",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.capacity = FRAG_UNLIMITED},
+    .size = sizeof(struct run_values),
+    .defaults = &(const struct run_values){.capacity = FRAG_UNLIMITED},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = run_run,

@@ -15,7 +15,7 @@
 
 enum { FAULTS_SHOWN = 20 };
 
-struct values {
+struct sweep_values {
     struct common common;
     struct cell_values cell;
     struct texts params, edits;
@@ -28,7 +28,7 @@ struct values {
 /* Everything between the options and the result file. */
 struct plan {
     const struct call *call;
-    const struct values *values;
+    const struct sweep_values *values;
     struct grid grid;
     struct shard shard;
     struct trace_reading reading;
@@ -37,7 +37,7 @@ struct plan {
     struct sweep *sweep;
     struct journal *journal;
     struct progress progress;
-    struct noted_list notes;
+    struct cell_note_list notes;
 };
 
 /* -- preparing ----------------------------------------------------------- */
@@ -61,7 +61,7 @@ static void put_words(FILE *out, const char *option, const struct texts *list)
  * define the results, but not those that only change how they are computed, so
  * that threads, shards and a resumed run do not change the file. NULL if the
  * host has no memory. */
-static char *make_command(const struct values *v)
+static char *make_command(const struct sweep_values *v)
 {
     static const char *const rules[] = {"", " --address-rule hostile",
                                         " --address-rule exact"};
@@ -134,7 +134,7 @@ static enum frag_err check_need(const struct plan *plan, struct frag_error *e)
 
 static enum frag_err read_options(struct plan *plan, struct frag_error *e)
 {
-    const struct values *v = plan->values;
+    const struct sweep_values *v = plan->values;
 
     plan->shard = (struct shard){1, 1};
     if (v->shard)
@@ -326,7 +326,7 @@ static int run_cells(struct plan *plan)
 
 static int run_plan(struct plan *plan, struct frag_error *e)
 {
-    const struct values *v = plan->values;
+    const struct sweep_values *v = plan->values;
     const struct sweep_spec spec = {
         .grid = &plan->grid,
         .shard = plan->shard,
@@ -375,7 +375,7 @@ static int say_complete(const struct plan *plan)
 
 static int prepare_and_run(struct plan *plan)
 {
-    const struct values *v = plan->values;
+    const struct sweep_values *v = plan->values;
     struct frag_error e = {""};
     enum frag_err err = read_options(plan, &e);
     bool complete;
@@ -402,7 +402,7 @@ static int prepare_and_run(struct plan *plan)
 
 static int sweep_verb(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct sweep_values *v = values;
     struct plan plan = {.call = call, .values = v};
     int code;
 
@@ -425,12 +425,12 @@ static int sweep_verb(const struct call *call, const void *values)
     code = prepare_and_run(&plan);
     grid_free(&plan.grid);
     sweep_output_free(&plan.output);
-    noted_free(&plan.notes);
+    cell_note_free(&plan.notes);
     return code;
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct sweep_values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
     {"param", 0, "[POLICY:]KEY=VALUE,...",
@@ -526,9 +526,9 @@ const struct verb verb_sweep = {
     .example = "fragsim sweep traces/*.h5 -p torch -p best_fit --param "
                "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults =
-        &(const struct values){.cell = CELL_DEFAULTS, .points = CELL_POINTS},
+    .size = sizeof(struct sweep_values),
+    .defaults = &(const struct sweep_values){.cell = CELL_DEFAULTS,
+                                             .points = CELL_POINTS},
     .args_min = 0,
     .args_max = SIZE_MAX,
     .run = sweep_verb,

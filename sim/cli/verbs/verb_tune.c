@@ -22,7 +22,7 @@
 
 static const double WORTH = 0.01;
 
-struct values {
+struct tune_values {
     struct common common;
     struct cell_values cell;
     struct texts without;
@@ -34,7 +34,7 @@ struct values {
 
 struct tuning {
     const struct call *call;
-    const struct values *values;
+    const struct tune_values *values;
     struct progress progress;
     struct unread unread;
     size_t climbs; /* that began */
@@ -128,7 +128,7 @@ static enum frag_err find_bound(const struct tuning *t, struct tune_case *c,
 /* Checks the keys that no setting shall have, and adds that of --no-vmm. */
 static enum frag_err read_without(struct tuning *t, struct frag_error *e)
 {
-    const struct values *v = t->values;
+    const struct tune_values *v = t->values;
     char known[256] = "";
 
     for (const struct torch_setting *s = torch_known_settings; s->name; s++)
@@ -165,7 +165,7 @@ static enum frag_err read_version(struct tuning *t, struct frag_error *e)
 
 static enum frag_err read_options(struct tuning *t, struct frag_error *e)
 {
-    const struct values *v = t->values;
+    const struct tune_values *v = t->values;
     struct tune_goal *goal = &t->ladder.goal;
 
     FRAG_TRY(cell_settings_read(&v->cell, &t->settings, e));
@@ -378,7 +378,7 @@ static void close_all(struct tuning *t)
     free(t->bounds);
 }
 
-static int check_options(const struct call *call, const struct values *v)
+static int check_options(const struct call *call, const struct tune_values *v)
 {
     struct outputs o = v->outputs;
 
@@ -412,7 +412,7 @@ static int tune_run_verb(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct tune_values, field)
 static const struct option_row options[] = {
     {"capacity", 'c', "SIZE",
      "memory of the device, beyond which the driver refuses: the job must "
@@ -499,8 +499,8 @@ const struct verb verb_tune = {
     .example = "fragsim tune snapshot.pickle --capacity 24GiB "
                "--max-calls-ratio 0.01",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.cell = CELL_DEFAULTS},
+    .size = sizeof(struct tune_values),
+    .defaults = &(const struct tune_values){.cell = CELL_DEFAULTS},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = tune_run_verb,

@@ -13,7 +13,7 @@
 #include "sim/validate/validate.h"
 #include "traces/printable.h"
 
-struct values {
+struct validate_values {
     struct common common;
     const char *stats, *json, *hidden_from;
     frag_size limit, total;
@@ -29,7 +29,7 @@ struct setting {
     frag_size total; /* 0: not known */
 };
 
-static enum frag_err settle(const struct values *v, const char *path,
+static enum frag_err settle(const struct validate_values *v, const char *path,
                             struct setting *s, struct frag_error *e)
 {
     *s = (struct setting){.limit = v->limit, .total = v->total};
@@ -320,7 +320,7 @@ static void show_text(FILE *out, const char *path, uint32_t device,
 
 struct work {
     const struct call *call;
-    const struct values *values;
+    const struct validate_values *values;
     struct progress progress;
     FILE *out;
     struct frag_json *json;   /* NULL: as text */
@@ -502,7 +502,7 @@ static void say_verdicts(const struct work *w)
 
 static int validate_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    const struct validate_values *v = values;
     struct work w = {.call = call, .values = v};
     struct frag_error e = {""};
     enum frag_err err;
@@ -535,7 +535,7 @@ static int validate_run(const struct call *call, const void *values)
 }
 
 /* clang-format off */
-#define AT(field) offsetof(struct values, field)
+#define AT(field) offsetof(struct validate_values, field)
 static const struct option_row options[] = {
     {"anchored", 0, NULL,
      "place segments at their recorded base addresses (default)", OPTION_SWITCH,
@@ -589,8 +589,8 @@ const struct verb verb_validate = {
              "otherwise, the replay follows its rules, and a note says so.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
-    .size = sizeof(struct values),
-    .defaults = &(const struct values){.json = NULL},
+    .size = sizeof(struct validate_values),
+    .defaults = &(const struct validate_values){.json = NULL},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = validate_run,

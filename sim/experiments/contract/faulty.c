@@ -30,7 +30,8 @@ static void faulty_hold(struct faulty *f, frag_addr addr, frag_size size,
         f->misuse = "more ranges held than the test can watch";
         return;
     }
-    f->held[f->count++] = (struct held){addr, size, f->births++, mapped};
+    f->held[f->count++] =
+        (struct faulty_memory){addr, size, f->births++, mapped};
 }
 
 /* Removes the ranges of [addr, addr + size) from the list; they must be whole
@@ -41,7 +42,7 @@ static void faulty_drop(struct faulty *f, frag_addr addr, frag_size size,
     frag_size dropped = 0;
 
     for (size_t i = 0; i < f->count;) {
-        const struct held h = f->held[i];
+        const struct faulty_memory h = f->held[i];
 
         if (h.mapped != mapped || h.addr < addr ||
             h.addr + h.size > addr + size) {
@@ -208,7 +209,7 @@ bool faulty_holds(const struct faulty *f, frag_addr addr, frag_size size)
     const frag_addr end = addr + size;
 
     for (size_t i = 0; i < f->count; i++) {
-        const struct held *h = &f->held[i];
+        const struct faulty_memory *h = &f->held[i];
 
         if (addr < h->addr || addr >= h->addr + h->size)
             continue;

@@ -14,7 +14,7 @@
 enum { FAULTY_RANGES = 4096 };
 
 /* Memory that the policy holds: a segment, or one map. */
-struct held {
+struct faulty_memory {
     frag_addr addr;
     frag_size size;
     uint64_t birth; /* number of ranges acquired before it */
@@ -36,7 +36,7 @@ struct faulty {
     size_t count;
     uint64_t births;
     const char *misuse; /* what the policy did wrong, or NULL */
-    struct held held[FAULTY_RANGES];
+    struct faulty_memory held[FAULTY_RANGES];
 };
 
 /* The calls of the backend, for a backend that replaces some of them. */

@@ -263,7 +263,7 @@ static void traffic_note(struct traffic *t, const struct step *step,
         return;
     a->size = l->block.size;
     for (size_t i = 0; i < t->mem.count; i++) {
-        const struct held *h = &t->mem.held[i];
+        const struct faulty_memory *h = &t->mem.held[i];
 
         if (l->block.addr >= h->addr && l->block.addr - h->addr < h->size) {
             a->birth = h->birth;

@@ -31,7 +31,7 @@ static bool tick(void *user, uint64_t done, uint64_t total)
 }
 
 /* Seeks the need of a run without a bound, if it is asked for. */
-static enum frag_err find_need(struct sweep *s, const struct job *job,
+static enum frag_err find_need(struct sweep *s, const struct sweep_job *job,
                                frag_size *out, struct frag_error *e)
 {
     const struct cell_settings *settings = s->spec->settings;
@@ -58,7 +58,8 @@ static enum frag_err find_need(struct sweep *s, const struct job *job,
     return err;
 }
 
-static enum frag_err find_notes(const struct sweep *s, const struct job *job,
+static enum frag_err find_notes(const struct sweep *s,
+                                const struct sweep_job *job,
                                 const struct frag_run *run,
                                 struct cell_notes *out, struct frag_error *e)
 {
@@ -77,8 +78,8 @@ static enum frag_err find_notes(const struct sweep *s, const struct job *job,
 }
 
 /* Runs the cell, and makes its entry. */
-static enum frag_err measure(struct sweep *s, const struct job *job,
-                             struct entry *entry, uint64_t *events,
+static enum frag_err measure(struct sweep *s, const struct sweep_job *job,
+                             struct sweep_entry *entry, uint64_t *events,
                              struct frag_error *e)
 {
     const struct sweep_cell *c = job->cell;
@@ -106,7 +107,7 @@ static enum frag_err measure(struct sweep *s, const struct job *job,
 
 /* Adds the entry to the journal, and frees it. Returns its offset; 0 after an
  * error, which ends the sweep. */
-static uint64_t put_entry(struct sweep *s, const struct entry *entry)
+static uint64_t put_entry(struct sweep *s, const struct sweep_entry *entry)
 {
     struct frag_error e = {""};
     uint64_t offset = 0;
@@ -138,8 +139,8 @@ static void count_cells(struct sweep *s, struct sweep_trace *trace, bool good)
     }
 }
 
-static void opened(struct sweep *s, const struct job *job, enum frag_err err,
-                   const struct frag_error *e)
+static void opened(struct sweep *s, const struct sweep_job *job,
+                   enum frag_err err, const struct frag_error *e)
 {
     struct sweep_trace *trace = job->trace;
 
@@ -160,7 +161,7 @@ static void opened(struct sweep *s, const struct job *job, enum frag_err err,
     s->used += trace->cost;
 }
 
-static void ended(struct sweep *s, const struct job *job, uint64_t offset,
+static void ended(struct sweep *s, const struct sweep_job *job, uint64_t offset,
                   uint64_t events, enum frag_err err,
                   const struct frag_error *e)
 {
@@ -187,7 +188,7 @@ static void end_trace(struct sweep *s, struct sweep_trace *trace)
     s->used -= trace->cost;
 }
 
-static void do_open(struct sweep *s, const struct job *job)
+static void do_open(struct sweep *s, const struct sweep_job *job)
 {
     struct frag_error e = {""};
     enum frag_err err;
@@ -201,9 +202,9 @@ static void do_open(struct sweep *s, const struct job *job)
     end_trace(s, job->trace);
 }
 
-static void do_run(struct sweep *s, const struct job *job)
+static void do_run(struct sweep *s, const struct sweep_job *job)
 {
-    struct entry entry = {NULL, 0};
+    struct sweep_entry entry = {NULL, 0};
     uint64_t offset = 0, events = 0;
     struct frag_error e = {""};
     enum frag_err err;
@@ -232,9 +233,9 @@ static bool fits(const struct sweep *s, const struct sweep_trace *trace)
 
 /* The next job for a thread. JOB_WAIT if a trace is being opened or has no
  * memory yet; JOB_NONE if nothing is left. */
-static struct job choose(struct sweep *s)
+static struct sweep_job choose(struct sweep *s)
 {
-    struct job next = {.what = JOB_NONE};
+    struct sweep_job next = {.what = JOB_NONE};
 
     for (size_t i = 0; i < s->trace_count; i++) {
         struct sweep_trace *trace = &s->traces[i];
@@ -242,10 +243,10 @@ static struct job choose(struct sweep *s)
             trace->state == TRACE_OPEN ? sweep_trace_next(trace) : NULL;
 
         if (c)
-            return (struct job){JOB_RUN, trace, c};
+            return (struct sweep_job){JOB_RUN, trace, c};
         if (trace->state == TRACE_WAITING && next.what != JOB_OPEN)
-            next =
-                (struct job){fits(s, trace) ? JOB_OPEN : JOB_WAIT, trace, NULL};
+            next = (struct sweep_job){fits(s, trace) ? JOB_OPEN : JOB_WAIT,
+                                      trace, NULL};
         if (trace->state == TRACE_OPENING && next.what == JOB_NONE)
             next.what = JOB_WAIT;
     }
@@ -258,7 +259,7 @@ static void *work(void *user)
 
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        struct job job = choose(s);
+        struct sweep_job job = choose(s);
 
         if (job.what == JOB_NONE || s->stop || stop_is_asked(&s->spec->on.stop))
             break;

@@ -16,7 +16,7 @@
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 
 #include "sim/experiments/cell.h"
-#include "sim/experiments/noted.h"
+#include "sim/experiments/cell_notes.h"
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/reading.h"
 #include "sim/experiments/sweep/grid.h"

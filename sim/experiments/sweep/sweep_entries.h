@@ -6,8 +6,8 @@
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_ENTRIES_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_ENTRIES_H
 
+#include "sim/experiments/cell_notes.h"
 #include "sim/experiments/choices.h"
-#include "sim/experiments/noted.h"
 
 struct trace_header_device {
     uint32_t device; /* its number */
@@ -32,9 +32,9 @@ enum frag_err trace_header_make(const struct frag_trace *t,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 void trace_header_free(struct trace_header *s); /* zeroed is fine */
 
-/* A run, its key, its notes (noted.h) and the device's total as bytes, which
- * the caller frees; NULL if the host has no memory. The key is any text that
- * identifies the run. */
+/* A run, its key, its notes (cell_notes.h) and the device's total as bytes,
+ * which the caller frees; NULL if the host has no memory. The key is any text
+ * that identifies the run. */
 void *run_pack(const char *key, frag_size total, const struct cell_notes *notes,
                const struct frag_run *run, size_t *size);
 /* The key, a pointer into the bytes; NULL if the bytes have no key. */

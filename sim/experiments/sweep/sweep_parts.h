@@ -56,13 +56,13 @@ struct sweep_trace {
 };
 
 /* The bytes of an entry of the journal; NULL: there is none. */
-struct entry {
+struct sweep_entry {
     void *bytes;
     size_t size;
 };
 
 /* The next job of a thread. */
-struct job {
+struct sweep_job {
     enum { JOB_NONE, JOB_WAIT, JOB_OPEN, JOB_RUN } what;
     struct sweep_trace *trace;
     struct sweep_cell *cell; /* of RUN */

@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-#include "sim/experiments/noted.h"
+#include "sim/experiments/cell_notes.h"
 #include "sim/experiments/parallel.h"
 
 enum {

@@ -12,7 +12,7 @@ enum { STEPS = 6000, HELD = 4000, CONTEXTS = 6, PAGE = 2 << 20 };
 
 enum form { BLOCK, IN_ORDER, ARRAY, PHYSICAL, FOREIGN, GRAPH };
 
-static struct held {
+static struct faulty_memory {
     enum form form;
     u64 at;        /* address or handle */
     void *context; /* the context that frees it, or NULL */
@@ -36,7 +36,8 @@ static void hold(enum form form, u64 at, void *context, unsigned number)
 {
     if (held_count == HELD)
         exit(9);
-    held[held_count++] = (struct held){form, at, context, number, true};
+    held[held_count++] =
+        (struct faulty_memory){form, at, context, number, true};
 }
 
 static void *find(const char *name)
@@ -131,7 +132,7 @@ static void (*const takes[])(void) = {
 
 /* ---- frees ---- */
 
-static void give(struct held *h)
+static void give(struct faulty_memory *h)
 {
     switch (h->form) {
     case BLOCK:
@@ -158,7 +159,7 @@ static void give(struct held *h)
 static void give_any(void)
 {
     for (int tries = 0; held_count && tries < 20; tries++) {
-        struct held *h = &held[pick((unsigned)held_count)];
+        struct faulty_memory *h = &held[pick((unsigned)held_count)];
 
         if (h->is_there) {
             give(h);
@@ -172,9 +173,9 @@ static void give_any(void)
 static void expect_all_gone(const void *context)
 {
     for (;;) {
-        struct held *next = NULL;
+        struct faulty_memory *next = NULL;
 
-        for (struct held *h = held; h < held + held_count; h++)
+        for (struct faulty_memory *h = held; h < held + held_count; h++)
             if (h->is_there && h->context == context &&
                 (!next || h->form < next->form ||
                  (h->form == next->form && h->at < next->at)))

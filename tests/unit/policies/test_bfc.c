@@ -292,7 +292,7 @@ static void it_does_what_21_bins_do(void **state)
         assert_int_equal(traffic_step(&t, &step), FRAG_OK);
         if (at == m.count) {
             const frag_size bytes = grown(&m, frag_round_up(step.size, UNIT));
-            const struct held *h = &t.mem.held[t.mem.count - 1];
+            const struct faulty_memory *h = &t.mem.held[t.mem.count - 1];
 
             assert_int_equal(h->size, bytes);
             put_in(

@@ -338,7 +338,7 @@ static void mark(struct map *m, const struct frag_block *b, char used)
 /* The map learns of the segment that a block without a hole was put into. */
 static void add_segment(struct map *m, const struct faulty *mem)
 {
-    const struct held *h = &mem->held[mem->count - 1];
+    const struct faulty_memory *h = &mem->held[mem->count - 1];
 
     m->segments[m->count].addr = h->addr;
     m->segments[m->count].units = h->size / UNIT;

@@ -250,9 +250,10 @@ static void act(struct canvas *c, const char *word)
 }
 
 /* The next segment at or above addr, or NULL. */
-static const struct held *segment_from(const struct faulty *f, frag_addr addr)
+static const struct faulty_memory *segment_from(const struct faulty *f,
+                                                frag_addr addr)
 {
-    const struct held *best = NULL;
+    const struct faulty_memory *best = NULL;
 
     for (size_t i = 0; i < f->count; i++)
         if (f->held[i].addr >= addr && (!best || f->held[i].addr < best->addr))
@@ -271,7 +272,7 @@ static char owner_of(const struct canvas *c, frag_addr addr)
 
 static void draw(const struct canvas *c, char *text)
 {
-    const struct held *s = segment_from(&c->mem, 0);
+    const struct faulty_memory *s = segment_from(&c->mem, 0);
 
     while (s) {
         for (frag_size at = 0; at < s->size; at += UNIT)
@@ -523,7 +524,7 @@ static frag_addr model_alloc(struct model *m, int stream, frag_size size)
 
 /* The pool took a segment: its size is checked, its address learned. */
 static void model_grow(struct model *m, int stream, frag_size size,
-                       const struct held *h)
+                       const struct faulty_memory *h)
 {
     assert_int_equal(h->size, size > m->held ? size : m->held);
     m->held += h->size;

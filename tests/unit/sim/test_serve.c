@@ -26,14 +26,14 @@ static struct frag_error error;
 /* ---- a trace as a program ---- */
 
 /* The program's knowledge of a block. */
-struct held {
+struct faulty_memory {
     frag_addr addr; /* 0: none */
     uint32_t ticket;
     bool pending;
 };
 
 static void ask(struct frag_serve *s, const struct frag_device_trace *d,
-                uint64_t i, struct held *h)
+                uint64_t i, struct faulty_memory *h)
 {
     struct frag_served at = {0, 0};
     enum frag_err err =
@@ -41,11 +41,11 @@ static void ask(struct frag_serve *s, const struct frag_device_trace *d,
 
     if (err != FRAG_OOM)
         MUST(err);
-    *h = (struct held){.addr = at.addr};
+    *h = (struct faulty_memory){.addr = at.addr};
 }
 
 /* The free is completed, unless the policy has waited for it. */
-static void give(struct frag_serve *s, struct held *h)
+static void give(struct frag_serve *s, struct faulty_memory *h)
 {
     if (!h->addr)
         return;
@@ -53,25 +53,25 @@ static void give(struct frag_serve *s, struct held *h)
         MUST(frag_serve_free(s, h->addr, &error));
     else
         MUST(frag_serve_complete(s, h->ticket, &error));
-    *h = (struct held){0};
+    *h = (struct faulty_memory){0};
 }
 
-static void forget_completed(const struct frag_serve *s, struct held *held,
-                             uint32_t slots)
+static void forget_completed(const struct frag_serve *s,
+                             struct faulty_memory *held, uint32_t slots)
 {
     if (frag_serve_has_pending(s))
         return;
     for (uint32_t id = 0; id < slots; id++)
         if (held[id].pending)
-            held[id] = (struct held){0};
+            held[id] = (struct faulty_memory){0};
 }
 
 static void run_program(struct frag_serve *s, const struct frag_device_trace *d)
 {
-    struct held *held = calloc(d->slots + (size_t)1, sizeof(*held));
+    struct faulty_memory *held = calloc(d->slots + (size_t)1, sizeof(*held));
 
     for (uint64_t i = 0; i < d->count; i++) {
-        struct held *h = &held[d->id[i]];
+        struct faulty_memory *h = &held[d->id[i]];
 
         if (d->op[i] == FRAG_ALLOC) {
             ask(s, d, i, h);

@@ -8,7 +8,7 @@
 
 enum { HEAP = 0 }; /* the number of the only device */
 
-static enum frag_err put(struct calls *c, enum frag_entry_kind kind,
+static enum frag_err put(struct heap_calls *c, enum frag_entry_kind kind,
                          uint64_t addr, uint64_t bytes, uint32_t stack)
 {
     const struct frag_entry entry = {
@@ -17,14 +17,15 @@ static enum frag_err put(struct calls *c, enum frag_entry_kind kind,
     return frag_build_entry(c->build, HEAP, &entry, c->line, c->e);
 }
 
-enum frag_err calls_begin(struct calls *c)
+enum frag_err calls_begin(struct heap_calls *c)
 {
     return frag_build_device(c->build, HEAP, c->e);
 }
 
 /* A program that requests 2^63 bytes and more wants the request to fail: no
  * policy can serve it, and a trace cannot hold it. */
-static enum frag_err put_failed(struct calls *c, uint64_t bytes, uint32_t stack)
+static enum frag_err put_failed(struct heap_calls *c, uint64_t bytes,
+                                uint32_t stack)
 {
     if (!bytes)
         return FRAG_OK;
@@ -35,7 +36,7 @@ static enum frag_err put_failed(struct calls *c, uint64_t bytes, uint32_t stack)
     return put(c, FRAG_ENTRY_FAILED, 0, bytes, stack);
 }
 
-enum frag_err calls_alloc(struct calls *c, uint64_t addr, uint64_t bytes,
+enum frag_err calls_alloc(struct heap_calls *c, uint64_t addr, uint64_t bytes,
                           uint32_t stack)
 {
     if (!addr)
@@ -47,7 +48,7 @@ enum frag_err calls_alloc(struct calls *c, uint64_t addr, uint64_t bytes,
     return put(c, FRAG_ENTRY_ALLOC, addr, bytes, stack);
 }
 
-enum frag_err calls_free(struct calls *c, uint64_t addr, uint32_t stack)
+enum frag_err calls_free(struct heap_calls *c, uint64_t addr, uint32_t stack)
 {
     if (!addr)
         return FRAG_OK;
@@ -62,7 +63,7 @@ enum frag_err calls_free(struct calls *c, uint64_t addr, uint32_t stack)
     return FRAG_OK;
 }
 
-enum frag_err calls_end(const struct calls *c)
+enum frag_err calls_end(const struct heap_calls *c)
 {
     const struct frag_build_count notes[] = {
         {c->lost, "blocks have no free in the log, although a later block has "

@@ -21,7 +21,7 @@ extern const struct frag_importer frag_importer_heaptrack;
     "as torch, say little about small blocks of a heap, because they round " \
     "each block up to the quantum"
 
-struct calls {
+struct heap_calls {
     const char *name; /* of the log, for messages */
     struct frag_build *build;
     struct frag_error *e;
@@ -39,19 +39,19 @@ struct calls {
 
 /* Adds the device of the heap. Called once, before the other functions. CORRUPT
  * and NOMEM as frag_build_device. */
-enum frag_err calls_begin(struct calls *c);
+enum frag_err calls_begin(struct heap_calls *c);
 
 /* Adds a request. addr 0: it failed. `stack` is from frag_build_stack, 0 if
  * not known. CORRUPT for an address that is live if c->strict; NOMEM. */
-enum frag_err calls_alloc(struct calls *c, uint64_t addr, uint64_t bytes,
+enum frag_err calls_alloc(struct heap_calls *c, uint64_t addr, uint64_t bytes,
                           uint32_t stack);
 
 /* Adds a free. addr 0: nothing happens. A free of a block without an alloc is
  * counted and left out, because its size is unknown; it is CORRUPT if
  * c->strict. NOMEM. */
-enum frag_err calls_free(struct calls *c, uint64_t addr, uint32_t stack);
+enum frag_err calls_free(struct heap_calls *c, uint64_t addr, uint32_t stack);
 
 /* Adds notes about everything that was counted. NOMEM. */
-enum frag_err calls_end(const struct calls *c);
+enum frag_err calls_end(const struct heap_calls *c);
 
 #endif

@@ -28,7 +28,7 @@ enum { MAX_ARGUMENTS = 5 };
 
 struct android {
     struct frag_source *source;
-    struct calls calls;
+    struct heap_calls calls;
 };
 
 /* The fields of a line. */
@@ -66,12 +66,12 @@ static bool split_line(const char *line, size_t length, struct call *call)
 
 /* ---- the calls ---- */
 
-static enum frag_err put_malloc(struct calls *c, const uint64_t *v)
+static enum frag_err put_malloc(struct heap_calls *c, const uint64_t *v)
 {
     return calls_alloc(c, v[0], v[1], 0);
 }
 
-static enum frag_err put_calloc(struct calls *c, const uint64_t *v)
+static enum frag_err put_calloc(struct heap_calls *c, const uint64_t *v)
 {
     uint64_t bytes;
 
@@ -80,12 +80,12 @@ static enum frag_err put_calloc(struct calls *c, const uint64_t *v)
     return calls_alloc(c, v[0], bytes, 0);
 }
 
-static enum frag_err put_memalign(struct calls *c, const uint64_t *v)
+static enum frag_err put_memalign(struct heap_calls *c, const uint64_t *v)
 {
     return calls_alloc(c, v[0], v[2], 0);
 }
 
-static enum frag_err put_realloc(struct calls *c, const uint64_t *v)
+static enum frag_err put_realloc(struct heap_calls *c, const uint64_t *v)
 {
     const bool failed = !v[0] && v[2]; /* the old block stays live */
     const bool moved = v[0] && v[0] != v[1];
@@ -98,12 +98,12 @@ static enum frag_err put_realloc(struct calls *c, const uint64_t *v)
     return moved ? FRAG_OK : calls_alloc(c, v[0], v[2], 0);
 }
 
-static enum frag_err put_free(struct calls *c, const uint64_t *v)
+static enum frag_err put_free(struct heap_calls *c, const uint64_t *v)
 {
     return calls_free(c, v[0], 0);
 }
 
-static enum frag_err put_nothing(struct calls *c, const uint64_t *v)
+static enum frag_err put_nothing(struct heap_calls *c, const uint64_t *v)
 {
     (void)c;
     (void)v;
@@ -113,7 +113,7 @@ static enum frag_err put_nothing(struct calls *c, const uint64_t *v)
 static const struct word {
     const char *text;
     int arguments; /* not counting the two times */
-    enum frag_err (*put)(struct calls *c, const uint64_t *v);
+    enum frag_err (*put)(struct heap_calls *c, const uint64_t *v);
 } words[] = {
     {"malloc", 2, put_malloc},     {"free", 1, put_free},
     {"realloc", 3, put_realloc},   {"calloc", 3, put_calloc},

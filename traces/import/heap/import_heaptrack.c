@@ -53,7 +53,7 @@ struct block_kind {
 
 struct heaptrack {
     struct frag_source *source;
-    struct calls calls;
+    struct heap_calls calls;
     bool is_raw, is_attached;
     bool in_command; /* between the command and the line I after it */
     uint64_t format; /* of the file */
@@ -469,7 +469,7 @@ static enum frag_err heaptrack_read(struct frag_source *source,
     if (!h)
         return FRAG_NOMEM;
     h->source = source;
-    h->calls = (struct calls){
+    h->calls = (struct heap_calls){
         .name = frag_source_name(source), .build = build, .e = e};
     err = calls_begin(&h->calls);
     if (err == FRAG_OK)

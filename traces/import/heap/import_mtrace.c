@@ -131,7 +131,7 @@ static enum frag_err stack_of(struct frag_build *build, struct field caller,
     return *stack == UINT32_MAX ? FRAG_NOMEM : FRAG_OK;
 }
 
-static enum frag_err malformed(const struct calls *c, struct field line)
+static enum frag_err malformed(const struct heap_calls *c, struct field line)
 {
     return frag_fail(c->e, FRAG_CORRUPT,
                      "%s:%" PRIu64 ": expected a call such as \"@ "
@@ -145,7 +145,7 @@ static enum frag_err malformed(const struct calls *c, struct field line)
 static enum frag_err read_line(void *user, const char *text, size_t length,
                                uint64_t number)
 {
-    struct calls *c = user;
+    struct heap_calls *c = user;
     struct line line;
     uint32_t stack;
 
@@ -165,7 +165,7 @@ static enum frag_err mtrace_read(struct frag_source *source,
                                  const struct frag_read_options *opts,
                                  struct frag_error *e)
 {
-    struct calls calls = {
+    struct heap_calls calls = {
         .name = frag_source_name(source), .build = build, .e = e};
 
     FRAG_TRY(calls_begin(&calls));

@@ -25,7 +25,7 @@ struct graph_block {
 };
 
 /* A call that the log only names, and how often it occurs. */
-struct unread {
+struct record_unread {
     char name[sizeof(((struct record_call *)NULL)->name)];
     uint64_t count;
 };
@@ -76,7 +76,7 @@ struct log_reader {
     /* Counts for the notes; log_notes explains each one. */
     uint64_t gaps, lost, refused, unknown, vanished, managed, with_context,
         no_device, graphs, graph_bytes, graph_blocks, foreign, arrays, unsized;
-    struct unread unreads[UNREADS];
+    struct record_unread unreads[UNREADS];
     uint32_t unread_count;
 };
 

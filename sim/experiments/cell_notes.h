@@ -1,7 +1,7 @@
-/* noted.h - what is to be said of a cell besides its numbers, and the notes of
- * many cells, each distinct note once. */
-#ifndef FRAG_SIM_EXPERIMENTS_NOTED_H
-#define FRAG_SIM_EXPERIMENTS_NOTED_H
+/* cell_notes.h - what is to be said of a cell besides its numbers, and the
+ * notes of many cells, each distinct note once. */
+#ifndef FRAG_SIM_EXPERIMENTS_CELL_NOTES_H
+#define FRAG_SIM_EXPERIMENTS_CELL_NOTES_H
 
 #include "sim/experiments/cell.h"
 #include "sim/experiments/release.h"
@@ -38,27 +38,27 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
 const char *cell_place(const char *policy, struct frag_bound bound,
                        char text[CELL_PLACE]);
 
-#define NOTED_TRACE UINT32_MAX
+#define CELL_NOTE_TRACE UINT32_MAX
 
 /* A note, and the cells that have it. */
-struct noted {
+struct cell_note {
     char *trace, *text;
     char first[CELL_PLACE]; /* the first cell */
-    uint32_t device;        /* NOTED_TRACE: a note of the trace's reader, which
-                               names its device itself */
+    uint32_t device; /* CELL_NOTE_TRACE: a note of the trace's reader, which
+                        names its device itself */
     uint64_t cells;
 };
 
-struct noted_list {
-    struct noted *items;
+struct cell_note_list {
+    struct cell_note *items;
     size_t count, room;
 };
 
 /* Adds a cell of a device to the note of that text. False if the host has no
  * memory. */
-bool noted_add(struct noted_list *list, const char *trace, uint32_t device,
-               const char *text, const char *place);
-void noted_free(struct noted_list *list);
+bool cell_note_add(struct cell_note_list *list, const char *trace,
+                   uint32_t device, const char *text, const char *place);
+void cell_note_free(struct cell_note_list *list);
 
 /* The notes of a row: those of its trace, then those of its cell. */
 struct row_notes {
@@ -70,17 +70,18 @@ struct row_notes {
 /* Finds the notes of a cell, adds them to the list, and makes the notes of its
  * row, which the caller frees, on error too. NOMEM. */
 enum frag_err row_notes_make(const struct cell_result *on,
-                             struct noted_list *list, struct row_notes *out,
+                             struct cell_note_list *list, struct row_notes *out,
                              struct frag_error *e) FRAG_MUST_CHECK;
 void row_notes_free(struct row_notes *notes);
 
-enum { NOTED_TEXT = RELEASE_NOTE + CELL_PLACE + 64 };
+enum { CELL_NOTE_TEXT = RELEASE_NOTE + CELL_PLACE + 64 };
 
 /* Writes a note as "device 0: PLACE: TEXT", or with the number of cells if
  * there are several, and returns text. The note of a trace is TEXT. */
-const char *noted_text(const struct noted *n, char text[NOTED_TEXT]);
+const char *cell_note_text(const struct cell_note *n,
+                           char text[CELL_NOTE_TEXT]);
 
 /* Writes the array `cell_notes` to the object that is open. */
-void noted_json(const struct noted_list *list, struct frag_json *j);
+void cell_note_json(const struct cell_note_list *list, struct frag_json *j);
 
 #endif

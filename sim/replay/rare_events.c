@@ -1,5 +1,5 @@
-/* rare.c - handles the rare events of a replay: backend calls of the policy,
- * OOMs, late frees, moves, and every op other than ALLOC and FREE. */
+/* rare_events.c - handles the rare events of a replay: backend calls of the
+ * policy, OOMs, late frees, moves, and every op other than ALLOC and FREE. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
-/* seal.h - the checksum of the superblock of an HDF5 file in memory. Private to
- * sim/results/.
+/* superblock.h - the checksum of the superblock of an HDF5 file in memory.
+ * Private to sim/results/.
  *
  * H5Fget_file_image of libhdf5 1.10 clears the flag "open for writing" in the
  * copy, and leaves the checksum over it as it was; no program can open such a
  * file.
  */
-#ifndef FRAG_SIM_RESULTS_SEAL_H
-#define FRAG_SIM_RESULTS_SEAL_H
+#ifndef FRAG_SIM_RESULTS_SUPERBLOCK_H
+#define FRAG_SIM_RESULTS_SUPERBLOCK_H
 
 #include <stddef.h>
 
@@ -15,6 +15,6 @@
  *
  * Source: HDF5 File Format Specification 3.0, section II.A; the checksum is
  * Bob Jenkins' lookup3 (public domain, 2006), as that specification says. */
-void seal_superblock(unsigned char *image, size_t size);
+void superblock_checksum(unsigned char *image, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
-/* noted.c - finds the notes of a cell, and counts the cells of each note. */
-#include "sim/experiments/noted.h"
+/* cell_notes.c - finds the notes of a cell, and counts the cells of each note.
+ */
+#include "sim/experiments/cell_notes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -134,11 +135,11 @@ const char *cell_place(const char *policy, struct frag_bound bound,
     return text;
 }
 
-static struct noted *find(struct noted_list *list, const char *trace,
-                          uint32_t device, const char *text)
+static struct cell_note *find(struct cell_note_list *list, const char *trace,
+                              uint32_t device, const char *text)
 {
     for (size_t i = 0; i < list->count; i++) {
-        struct noted *n = &list->items[i];
+        struct cell_note *n = &list->items[i];
 
         if (n->device == device && !strcmp(n->trace, trace) &&
             !strcmp(n->text, text))
@@ -147,10 +148,10 @@ static struct noted *find(struct noted_list *list, const char *trace,
     return NULL;
 }
 
-bool noted_add(struct noted_list *list, const char *trace, uint32_t device,
-               const char *text, const char *place)
+bool cell_note_add(struct cell_note_list *list, const char *trace,
+                   uint32_t device, const char *text, const char *place)
 {
-    struct noted *n = find(list, trace, device, text);
+    struct cell_note *n = find(list, trace, device, text);
 
     if (n) {
         n->cells++;
@@ -159,48 +160,48 @@ bool noted_add(struct noted_list *list, const char *trace, uint32_t device,
     if (!GROW(list->items, list->room, list->count + 1))
         return false;
     n = &list->items[list->count++];
-    *n = (struct noted){strdup(trace), strdup(text), "", device, 1};
+    *n = (struct cell_note){strdup(trace), strdup(text), "", device, 1};
     snprintf(n->first, sizeof(n->first), "%s", place);
     return n->trace && n->text;
 }
 
-void noted_free(struct noted_list *list)
+void cell_note_free(struct cell_note_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].trace);
         free(list->items[i].text);
     }
     free(list->items);
-    *list = (struct noted_list){NULL, 0, 0};
+    *list = (struct cell_note_list){NULL, 0, 0};
 }
 
-const char *noted_text(const struct noted *n, char text[NOTED_TEXT])
+const char *cell_note_text(const struct cell_note *n, char text[CELL_NOTE_TEXT])
 {
     char cells[48] = "";
 
     if (n->cells > 1)
         snprintf(cells, sizeof(cells), "%" PRIu64 " cells, the first one ",
                  n->cells);
-    if (n->device == NOTED_TRACE)
-        snprintf(text, NOTED_TEXT, "%s", n->text);
+    if (n->device == CELL_NOTE_TRACE)
+        snprintf(text, CELL_NOTE_TEXT, "%s", n->text);
     else
-        snprintf(text, NOTED_TEXT, "device %" PRIu32 ": %s%s: %s", n->device,
-                 cells, n->first, n->text);
+        snprintf(text, CELL_NOTE_TEXT, "device %" PRIu32 ": %s%s: %s",
+                 n->device, cells, n->first, n->text);
     return text;
 }
 
 enum frag_err row_notes_make(const struct cell_result *on,
-                             struct noted_list *list, struct row_notes *out,
+                             struct cell_note_list *list, struct row_notes *out,
                              struct frag_error *e)
 {
     const struct frag_trace *t = on->trace;
     const uint32_t device = on->device->device;
-    struct noted one = {.device = device, .cells = 1};
+    struct cell_note one = {.device = device, .cells = 1};
     struct cell_notes found;
 
     out->count = 0;
     out->items = malloc((t->note_count + CELL_NOTES) * sizeof(*out->items));
-    out->texts = malloc((size_t)CELL_NOTES * NOTED_TEXT);
+    out->texts = malloc((size_t)CELL_NOTES * CELL_NOTE_TEXT);
     if (!out->items || !out->texts)
         return frag_no_memory(e, "the notes");
     for (; out->count < t->note_count; out->count++)
@@ -210,8 +211,8 @@ enum frag_err row_notes_make(const struct cell_result *on,
     for (size_t i = 0; i < found.count; i++) {
         one.text = found.texts[i];
         out->items[out->count++] =
-            noted_text(&one, out->texts + i * NOTED_TEXT);
-        if (!noted_add(list, t->path, device, one.text, one.first))
+            cell_note_text(&one, out->texts + i * CELL_NOTE_TEXT);
+        if (!cell_note_add(list, t->path, device, one.text, one.first))
             return frag_no_memory(e, "the notes");
     }
     return FRAG_OK;
@@ -224,17 +225,17 @@ void row_notes_free(struct row_notes *notes)
     *notes = (struct row_notes){NULL, 0, NULL};
 }
 
-void noted_json(const struct noted_list *list, struct frag_json *j)
+void cell_note_json(const struct cell_note_list *list, struct frag_json *j)
 {
     frag_json_line(j, 1);
     frag_json_array(j, "cell_notes");
     for (size_t i = 0; i < list->count; i++) {
-        const struct noted *n = &list->items[i];
+        const struct cell_note *n = &list->items[i];
 
         frag_json_line(j, 2);
         frag_json_object(j, NULL);
         frag_json_text(j, "trace", n->trace);
-        if (n->device == NOTED_TRACE)
+        if (n->device == CELL_NOTE_TRACE)
             frag_json_null(j, "device");
         else
             frag_json_number(j, "device", n->device);

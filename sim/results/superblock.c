@@ -1,5 +1,5 @@
-/* seal.c - Jenkins' lookup3 over the superblock of an HDF5 file. */
-#include "sim/results/seal.h"
+/* superblock.c - Jenkins' lookup3 over the superblock of an HDF5 file. */
+#include "sim/results/superblock.h"
 
 #include <stdint.h>
 
@@ -59,7 +59,7 @@ static uint32_t lookup3(const unsigned char *bytes, size_t count)
     return s[2];
 }
 
-void seal_superblock(unsigned char *image, size_t size)
+void superblock_checksum(unsigned char *image, size_t size)
 {
     uint32_t sum;
 
