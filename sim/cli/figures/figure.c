@@ -3,38 +3,24 @@
 #include "sim/cli/figures/figure.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/cli/gnuplot/gnuplot.h"
 #include "traces/text.h"
 
-/* The source of a figure: runs or a trace; the other pointer is NULL. */
-struct source {
-    const struct selection *runs;
-    const struct figure_note *note; /* of runs */
-    const struct trace_view *trace;
-    void *found; /* by the figure's `find` */
-};
-
-/* Suffix of data file i of the figure; NULL after the last. */
-static const char *suffix(const struct figure *f, const struct source *s,
-                          size_t i)
-{
-    return s->trace ? f->trace_files[i].suffix : f->files[i].suffix;
-}
-
 static enum frag_err write_files(const struct figure *f,
                                  const struct gnuplot *g,
-                                 const struct source *s, struct frag_error *e)
+                                 const struct figure_source *s,
+                                 struct frag_error *e)
 {
-    for (size_t i = 0; suffix(f, s, i); i++) {
-        FILE *data = gnuplot_data(g, suffix(f, s, i), e);
+    for (const struct figure_file *file = f->files; file->suffix; file++) {
+        FILE *data = gnuplot_data(g, file->suffix, e);
         enum frag_err err;
 
         if (!data)
             return FRAG_IO;
-        err = s->trace ? f->trace_files[i].write(data, s->trace, s->found, e)
-                       : f->files[i].write(data, s->runs);
+        err = file->write(data, s);
         FRAG_TRY(gnuplot_written(data, e));
         FRAG_TRY(err);
     }
@@ -59,65 +45,83 @@ static enum frag_err write_note(const struct gnuplot *g,
     return gnuplot_written(data, e);
 }
 
-static enum frag_err draw(const struct figure *f, const struct source *s,
-                          const char *out, const char *keep,
-                          struct frag_error *e)
+/* Draws what was found. note: the caption of a figure of runs; else NULL. */
+static enum frag_err draw(const struct figure *f, const struct figure_source *s,
+                          const struct figure_note *note, const char *out,
+                          const char *keep, struct frag_error *e)
 {
     struct gnuplot g;
     enum frag_err err;
 
     FRAG_TRY(gnuplot_open(&g, f->name, keep, e));
     err = write_files(f, &g, s, e);
-    if (err == FRAG_OK && s->note)
-        err = write_note(&g, s->note, e);
+    if (err == FRAG_OK && note)
+        err = write_note(&g, note, e);
     if (err == FRAG_OK)
         err = gnuplot_draw(&g, out, e);
     gnuplot_close(&g);
     return err;
 }
 
-/* -- limits -------------------------------------------------------------- */
-
-/* Adds "12 of 180 runs" and the rule to the note. */
-static void tell(struct figure_note *note, const struct figure_limit *l,
-                 size_t most, size_t all)
+static enum frag_err find(const struct figure *f, struct figure_source *s,
+                          struct frag_error *e)
 {
-    text_add(note->shown, sizeof(note->shown), " and ", "%s%zu of %zu %s",
-             *note->shown ? "" : "showing ", most, all, l->what);
-    text_add(note->rule, sizeof(note->rule), "; ", "%s", l->rule);
+    s->found = calloc(1, f->size + 1);
+    if (!s->found)
+        return FRAG_NOMEM;
+    return f->find ? f->find(s, e) : FRAG_OK;
 }
 
-/* Sets the limits of s, which are those of the figure, and the note. */
-static enum frag_err judge_limits(const struct figure *f, struct selection *s,
-                                  size_t limit, struct figure_note *note)
+static void release(const struct figure *f, struct figure_source *s)
 {
-    for (size_t i = 0; i < 2 && f->limits[i].what; i++) {
-        const struct figure_limit *l = &f->limits[i];
-        size_t all;
+    if (f->release && s->found)
+        f->release(s->found);
+    free(s->found);
+}
 
-        FRAG_TRY(l->count(s, &all));
-        s->most[i] = limit && !i ? limit : l->usual;
-        if (all > s->most[i])
-            tell(note, l, s->most[i], all);
-    }
-    if (*note->shown)
-        strcat(note->shown, "; choose with --policy, --trace, --capacity or "
-                            "--limit N");
-    return FRAG_OK;
+/* -- limits -------------------------------------------------------------- */
+
+/* Sets limit i of the selection. If there are more, the note gets "12 of 180
+ * runs" and the rule. */
+static void set_limit(const struct figure_limit *l, size_t *most, size_t limit,
+                      size_t all, struct figure_note *note)
+{
+    *most = limit ? limit : l->usual;
+    if (all <= *most)
+        return;
+    text_add(note->shown, sizeof(note->shown), " and ", "%s%zu of %zu %s",
+             *note->shown ? "" : "showing ", *most, all, l->what);
+    text_add(note->rule, sizeof(note->rule), "; ", "%s", l->rule);
 }
 
 /* Copies the runs that are shown, and names them. */
 static enum frag_err choose(const struct figure *f, const struct selection *s,
-                            struct selection *out)
+                            size_t limit, struct selection *out,
+                            struct figure_note *note)
 {
-    size_t most = f->limits[0].is_of_runs ? s->most[0] : s->count;
+    const struct figure_limit *l = &f->limits[0];
+    const bool is_of_runs = l->what && !l->count;
 
-    for (size_t i = 0; i < s->count && i < most; i++)
+    if (is_of_runs)
+        set_limit(l, &out->most[0], limit, s->count, note);
+    for (size_t i = 0; i < s->count && (!is_of_runs || i < out->most[0]); i++)
         FRAG_TRY(selection_add(out, s->runs[i]));
-    memcpy(out->most, s->most, sizeof(out->most));
     return selection_name(out, f->policy_letters ? f->policy_letters
                                : out->one_trace  ? 56
                                                  : 36);
+}
+
+/* Sets the limits of what was found. */
+static void limit_found(const struct figure *f, const void *found, size_t limit,
+                        struct selection *s, struct figure_note *note)
+{
+    for (size_t i = 0; i < 2 && f->limits[i].what; i++)
+        if (f->limits[i].count)
+            set_limit(&f->limits[i], &s->most[i], i ? 0 : limit,
+                      f->limits[i].count(found), note);
+    if (*note->shown)
+        strcat(note->shown, "; choose with --policy, --trace, --capacity or "
+                            "--limit N");
 }
 
 enum frag_err figure_draw(const struct figure *f, const struct selection *s,
@@ -125,7 +129,8 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
                           struct figure_note *note, struct frag_error *e)
 {
     const char *lacks = f->lacks ? f->lacks(s) : NULL;
-    struct selection all = *s, shown = {0};
+    struct selection shown = {0};
+    struct figure_source source = {.runs = &shown};
     enum frag_err err;
 
     *note = (struct figure_note){"", ""};
@@ -135,32 +140,27 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
         return frag_fail(e, FRAG_INVALID,
                          "--limit: %s has room for at most %zu %s; found %zu",
                          f->name, f->limits[0].most, f->limits[0].what, limit);
-    err = judge_limits(f, &all, limit, note);
+    err = choose(f, s, limit, &shown, note);
     if (err == FRAG_OK)
-        err = choose(f, &all, &shown);
-    if (err == FRAG_OK)
-        err = draw(f, &(const struct source){.runs = &shown, .note = note}, out,
-                   keep, e);
+        err = find(f, &source, e);
+    if (err == FRAG_OK) {
+        limit_found(f, source.found, limit, &shown, note);
+        err = draw(f, &source, note, out, keep, e);
+    }
+    release(f, &source);
     selection_free(&shown);
     return err;
-}
-
-bool figure_is_of_trace(const struct figure *f)
-{
-    return f->trace_files[0].suffix != NULL;
 }
 
 enum frag_err figure_draw_trace(const struct figure *f,
                                 const struct trace_view *v, const char *out,
                                 const char *keep, struct frag_error *e)
 {
-    struct source s = {.trace = v};
-    enum frag_err err;
+    struct figure_source s = {.trace = v};
+    enum frag_err err = find(f, &s, e);
 
-    if (f->find)
-        FRAG_TRY(f->find(v, &s.found, e));
-    err = draw(f, &s, out, keep, e);
-    if (f->release)
-        f->release(s.found);
+    if (err == FRAG_OK)
+        err = draw(f, &s, NULL, out, keep, e);
+    release(f, &s);
     return err;
 }

@@ -29,18 +29,32 @@ struct trace_view {
 #define FIGURE_COLORS "lifetime|size"
 enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE };
 
+/* What a figure shows: runs of result files or a trace; the other pointer is
+ * NULL. */
+struct figure_source {
+    const struct selection *runs;
+    const struct trace_view *trace;
+    void *found; /* by the figure's `find` */
+};
+
 /* A figure has room for a limited number of panels, rows, columns or lines. Of
- * too many runs it shows the first; for the rest, the functions that write the
- * files leave out what has no room: selection.most has the limits. */
+ * too many it shows the first; the functions that write the files leave out
+ * what has no room: selection.most has the limits. */
 struct figure_limit {
     const char *what; /* in the plural: "runs"; NULL: no limit */
     const char *rule; /* which of them are shown */
     size_t usual;     /* the limit without --limit */
     size_t most;      /* the highest limit; the figure stays readable */
-    /* How many there are. NOMEM. */
-    enum frag_err (*count)(const struct selection *s, size_t *out);
-    bool is_of_runs; /* of the runs, of which the first are shown */
+    /* How many there are in what was found. NULL: the limit is one of runs. */
+    size_t (*count)(const void *found);
 };
+
+#define LIMIT_OF_RUNS(usual, most)                                       \
+    {                                                                    \
+        {                                                                \
+            "runs", "the first runs of the files", (usual), (most), NULL \
+        }                                                                \
+    }
 
 /* The rows that a figure leaves out, for its caption; "" if it shows
  * everything. */
@@ -49,25 +63,18 @@ struct figure_note {
     char rule[256];  /* "of each trace in turn ..." */
 };
 
-/* A figure of result files sets `files`; a figure of a trace sets
- * `trace_files`.
- */
 struct figure {
     const char *name;
+    bool is_of_trace;
     struct figure_file {
         const char *suffix; /* of FOLDER/NAME<suffix>; NULL ends the list */
         enum frag_err (*write)(FILE *out,
-                               const struct selection *s); /* NOMEM */
+                               const struct figure_source *s); /* NOMEM */
     } files[5];
-    struct trace_file {
-        const char *suffix;
-        enum frag_err (*write)(FILE *out, const struct trace_view *v,
-                               const void *found, struct frag_error *e);
-    } trace_files[5];
-    /* Computes the data that all of trace_files share. *found is passed to each
-     * write and then to release. NULL: the files share no data. */
-    enum frag_err (*find)(const struct trace_view *v, void **found,
-                          struct frag_error *e);
+    /* Computes what the files share, in `size` bytes at s->found that are
+     * zeroed; release is called on error too. NULL: the files share nothing. */
+    size_t size;
+    enum frag_err (*find)(const struct figure_source *s, struct frag_error *e);
     void (*release)(void *found);
     struct figure_limit limits[2]; /* --limit sets the first */
     size_t policy_letters; /* of a policy's short name; 0: 56 with one trace,
@@ -94,7 +101,6 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
                           struct figure_note *note,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
-bool figure_is_of_trace(const struct figure *f);
 /* The same for a figure of a trace; also errors of its replay. */
 enum frag_err figure_draw_trace(const struct figure *f,
                                 const struct trace_view *v, const char *out,

@@ -5,15 +5,16 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/figure_limit.h"
 
 static void put_part(FILE *out, frag_size size)
 {
     fprintf(out, "\t%" PRIu64, size);
 }
 
-static enum frag_err rows(FILE *out, const struct selection *s)
+static enum frag_err rows(FILE *out, const struct figure_source *source)
 {
+    const struct selection *s = source->runs;
+
     fputs("label\tnote\trequested\trounding\tpending\tfree_here\tfree_stream\t"
           "free_pool\tunusable\ttrace\n",
           out);
@@ -41,5 +42,5 @@ static enum frag_err rows(FILE *out, const struct selection *s)
 const struct figure figure_breakdown = {
     .name = "breakdown",
     .files = {{".tsv", rows}},
-    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 24, 48, limit_count_runs, true}},
+    .limits = LIMIT_OF_RUNS(24, 48),
 };

@@ -4,10 +4,11 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/figure_limit.h"
 
-static enum frag_err rows(FILE *out, const struct selection *s)
+static enum frag_err rows(FILE *out, const struct figure_source *source)
 {
+    const struct selection *s = source->runs;
+
     fputs("label\tnote\trequested\treserved\tooms\ttrace\n", out);
     for (size_t i = 0; i < s->count; i++) {
         const struct frag_loaded_run *r = s->runs[i];
@@ -29,5 +30,5 @@ static enum frag_err rows(FILE *out, const struct selection *s)
 const struct figure figure_compare = {
     .name = "compare",
     .files = {{".tsv", rows}},
-    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 24, 48, limit_count_runs, true}},
+    .limits = LIMIT_OF_RUNS(24, 48),
 };

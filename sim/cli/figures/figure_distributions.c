@@ -95,36 +95,57 @@ static void put_spread(FILE *out, const char *kind, const struct spread *s,
     }
 }
 
-static enum frag_err rows(FILE *out, const struct trace_view *v,
-                          const void *found, struct frag_error *e)
+static bool is_empty(const struct frag_device_trace *d)
 {
-    uint64_t *born = calloc((size_t)v->device->slots + 1, sizeof(*born));
-    struct spreads s = {0};
-    bool has_memory = born && spread_make(&s.size) && spread_make(&s.lifetime);
-    bool is_empty = true;
+    for (uint64_t i = 0; i < d->count; i++)
+        if (d->op[i] == FRAG_ALLOC)
+            return false;
+    return true;
+}
 
-    (void)found;
-    for (uint64_t i = 0; has_memory && is_empty && i < v->device->count; i++)
-        is_empty = v->device->op[i] != FRAG_ALLOC;
-    if (has_memory && !is_empty) {
-        count(v->device, born, &s);
-        fputs("kind\tpower\trequests\tbytes\trequest_share\tbyte_share\t"
-              "trace\n",
-              out);
-        put_spread(out, "size", &s.size, v);
-        put_spread(out, "lifetime", &s.lifetime, v);
-    }
-    spread_free(&s.size);
-    spread_free(&s.lifetime);
-    free(born);
-    if (!has_memory)
+static enum frag_err find(const struct figure_source *s, struct frag_error *e)
+{
+    const struct frag_device_trace *d = s->trace->device;
+    struct spreads *spreads = s->found;
+    uint64_t *born;
+
+    if (is_empty(d))
+        return frag_fail(e, FRAG_INVALID, "%s: the trace has no allocation",
+                         s->trace->name);
+    if (!spread_make(&spreads->size) || !spread_make(&spreads->lifetime))
         return FRAG_NOMEM;
-    return is_empty ? frag_fail(e, FRAG_INVALID,
-                                "%s: the trace has no allocation", v->name)
-                    : FRAG_OK;
+    born = calloc((size_t)d->slots + 1, sizeof(*born));
+    if (!born)
+        return FRAG_NOMEM;
+    count(d, born, spreads);
+    free(born);
+    return FRAG_OK;
+}
+
+static void release(void *found)
+{
+    struct spreads *s = found;
+
+    spread_free(&s->size);
+    spread_free(&s->lifetime);
+}
+
+static enum frag_err rows(FILE *out, const struct figure_source *s)
+{
+    const struct spreads *found = s->found;
+
+    fputs("kind\tpower\trequests\tbytes\trequest_share\tbyte_share\ttrace\n",
+          out);
+    put_spread(out, "size", &found->size, s->trace);
+    put_spread(out, "lifetime", &found->lifetime, s->trace);
+    return FRAG_OK;
 }
 
 const struct figure figure_distributions = {
     .name = "distributions",
-    .trace_files = {{".tsv", rows}},
+    .is_of_trace = true,
+    .files = {{".tsv", rows}},
+    .size = sizeof(struct spreads),
+    .find = find,
+    .release = release,
 };

@@ -10,7 +10,7 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/figure_limit.h"
+#include "sim/cli/figures/ranking.h"
 
 enum { COLUMNS = 9 }; /* capacities for which there is room */
 
@@ -27,7 +27,8 @@ struct frontier {
     struct frag_bound *keys; /* of the columns, ascending; a share is in
                                 thousandths */
     size_t count;
-    struct tile *tiles; /* [policies][columns] */
+    struct tile *tiles;   /* [policies][columns] */
+    struct place *places; /* of the policies, in the order of the figure */
 };
 
 static double share(const struct frontier *f, const struct ranked_entry *e)
@@ -94,34 +95,7 @@ static void add(struct frontier *f, const struct ranked_entry *e)
         m->num_ooms == 0 ? 1.0 : (double)m->first_oom_event / (double)m->events;
 }
 
-static void frontier_free(struct frontier *f)
-{
-    ranking_free(&f->ranking);
-    free(f->keys);
-    free(f->tiles);
-}
-
-static enum frag_err frontier_make(const struct selection *s,
-                                   struct frontier *out)
-{
-    struct frontier f = {.keys = calloc(s->count, sizeof(*f.keys))};
-    enum frag_err err = f.keys ? ranking_make(s, &f.ranking) : FRAG_NOMEM;
-
-    if (err == FRAG_OK) {
-        find_columns(&f);
-        f.tiles = calloc(f.ranking.count * f.count, sizeof(*f.tiles));
-    }
-    if (!f.tiles) {
-        frontier_free(&f);
-        return FRAG_NOMEM;
-    }
-    for (size_t i = 0; i < f.ranking.run_count; i++)
-        add(&f, &f.ranking.entries[i]);
-    *out = f;
-    return FRAG_OK;
-}
-
-/* -- the file ------------------------------------------------------------ */
+/* -- the order of the policies ------------------------------------------- */
 
 /* The rank of a policy: most runs survived first; of equal policies, the one
  * with more events before its first OOM. */
@@ -151,6 +125,41 @@ static struct place place(const struct frontier *f, size_t policy)
     }
     return p;
 }
+
+static enum frag_err find(const struct figure_source *s, struct frag_error *e)
+{
+    struct frontier *f = s->found;
+    struct ranking *r = &f->ranking;
+
+    (void)e;
+    f->keys = calloc(s->runs->count, sizeof(*f->keys));
+    if (!f->keys)
+        return FRAG_NOMEM;
+    FRAG_TRY(ranking_make(s->runs, r));
+    find_columns(f);
+    f->tiles = calloc(r->count * f->count, sizeof(*f->tiles));
+    f->places = calloc(r->count, sizeof(*f->places));
+    if (!f->tiles || !f->places)
+        return FRAG_NOMEM;
+    for (size_t i = 0; i < r->run_count; i++)
+        add(f, &r->entries[i]);
+    for (size_t i = 0; i < r->count; i++)
+        f->places[i] = place(f, i);
+    qsort(f->places, r->count, sizeof(*f->places), by_place);
+    return FRAG_OK;
+}
+
+static void release(void *found)
+{
+    struct frontier *f = found;
+
+    ranking_free(&f->ranking);
+    free(f->keys);
+    free(f->tiles);
+    free(f->places);
+}
+
+/* -- the file ------------------------------------------------------------ */
 
 /* "8.477 GiB" and "1.05x", or "unlimited" and nothing. */
 static void put_column(FILE *out, const struct frontier *f, size_t column)
@@ -199,70 +208,21 @@ static void put_tiles(FILE *out, const struct frontier *f, size_t row,
     }
 }
 
-/* The policies in the order of the figure, to be freed; NULL: no memory. */
-static struct place *find_places(const struct frontier *f)
+static enum frag_err rows(FILE *out, const struct figure_source *s)
 {
-    struct place *places = calloc(f->ranking.count, sizeof(*places));
+    const struct frontier *f = s->found;
 
-    for (size_t i = 0; places && i < f->ranking.count; i++)
-        places[i] = place(f, i);
-    if (places)
-        qsort(places, f->ranking.count, sizeof(*places), by_place);
-    return places;
-}
-
-/* Sets which of the places are shown. */
-static bool find_shown(const struct frontier *f, const struct place *places,
-                       size_t most, bool *shown)
-{
-    const struct standing **list = calloc(f->ranking.count, sizeof(*list));
-
-    for (size_t i = 0; list && i < f->ranking.count; i++)
-        list[i] = &f->ranking.rows[places[i].policy];
-    if (list)
-        limit_policies(list, f->ranking.count, most, shown);
-    free(list);
-    return list;
-}
-
-static enum frag_err put_rows(FILE *out, const struct selection *s,
-                              const struct frontier *f)
-{
-    struct place *places = find_places(f);
-    bool *shown = calloc(f->ranking.count, sizeof(*shown));
-    bool done = places && shown && find_shown(f, places, s->most[0], shown);
-    size_t row = 0;
-
-    for (size_t i = 0; done && i < f->ranking.count; i++)
-        if (shown[i])
-            put_tiles(out, f, row++, s, &places[i]);
-    free(shown);
-    free(places);
-    return done ? FRAG_OK : FRAG_NOMEM;
-}
-
-static enum frag_err rows(FILE *out, const struct selection *s)
-{
-    struct frontier f;
-    enum frag_err err;
-
-    FRAG_TRY(frontier_make(s, &f));
     fputs("row\tcolumn\tpolicy\tcapacity\tshare\truns\tsurvived\tooms\tdone\t"
           "trace\n",
           out);
-    err = put_rows(out, s, &f);
-    frontier_free(&f);
-    return err;
+    for (size_t i = 0; i < f->ranking.count && i < s->runs->most[0]; i++)
+        put_tiles(out, f, i, s->runs, &f->places[i]);
+    return FRAG_OK;
 }
 
-static enum frag_err count_columns(const struct selection *s, size_t *out)
+static size_t count_columns(const void *found)
 {
-    struct frontier f;
-
-    FRAG_TRY(frontier_make(s, &f));
-    *out = f.count;
-    frontier_free(&f);
-    return FRAG_OK;
+    return ((const struct frontier *)found)->count;
 }
 
 static const char *lacks(const struct selection *s)
@@ -277,12 +237,13 @@ static const char *lacks(const struct selection *s)
 const struct figure figure_frontier = {
     .name = "frontier",
     .files = {{".tsv", rows}},
-    .limits = {{"policies",
-                "torch and those that survive most, those that know "
-                "the future last",
-                40, 60, limit_count_policies, false},
+    .size = sizeof(struct frontier),
+    .find = find,
+    .release = release,
+    .limits = {{"policies", "those that survive most", 40, 60,
+                ranking_count_policies},
                {"capacities", "capacities at even distances in their order",
-                COLUMNS, COLUMNS, count_columns, false}},
+                COLUMNS, COLUMNS, count_columns}},
     .policy_letters = 40,
     .lacks = lacks,
 };

@@ -5,16 +5,9 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/figure_limit.h"
+#include "sim/cli/figures/ranking.h"
 
 enum { TRACES = 24 }; /* columns */
-
-/* The runs in rows and columns. */
-struct heatmap {
-    struct ranking ranking; /* the best policy first */
-    bool *shown;            /* for each policy */
-    size_t count;           /* of columns: the first subjects */
-};
 
 static void put_subject(FILE *out, const struct selection *s,
                         const struct frag_loaded_run *r)
@@ -24,42 +17,29 @@ static void put_subject(FILE *out, const struct selection *s,
         fprintf(out, ", device %" PRIu64, r->device);
 }
 
-static void heatmap_free(struct heatmap *h)
+/* What is found is the ranking, the best policy first. */
+static enum frag_err find(const struct figure_source *s, struct frag_error *e)
 {
-    ranking_free(&h->ranking);
-    free(h->shown);
-}
+    struct ranking *r = s->found;
 
-/* Sorts the policies, and sets which are shown. */
-static bool find_rows(struct heatmap *h, size_t most)
-{
-    struct ranking *r = &h->ranking;
-    const struct standing **list = calloc(r->count, sizeof(*list));
-
-    h->shown = calloc(r->count, sizeof(*h->shown));
+    (void)e;
+    FRAG_TRY(ranking_make(s->runs, r));
     qsort(r->rows, r->count, sizeof(*r->rows), standing_compare);
-    for (size_t i = 0; list && i < r->count; i++)
-        list[i] = &r->rows[i];
-    if (list && h->shown)
-        limit_policies(list, r->count, most, h->shown);
-    free(list);
-    return list && h->shown;
+    return FRAG_OK;
 }
 
-static enum frag_err heatmap_make(const struct selection *s,
-                                  struct heatmap *out)
+static void release(void *found)
 {
-    struct heatmap h = {.shown = NULL};
+    ranking_free(found);
+}
 
-    FRAG_TRY(ranking_make(s, &h.ranking));
-    h.count = s->most[1] < h.ranking.subject_count ? s->most[1]
-                                                   : h.ranking.subject_count;
-    if (!find_rows(&h, s->most[0])) {
-        heatmap_free(&h);
-        return FRAG_NOMEM;
-    }
-    *out = h;
-    return FRAG_OK;
+/* The number of columns for traces. */
+static size_t columns(const struct figure_source *s)
+{
+    const struct ranking *r = s->found;
+    const size_t most = s->runs->most[1];
+
+    return most < r->subject_count ? most : r->subject_count;
 }
 
 /* -- files --------------------------------------------------------------- */
@@ -74,57 +54,56 @@ static void put_place(FILE *out, const struct selection *s, size_t row,
 
 /* The tiles of a policy; ratio 0: there is no run. The last column is the mean
  * over all subjects. */
-static void put_row(FILE *out, const struct selection *s,
-                    const struct heatmap *h, size_t row,
-                    const struct standing *p)
+static void put_row(FILE *out, const struct figure_source *s, size_t row)
 {
-    for (size_t i = 0; i < h->count; i++) {
-        const struct frag_loaded_run *r =
-            h->ranking.cells[p->row * h->ranking.subject_count + i];
+    const struct ranking *all = s->found;
+    const struct standing *p = &all->rows[row];
+    size_t i = 0;
 
-        put_place(out, s, row, i, p);
+    for (; i < columns(s); i++) {
+        const struct frag_loaded_run *r =
+            all->cells[p->row * all->subject_count + i];
+
+        put_place(out, s->runs, row, i, p);
         fprintf(out, "\t%.6g\t%" PRIu64 "\n", r ? peak_over_bound(r) : 0.0,
                 r ? r->run.summary.num_ooms : 0);
     }
-    put_place(out, s, row, h->count, p);
+    put_place(out, s->runs, row, i, p);
     fprintf(out, "\t%.6g\t0\n", p->is_whole ? p->memory : 0.0);
 }
 
-static enum frag_err cells(FILE *out, const struct selection *s)
+static enum frag_err cells(FILE *out, const struct figure_source *s)
 {
-    struct heatmap h;
-    size_t row = 0;
+    const struct ranking *r = s->found;
 
-    FRAG_TRY(heatmap_make(s, &h));
     fputs("row\tcolumn\tpolicy\tratio\tooms\n", out);
-    for (size_t i = 0; i < h.ranking.count; i++)
-        if (h.shown[i])
-            put_row(out, s, &h, row++, &h.ranking.rows[i]);
-    heatmap_free(&h);
+    for (size_t i = 0; i < r->count && i < s->runs->most[0]; i++)
+        put_row(out, s, i);
     return FRAG_OK;
 }
 
-static enum frag_err traces(FILE *out, const struct selection *s)
+static enum frag_err traces(FILE *out, const struct figure_source *s)
 {
-    struct heatmap h;
+    const struct ranking *r = s->found;
 
-    FRAG_TRY(heatmap_make(s, &h));
     fputs("column\ttrace\n", out);
-    for (size_t i = 0; i < h.count; i++) {
+    for (size_t i = 0; i < columns(s); i++) {
         fprintf(out, "%zu\t", i);
-        put_subject(out, s, h.ranking.subjects[i].first);
+        put_subject(out, s->runs, r->subjects[i].first);
         fputc('\n', out);
     }
-    heatmap_free(&h);
     return FRAG_OK;
 }
 
 const struct figure figure_heatmap = {
     .name = "heatmap",
     .files = {{".tsv", cells}, {".traces.tsv", traces}},
-    .limits = {{"policies", LIMIT_RULE_OF_POLICIES, 40, 56,
-                limit_count_policies, false},
+    .size = sizeof(struct ranking),
+    .find = find,
+    .release = release,
+    .limits = {{"policies", "the best policies", 40, 56,
+                ranking_count_policies},
                {"traces", "the first traces; the mean is that of all traces",
-                TRACES, TRACES, limit_count_subjects, false}},
+                TRACES, TRACES, ranking_count_subjects}},
     .policy_letters = 44,
 };

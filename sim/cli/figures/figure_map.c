@@ -177,12 +177,13 @@ static void release(void *found)
     track_free(&m->track);
     free(m->ranges);
     free(m->cells);
-    free(m);
 }
 
-static enum frag_err make(const struct trace_view *v, struct map *m,
-                          struct frag_error *e)
+static enum frag_err find(const struct figure_source *s, struct frag_error *e)
 {
+    const struct trace_view *v = s->trace;
+    struct map *m = s->found;
+
     m->events = v->device->count;
     FRAG_TRY(track_make(v, &m->track, e));
     m->cells = calloc((size_t)WIDE * HIGH, sizeof(*m->cells));
@@ -193,19 +194,6 @@ static enum frag_err make(const struct trace_view *v, struct map *m,
                          v->name);
     draw_all(m, v);
     return FRAG_OK;
-}
-
-static enum frag_err find(const struct trace_view *v, void **found,
-                          struct frag_error *e)
-{
-    struct map *m = calloc(1, sizeof(*m));
-    enum frag_err err = m ? make(v, m, e) : FRAG_NOMEM;
-
-    if (err == FRAG_OK)
-        *found = m;
-    else if (m)
-        release(m);
-    return err;
 }
 
 /* -- the files ----------------------------------------------------------- */
@@ -222,13 +210,12 @@ static int64_t recorded_oom(const struct frag_device_trace *d)
     return event;
 }
 
-static enum frag_err facts(FILE *out, const struct trace_view *v,
-                           const void *found, struct frag_error *e)
+static enum frag_err facts(FILE *out, const struct figure_source *s)
 {
-    const struct map *m = found;
+    const struct trace_view *v = s->trace;
+    const struct map *m = s->found;
     char size[FRAG_BOUND_TEXT];
 
-    (void)e;
     fputs("trace\tpolicy\tcolor\tevents\tbytes\tpeak\tooms\tfirst_oom\t"
           "recorded_oom\n",
           out);
@@ -246,13 +233,10 @@ static enum frag_err facts(FILE *out, const struct trace_view *v,
     return FRAG_OK;
 }
 
-static enum frag_err ooms(FILE *out, const struct trace_view *v,
-                          const void *found, struct frag_error *e)
+static enum frag_err ooms(FILE *out, const struct figure_source *s)
 {
-    const struct map *m = found;
+    const struct map *m = s->found;
 
-    (void)v;
-    (void)e;
     /* A row that is not drawn, because gnuplot rejects a file without rows. */
     fputs("event\n-1\n", out);
     for (uint64_t i = 0; i < m->track.run.oom_count; i++)
@@ -260,13 +244,10 @@ static enum frag_err ooms(FILE *out, const struct trace_view *v,
     return FRAG_OK;
 }
 
-static enum frag_err cells(FILE *out, const struct trace_view *v,
-                           const void *found, struct frag_error *e)
+static enum frag_err cells(FILE *out, const struct figure_source *s)
 {
-    const struct map *m = found;
+    const struct map *m = s->found;
 
-    (void)v;
-    (void)e;
     for (size_t y = 0; y < HIGH; y++)
         for (size_t x = 0; x < WIDE; x++)
             fprintf(out, "%.3g%c", shown(&m->cells[y * WIDE + x]),
@@ -276,7 +257,9 @@ static enum frag_err cells(FILE *out, const struct trace_view *v,
 
 const struct figure figure_map = {
     .name = "map",
-    .trace_files = {{".tsv", facts}, {".ooms.tsv", ooms}, {".cells", cells}},
+    .is_of_trace = true,
+    .files = {{".tsv", facts}, {".ooms.tsv", ooms}, {".cells", cells}},
+    .size = sizeof(struct map),
     .find = find,
     .release = release,
 };

@@ -139,61 +139,58 @@ static void find_places(struct pareto *p)
     }
 }
 
-static enum frag_err pareto_make(const struct selection *s, struct pareto *out)
+static enum frag_err find(const struct figure_source *s, struct frag_error *e)
 {
-    struct pareto p = {.count = 0};
+    struct pareto *p = s->found;
+    struct ranking *r = &p->ranking;
 
-    FRAG_TRY(ranking_make(s, &p.ranking));
-    p.places = calloc(p.ranking.count, sizeof(*p.places));
-    if (!p.places) {
-        ranking_free(&p.ranking);
+    (void)e;
+    FRAG_TRY(ranking_make(s->runs, r));
+    p->places = calloc(r->count, sizeof(*p->places));
+    if (!p->places)
         return FRAG_NOMEM;
-    }
-    qsort(p.ranking.rows, p.ranking.count, sizeof(*p.ranking.rows), by_seconds);
-    find_places(&p);
-    *out = p;
+    qsort(r->rows, r->count, sizeof(*r->rows), by_seconds);
+    find_places(p);
     return FRAG_OK;
 }
 
-static void pareto_free(struct pareto *p)
+static void release(void *found)
 {
+    struct pareto *p = found;
+
     ranking_free(&p->ranking);
     free(p->places);
 }
 
-static enum frag_err rows(FILE *out, const struct selection *s)
+static enum frag_err rows(FILE *out, const struct figure_source *s)
 {
-    struct pareto p;
+    const struct pareto *p = s->found;
 
-    FRAG_TRY(pareto_make(s, &p));
-    qsort(p.places, p.count, sizeof(*p.places), by_claim);
-    for (size_t i = 0; i < p.count; i++)
-        p.places[i].is_named = i < s->most[0];
-    qsort(p.places, p.count, sizeof(*p.places), by_row);
+    qsort(p->places, p->count, sizeof(*p->places), by_claim);
+    for (size_t i = 0; i < p->count; i++)
+        p->places[i].is_named = i < s->runs->most[0];
+    qsort(p->places, p->count, sizeof(*p->places), by_row);
     fputs("policy\tmemory\tseconds\tkind\tbound\tsubjects\ttrace\tnamed\n",
           out);
-    for (size_t i = 0; i < p.count; i++)
-        put_point(out, s, &p.ranking, p.places[i].first, p.places[i].count - 1,
-                  p.places[i].is_named);
-    pareto_free(&p);
+    for (size_t i = 0; i < p->count; i++)
+        put_point(out, s->runs, &p->ranking, p->places[i].first,
+                  p->places[i].count - 1, p->places[i].is_named);
     return FRAG_OK;
 }
 
-static enum frag_err count_places(const struct selection *s, size_t *out)
+static size_t count_places(const void *found)
 {
-    struct pareto p;
-
-    FRAG_TRY(pareto_make(s, &p));
-    *out = p.count;
-    pareto_free(&p);
-    return FRAG_OK;
+    return ((const struct pareto *)found)->count;
 }
 
 const struct figure figure_pareto = {
     .name = "pareto",
     .files = {{".tsv", rows}},
+    .size = sizeof(struct pareto),
+    .find = find,
+    .release = release,
     .limits = {{"names of points",
                 "those on the line, torch, and the best of the others", 16, 32,
-                count_places, false}},
+                count_places}},
     .policy_letters = 40,
 };

@@ -2,8 +2,8 @@
  *
  * The policy is the first one that has runs with several settings. The x axis
  * is its parameter with the most values; runs that differ in anything else are
- * on separate lines. A parameter that a run does not set has its default. If
- * there is no room for all lines, those that change most are shown. */
+ * on separate lines. A parameter that a run does not set has its default.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,9 +28,10 @@ struct point {
 
 struct sweep {
     struct ranking ranking;
-    struct part key;
+    struct part policy, key;
+    struct part *values;  /* of the key, sorted */
     struct point *points; /* by line, then value */
-    size_t count, lines;
+    size_t value_count, count, lines;
     struct label {
         char *text;
         const char *params; /* distinguish lines with equal texts */
@@ -229,107 +230,39 @@ static double height(const struct sweep *w, const struct point *p)
                : peak_over_bound(p->entry->run);
 }
 
-/* -- lines that have room ------------------------------------------------ */
-
-struct span {
-    size_t line;
-    double low, high;
-};
-
-static int by_change(const void *left, const void *right)
+static enum frag_err find(const struct figure_source *s, struct frag_error *e)
 {
-    const struct span *a = left, *b = right;
-    double x = a->high - a->low, y = b->high - b->low;
+    const struct selection *runs = s->runs;
+    struct sweep *w = s->found;
 
-    if (x < y || x > y)
-        return x > y ? -1 : 1;
-    return a->line < b->line ? -1 : 1;
-}
-
-static int by_number(const void *left, const void *right)
-{
-    const struct span *a = left, *b = right;
-
-    return a->line < b->line ? -1 : 1;
-}
-
-static void find_spans(const struct sweep *w, struct span *spans)
-{
-    for (size_t i = 0; i < w->count; i++) {
-        const struct point *p = &w->points[i];
-        struct span *s = &spans[p->line];
-        double y = height(w, p);
-
-        if (!i || p[-1].line != p->line)
-            *s = (struct span){p->line, y, y};
-        s->low = y < s->low ? y : s->low;
-        s->high = y > s->high ? y : s->high;
-    }
-}
-
-/* Keeps the points of the lines in `spans`, and numbers these lines from 0. */
-static void keep_lines(struct sweep *w, const struct span *spans, size_t count)
-{
-    size_t kept = 0, k = 0;
-
-    for (size_t i = 0; i < w->count; i++) {
-        while (k < count && spans[k].line < w->points[i].line)
-            k++;
-        if (k == count || spans[k].line != w->points[i].line)
-            continue;
-        w->points[kept] = w->points[i];
-        w->points[kept++].line = k;
-    }
-    w->count = kept;
-    w->lines = count;
-}
-
-/* Leaves out all but the `most` lines that change most. */
-static enum frag_err limit_lines(struct sweep *w, size_t most)
-{
-    struct span *spans;
-
-    if (w->lines <= most)
-        return FRAG_OK;
-    spans = calloc(w->lines, sizeof(*spans));
-    if (!spans)
+    (void)e;
+    w->policy = name_of(swept(runs));
+    w->points = calloc(runs->count, sizeof(*w->points));
+    if (!w->points)
         return FRAG_NOMEM;
-    find_spans(w, spans);
-    qsort(spans, w->lines, sizeof(*spans), by_change);
-    qsort(spans, most, sizeof(*spans), by_number);
-    keep_lines(w, spans, most);
-    free(spans);
+    FRAG_TRY(find_key(runs, w->policy, &w->key));
+    FRAG_TRY(ranking_make(runs, &w->ranking));
+    w->values = values(runs, w->policy, w->key, &w->value_count);
+    if (!w->values)
+        return FRAG_NOMEM;
+    for (size_t i = 0; i < w->ranking.run_count; i++)
+        if (equal(name_of(w->ranking.entries[i].run), w->policy))
+            add(w, &w->ranking.entries[i]);
+    qsort(w->points, w->count, sizeof(*w->points), by_line);
     return FRAG_OK;
 }
 
-static void sweep_free(struct sweep *w)
+static void release(void *found)
 {
+    struct sweep *w = found;
+
     for (size_t i = 0; w->texts && i < w->lines; i++)
         free(w->texts[i].text);
     free(w->texts);
     briefs_free(&w->labels);
     ranking_free(&w->ranking);
+    free(w->values);
     free(w->points);
-}
-
-static enum frag_err sweep_make(const struct selection *s, struct sweep *out)
-{
-    struct part policy = name_of(swept(s));
-    struct sweep w = {.points = calloc(s->count, sizeof(*w.points))};
-    enum frag_err err = w.points ? find_key(s, policy, &w.key) : FRAG_NOMEM;
-
-    if (err == FRAG_OK)
-        err = ranking_make(s, &w.ranking);
-    if (err != FRAG_OK) {
-        sweep_free(&w);
-        return err;
-    }
-    for (size_t i = 0; i < w.ranking.run_count; i++)
-        if (equal(name_of(w.ranking.entries[i].run), policy))
-            add(&w, &w.ranking.entries[i]);
-    qsort(w.points, w.count, sizeof(*w.points), by_line);
-    *out = w;
-    return FRAG_OK;
 }
 
 /* -- files --------------------------------------------------------------- */
@@ -380,16 +313,26 @@ static void put_line(FILE *out, const struct sweep *w,
         }
 }
 
-static size_t index_of(const struct part *list, size_t count, struct part value)
+static size_t index_of(const struct sweep *w, struct part value)
 {
     size_t i = 0;
 
-    while (i < count && !equal(list[i], value))
+    while (i < w->value_count && !equal(w->values[i], value))
         i++;
     return i;
 }
 
 enum { LABEL = 44 }; /* letters */
+
+/* The number of points on the lines that have room: the first lines. */
+static size_t shown(const struct sweep *w, const struct selection *s)
+{
+    size_t n = 0;
+
+    while (n < w->count && w->points[n].line < s->most[0])
+        n++;
+    return n;
+}
 
 /* Makes the short labels of the lines, which differ. */
 static enum frag_err name_lines(struct sweep *w, const struct selection *s)
@@ -397,7 +340,7 @@ static enum frag_err name_lines(struct sweep *w, const struct selection *s)
     w->texts = calloc(w->lines, sizeof(*w->texts));
     if (!w->texts)
         return FRAG_NOMEM;
-    for (size_t i = 0; i < w->count; i++) {
+    for (size_t i = 0; i < shown(w, s); i++) {
         const struct frag_loaded_run *r = w->points[i].entry->run;
         struct label *l = &w->texts[w->points[i].line];
         size_t size;
@@ -418,76 +361,52 @@ static enum frag_err name_lines(struct sweep *w, const struct selection *s)
     return FRAG_OK;
 }
 
-static void put_point(FILE *out, const struct sweep *w, const struct point *p,
-                      size_t x)
+static void put_point(FILE *out, const struct sweep *w, const struct point *p)
 {
     const struct frag_loaded_run *r = p->entry->run;
     const struct label *l = &w->texts[p->line];
     bool one = w->ranking.subject_count == 1;
 
-    fprintf(out, "%zu\t%zu\t%.15g\t%" PRIu64 "\t%" PRIu64 "\t", p->line, x,
-            height(w, p), r->run.summary.num_ooms,
+    fprintf(out, "%zu\t%zu\t%.15g\t%" PRIu64 "\t%" PRIu64 "\t", p->line,
+            index_of(w, p->value), height(w, p), r->run.summary.num_ooms,
             one ? r->run.summary.lower_bound : (frag_size)0);
     put_cell(out, briefs_text(&w->labels, l->text, l->params));
     fputc('\n', out);
 }
 
-static enum frag_err points(FILE *out, const struct selection *s)
+static enum frag_err points(FILE *out, const struct figure_source *s)
 {
-    struct sweep w;
-    struct part *list;
-    size_t count;
-    enum frag_err err;
+    struct sweep *w = s->found;
 
-    FRAG_TRY(sweep_make(s, &w));
-    err = limit_lines(&w, s->most[0]);
-    if (err == FRAG_OK)
-        err = name_lines(&w, s);
-    if (err != FRAG_OK) {
-        sweep_free(&w);
-        return err;
-    }
-    list = values(s, name_of(w.points[0].entry->run), w.key, &count);
+    FRAG_TRY(name_lines(w, s->runs));
     fputs("line\tvalue\treserved\tooms\tbound\tlabel\n", out);
-    for (size_t i = 0; list && i < w.count; i++)
-        put_point(out, &w, &w.points[i],
-                  index_of(list, count, w.points[i].value));
-    free(list);
-    sweep_free(&w);
-    return list ? FRAG_OK : FRAG_NOMEM;
+    for (size_t i = 0; i < shown(w, s->runs); i++)
+        put_point(out, w, &w->points[i]);
+    return FRAG_OK;
 }
 
-static enum frag_err ticks(FILE *out, const struct selection *s)
+static enum frag_err ticks(FILE *out, const struct figure_source *s)
 {
-    struct part policy = name_of(swept(s)), key = {"", 0}, *list;
-    size_t count;
+    const struct sweep *w = s->found;
 
-    FRAG_TRY(find_key(s, policy, &key));
-    list = values(s, policy, key, &count);
     fputs("value\ttext\tpolicy\tparameter\ttrace\n", out);
-    for (size_t i = 0; list && i < count; i++) {
+    for (size_t i = 0; i < w->value_count; i++) {
         fprintf(out, "%zu\t", i);
-        put_part(out, list[i]);
+        put_part(out, w->values[i]);
         fputc('\t', out);
-        put_part(out, policy);
+        put_part(out, w->policy);
         fputc('\t', out);
-        put_part(out, key);
+        put_part(out, w->key);
         fputc('\t', out);
-        put_trace(out, s);
+        put_trace(out, s->runs);
         fputc('\n', out);
     }
-    free(list);
-    return list ? FRAG_OK : FRAG_NOMEM;
+    return FRAG_OK;
 }
 
-static enum frag_err count_lines(const struct selection *s, size_t *out)
+static size_t count_lines(const void *found)
 {
-    struct sweep w;
-
-    FRAG_TRY(sweep_make(s, &w));
-    *out = w.lines;
-    sweep_free(&w);
-    return FRAG_OK;
+    return ((const struct sweep *)found)->lines;
 }
 
 static const char *lacks(const struct selection *s)
@@ -501,7 +420,9 @@ static const char *lacks(const struct selection *s)
 const struct figure figure_sweep = {
     .name = "sweep",
     .files = {{".tsv", points}, {".values.tsv", ticks}},
-    .limits = {{"lines", "the lines that change most", 12, 36, count_lines,
-                NULL}},
+    .size = sizeof(struct sweep),
+    .find = find,
+    .release = release,
+    .limits = {{"lines", "the first lines", 12, 36, count_lines}},
     .lacks = lacks,
 };

@@ -5,7 +5,6 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/figure_limit.h"
 
 /* More steps than a panel has pixels would not be visible. */
 enum { STEPS = 800 };
@@ -53,8 +52,10 @@ static void put_steps(FILE *out, const struct frag_run *m)
     put_corner(out, m->summary.events, &last);
 }
 
-static enum frag_err points(FILE *out, const struct selection *s)
+static enum frag_err points(FILE *out, const struct figure_source *source)
 {
+    const struct selection *s = source->runs;
+
     fputs("# event\tallocated\treserved\n", out);
     for (size_t i = 0; i < s->count; i++) {
         fputs(i ? "\n\n" : "", out);
@@ -63,8 +64,10 @@ static enum frag_err points(FILE *out, const struct selection *s)
     return FRAG_OK;
 }
 
-static enum frag_err ooms(FILE *out, const struct selection *s)
+static enum frag_err ooms(FILE *out, const struct figure_source *source)
 {
+    const struct selection *s = source->runs;
+
     /* A row that is not drawn, because gnuplot rejects a file without rows. */
     fputs("run\tevent\treserved\n-1\t0\t0\n", out);
     for (size_t i = 0; i < s->count; i++)
@@ -76,8 +79,10 @@ static enum frag_err ooms(FILE *out, const struct selection *s)
 }
 
 /* The name column is empty if all runs are of one trace. */
-static enum frag_err runs(FILE *out, const struct selection *s)
+static enum frag_err runs(FILE *out, const struct figure_source *source)
 {
+    const struct selection *s = source->runs;
+
     fputs("label\ttrace\tcapacity\tevents\tname\tnote\tpeak\tfirst_oom\n", out);
     for (size_t i = 0; i < s->count; i++) {
         const struct frag_loaded_run *r = s->runs[i];
@@ -110,6 +115,6 @@ static const char *lacks(const struct selection *s)
 const struct figure figure_timeline = {
     .name = "timeline",
     .files = {{".tsv", points}, {".ooms.tsv", ooms}, {".runs.tsv", runs}},
-    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 12, 48, limit_count_runs, true}},
+    .limits = LIMIT_OF_RUNS(12, 48),
     .lacks = lacks,
 };

@@ -8,8 +8,8 @@
 
 #include "policies/policy.h"
 
-bool is_same_subject(const struct frag_loaded_run *a,
-                     const struct frag_loaded_run *b)
+static bool is_same_subject(const struct frag_loaded_run *a,
+                            const struct frag_loaded_run *b)
 {
     return a->device == b->device && is_same_trace(a, b);
 }
@@ -193,6 +193,16 @@ void ranking_free(struct ranking *r)
     free(r->entries);
     free(r->cells);
     *r = (struct ranking){0};
+}
+
+size_t ranking_count_policies(const void *found)
+{
+    return ((const struct ranking *)found)->count;
+}
+
+size_t ranking_count_subjects(const void *found)
+{
+    return ((const struct ranking *)found)->subject_count;
 }
 
 int standing_compare(const void *left, const void *right)

@@ -77,14 +77,15 @@ double need_over_bound(const struct frag_loaded_run *r);
  * the bound of its subject. */
 bool is_impossible(const struct ranking *g, const struct ranked_entry *e);
 
-bool is_same_subject(const struct frag_loaded_run *a,
-                     const struct frag_loaded_run *b);
-
 /* The ranking points into the runs of s. NOMEM. O(runs x (policies +
  * subjects)).
  */
 enum frag_err ranking_make(const struct selection *s,
                            struct ranking *out) FRAG_MUST_CHECK;
 void ranking_free(struct ranking *r);
+
+/* For the limits of a figure that finds a ranking, or what begins with one. */
+size_t ranking_count_policies(const void *found);
+size_t ranking_count_subjects(const void *found);
 
 #endif

@@ -195,7 +195,7 @@ static int plot_run(const struct call *call, const void *values)
         return code;
     cli_catch_signals();
     return cli_fail(
-        call, figure_is_of_trace(f) ? plot_trace(f, v, &e) : plot(f, v, &e),
+        call, f->is_of_trace ? plot_trace(f, v, &e) : plot(f, v, &e),
         &e);
 }
 
