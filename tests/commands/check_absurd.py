@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, need
+
 # A sanitizer needs memory and time of its own.
 SLACK = 4 if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "") else 1
 KIB_MAX, SECONDS_MAX = SLACK * (200 << 10), SLACK * 2
@@ -53,9 +54,7 @@ def first_bound(path):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print("check_absurd: no tool; skipped")
-        return 77
+    need(FRAGSIM)
     listed = json.loads(subprocess.run(
         [FRAGSIM, "policies", "--json", "-"], check=True,
         capture_output=True).stdout)["policies"]

@@ -17,7 +17,9 @@ import os
 import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import ROOT
+
 sys.path.insert(0, os.path.join(ROOT, "paper", "tables"))
 import batch_table  # noqa: E402
 

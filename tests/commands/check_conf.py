@@ -13,11 +13,10 @@ import re
 import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, ROOT, SHARED, need
+
 DEV = os.path.join(SHARED, "recorded", "dev")
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
 failures = []
 
 
@@ -97,9 +96,7 @@ def check_figures():
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_conf: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     check_keys()
     check_figures()
     for failure in failures:

@@ -16,9 +16,9 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, SMALL, need
+
 DOCUMENTED = {0, 1, 2, 3, 4}
 LIMIT = 30  # seconds, on a machine with other work; the tool needs 2 for each file
 # The commands, and what {} and {out} stand for: the file, and an output.
@@ -118,9 +118,7 @@ def made(folder, *words):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print("check_damage: no tool; skipped")
-        return 77
+    need(FRAGSIM)
     # Every place is read in a process of its own, which sanitizers slow down.
     usual = 12 if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "") else 60
     places = int(sys.argv[1]) if len(sys.argv) > 1 else usual

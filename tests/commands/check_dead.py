@@ -20,13 +20,12 @@ Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 import glob
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import ROOT, SHARED, results, run
+
 RECORDED = os.path.join(SHARED, "recorded", "dev")
 BUNDLED = os.path.join(ROOT, "traces", "bundled",
                        "lstm_varlen__cap_below.pickle.xz")
@@ -37,27 +36,16 @@ EXACT = {"rcnn_train__cap_below": 0.006, "unet_multires__cap_below": 0.001,
          "llama_varlen__cap_tight_exp": 0.001, "moe_train__cap_tight_exp": 0.001,
          "lstm_varlen__cap_tight": 0.001}
 
-def fragsim(*arguments, codes=(0,)):
-    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
-                          check=False)
-    assert done.returncode in codes, (arguments, done.stderr)
-    return done
-
-
-def rows(*arguments, codes=(0,)):
-    done = fragsim(*arguments, "--json", "-", codes=codes)
-    return json.loads(done.stdout)["results"]
-
 
 def peak(path, *options):
-    return rows("replay", "-q", path, *options)[0]["peak_requested_bytes"]
+    return results("replay", "-q", path, *options)[0]["peak_requested_bytes"]
 
 
 def check_commands(folder):
     """A bundled recording: every command completes it and says so."""
-    recorded, = rows("replay", "-q", BUNDLED, "--as-recorded")
-    completed, = rows("replay", "-q", BUNDLED)
-    longer, = rows("replay", "-q", BUNDLED, "--further-steps", "40")
+    recorded, = results("replay", "-q", BUNDLED, "--as-recorded")
+    completed, = results("replay", "-q", BUNDLED)
+    longer, = results("replay", "-q", BUNDLED, "--further-steps", "40")
     assert recorded["events"] < completed["events"] < longer["events"]
     assert recorded["peak_reserved_bytes"] < completed["peak_reserved_bytes"]
     for row, words in ((recorded, "ends where the job died"),
@@ -66,32 +54,32 @@ def check_commands(folder):
         notes = " ".join(row["notes"])
         assert words in notes and "the job died at event 1226" in notes, notes
         assert "10 complete steps" in notes, notes
-    said = fragsim("replay", BUNDLED).stderr
+    said = run("replay", BUNDLED).stderr
     assert all(note in said for note in completed["notes"]), said
 
-    fit = rows("fit", "-q", BUNDLED)[0]
-    fit_recorded = rows("fit", "-q", BUNDLED, "--as-recorded")[0]
+    fit = results("fit", "-q", BUNDLED)[0]
+    fit_recorded = results("fit", "-q", BUNDLED, "--as-recorded")[0]
     assert fit["notes"] == completed["notes"]
     assert fit_recorded["fit_bytes"] <= fit["fit_bytes"]
 
     sweep = [os.path.join(folder, name) for name in ("c.h5", "r.h5", "m.h5")]
-    fragsim("sweep", "-q", BUNDLED, "-o", sweep[0])
-    fragsim("sweep", "-q", BUNDLED, "--as-recorded", "-o", sweep[1])
-    both = fragsim("merge", "-q", sweep[2], sweep[0], sweep[1], codes=(2, 3))
+    run("sweep", "-q", BUNDLED, "-o", sweep[0])
+    run("sweep", "-q", BUNDLED, "--as-recorded", "-o", sweep[1])
+    both = run("merge", "-q", sweep[2], sweep[0], sweep[1], code=(2, 3))
     assert "settings" in both.stderr, both
 
-    tune = fragsim("tune", "-q", BUNDLED, "-c", "4GiB", "--no-hold-out", codes=(1,)).stdout
+    tune = run("tune", "-q", BUNDLED, "-c", "4GiB", "--no-hold-out", code=(1,)).stdout
     assert "no allocator can help at 4 GiB" in tune and "# note on" in tune, tune
     assert all(line.startswith("#") for line in tune.splitlines()), tune
 
-    info = fragsim("info", BUNDLED).stdout
+    info = run("info", BUNDLED).stdout
     assert "ends where the job died" in info, info
     whole = os.path.join(folder, "whole.h5")
-    fragsim("import", "-q", BUNDLED, "--complete", "-o", whole)
-    again, = rows("replay", "-q", whole)
+    run("import", "-q", BUNDLED, "--complete", "-o", whole)
+    again, = results("replay", "-q", whole)
     for name in ("events", "peak_requested_bytes", "peak_reserved_bytes"):
         assert again[name] == completed[name], name
-    fragsim("replay", "-q", BUNDLED, "--step-mark", "nobody", codes=(2,))
+    run("replay", "-q", BUNDLED, "--step-mark", "nobody", code=(2,))
 
 
 def complete_of(name):
@@ -110,7 +98,7 @@ def spread(dead):
     peaks are drawn from an interval whose upper end is not known; a step that
     repeats the one before is no draw."""
     steps = [part["peak_requested_bytes"] for part in
-             rows("steps", "-q", dead)[0]["parts"] if part["part"] == "step"]
+             results("steps", "-q", dead)[0]["parts"] if part["part"] == "step"]
     draws = 1 + sum(abs(a - b) > 1e-3 * b for a, b in zip(steps, steps[1:]))
     least = min(steps) / peak(dead)
     return least + (1 - least) * 0.2 ** (-2 / draws)
@@ -118,8 +106,8 @@ def spread(dead):
 
 def answer(dead, *options):
     """The exit status of tune, its answer, the setting and what is said of it."""
-    done = fragsim("tune", "-q", "--no-hold-out", dead, "--json", "-", *options,
-                   codes=(0, 1))
+    done = run("tune", "-q", "--no-hold-out", dead, "--json", "-", *options,
+                   code=(0, 1))
     told, = json.loads(done.stdout)["results"]
     word = "nearest" if done.returncode else "chosen"
     assert told["nearest" if word == "chosen" else "chosen"] is None, told
@@ -131,13 +119,13 @@ def answer(dead, *options):
 
 
 def survives(path, setting, limit, *options):
-    run, = rows("replay", "-q", path, "-p", f"torch:{setting}", "--process-limit",
+    run, = results("replay", "-q", path, "-p", f"torch:{setting}", "--process-limit",
                 f"{limit}B", "--stop-at-oom", *options)
     return run["num_ooms"] == 0
 
 
 def need(path, setting):
-    return rows("fit", "-q", "--bound", "limit", path, "-p",
+    return results("fit", "-q", "--bound", "limit", path, "-p",
                 f"torch:{setting}")[0]["need_bytes"]
 
 
@@ -164,7 +152,7 @@ def check_exports():
         options = "--without", "max_split_size_mb", "--without", \
             "garbage_collection_threshold", "--process-limit", f"{limit}B"
         assert check_answer(BUNDLED, *options)[0] == status, limit
-        text = fragsim("tune", "-q", BUNDLED, *options, codes=(status,)).stdout
+        text = run("tune", "-q", BUNDLED, *options, code=(status,)).stdout
         assert ("\nexport PYTORCH" in text) == (status == 0), text
         assert ("# not exported: PYTORCH" in text) == (status == 1), text
         assert "with a probability of 90 % no further step needs" in text, text
@@ -205,8 +193,8 @@ def check_gates(folder):
             continue
         with open(beside, encoding="utf-8") as file:
             died = bool(json.load(file).get("oom"))
-        fragsim("check", "-q", path, "-r", strict, codes=(int(died),))
-        fragsim("check", "-q", path, "-r", mild)
+        run("check", "-q", path, "-r", strict, code=(int(died),))
+        run("check", "-q", path, "-r", mild)
         found.add(died)
     assert True in found and (False in found or not paths), found
 

@@ -16,26 +16,17 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, SHARED, need, results, run
+
 try:
     import h5py
 except ImportError:
     print("check_edit: h5py is missing; skipped")
     sys.exit(77)
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(os.environ.get(
-    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
 NAMES = ["leak", "leak_frames", "multistream", "gpt2_train", "cudagraph"]
 ALLOC, FREE, REQUESTED = 0, 1, 2
-
-
-def run(*args, code=0, cwd=None):
-    done = subprocess.run([FRAGSIM, *args], capture_output=True, text=True,
-                          cwd=cwd, check=False)
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done
 
 
 def bundled(name):
@@ -47,11 +38,6 @@ def edited(folder, path, *edits):
     args = sum((["-e", edit] for edit in edits), [])
     run("edit", "-q", path, *args, "-f", "-o", out)
     return out
-
-
-def results(*args):
-    text = run(*args, "--json", "-").stdout
-    return json.loads(text)["results"]
 
 
 class Trace:
@@ -294,9 +280,7 @@ def check_real(folder):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print("check_edit: no tool at", FRAGSIM, "; skipped")
-        return 77
+    need(FRAGSIM)
     checks = [check_identities, check_repeat, check_two_jobs, check_validate,
               check_sites, check_manual, check_sweep, check_plot, check_resume,
               check_real]

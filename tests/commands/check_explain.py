@@ -26,8 +26,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT
+
 RECORDED = os.path.join(os.environ.get(
     "FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared")), "recorded")
 LEAKS = {"leak": None, "leak_frames": "(train.py:164)",

@@ -23,10 +23,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(
-    os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, SHARED
+
 VIEWER = os.environ.get("FRAG_MEMORY_VIZ")
 ORACLE = os.path.join(SHARED, "formats", "scripts", "check_memory_viz.mjs")
 # What unpickle() of MemoryViz.js has a case for.
@@ -80,6 +79,7 @@ def events(path, also=()):
 
 
 # -- snapshots ---------------------------------------------------------------
+
 
 def check_opcodes(name, data):
     """The opcodes, and the size of the batches: what lies between a MARK and
@@ -369,6 +369,7 @@ def check_snapshots(folder):
 
 # -- Chrome traces -----------------------------------------------------------
 
+
 def check_tracks(name, trace, rows, points):
     names, tracks = {}, collections.defaultdict(list)
     slices, ooms = collections.Counter(), collections.Counter()
@@ -429,6 +430,7 @@ def check_chrome(folder):
 
 # -- the trace itself --------------------------------------------------------
 
+
 def lifetimes(path):
     """(first event, last event or the number of events, bytes) of each block."""
     rows = [line.split(",") for line in events(path)[1:] if line]
@@ -488,6 +490,7 @@ def check_trace_formats(folder):
 
 
 # -- refusals ----------------------------------------------------------------
+
 
 def check_refusals(folder):
     kept = os.path.join(folder, "kept")

@@ -18,9 +18,9 @@ import sys
 import tempfile
 import xml.etree.ElementTree as xml
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, need
+
 TRACES = ["gpt2_train", "cudagraph", "leak"]
 POLICIES = ["torch", "torch:expandable_segments:True", "best_fit", "tlsf",
             "rmm_arena", "direct", "compact", "plan"]
@@ -118,6 +118,7 @@ def near(a, b):
 
 
 # -- one function a figure ----------------------------------------------------
+
 
 def roomiest(rows):
     """For each policy and trace, the run with the most memory."""
@@ -435,6 +436,7 @@ def check_pareto(folder):
 
 
 # -- the pictures of answers ---------------------------------------------------
+
 
 def draw_answer(folder, command, trace, *more):
     """Draws the picture of a command in every format; returns its data and
@@ -790,9 +792,7 @@ CHECKS = {name[6:]: function for name, function in list(globals().items())
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_figures: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     with tempfile.TemporaryDirectory() as folder:
         for name in sys.argv[1:] or CHECKS:
             CHECKS[name](folder)

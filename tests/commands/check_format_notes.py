@@ -7,24 +7,16 @@ Environment: FRAGSIM (the tool; default build/fragsim).
 import json
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(os.environ.get(
-    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import ROOT, run
+
 # A note of the format, and one about the file.
 HEAP = "policies with a quantum of 512 bytes"
 CUT = "the last line of the log is cut off"
 MIB = 1 << 20
-
-
-def run(*arguments):
-    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, f"{arguments}: {done.stderr}"
-    return done
 
 
 def notes_in(value):

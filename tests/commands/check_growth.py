@@ -31,8 +31,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM
+
 N = int(os.environ.get("FRAG_GROWTH_N", "8000"))
 MOST = 1.2
 # The treap of pages under `paged` becomes deeper in steps.

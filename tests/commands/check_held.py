@@ -14,12 +14,11 @@ import lzma
 import os
 import pickle
 import re
-import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import ROOT, SHARED, output
+
 RECORDED = os.path.join(SHARED, "recorded")
 BUNDLED = ["leak_frames", "leak_cpp", "leak", "gpt2_train", "multistream",
            "lstm_varlen__cap_below"]
@@ -76,16 +75,8 @@ def peak_of(entries):
     return best
 
 
-def run(*command):
-    done = subprocess.run([FRAGSIM, *command], capture_output=True, text=True,
-                          check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
-    return done.stdout
-
-
 def groups(path, by):
-    text = run("top", "-q", path, "--by", by, "--limit", "0", "--json", "-")
+    text = output("top", "-q", path, "--by", by, "--limit", "0", "--json", "-")
     return json.loads(text)["results"][0]
 
 
@@ -107,7 +98,7 @@ def check(path):
     compare(path, "streams", streams, held.sums(lambda e: e["stream"]))
     compare(path, "sizes", sizes, held.sums(lambda e: e["size"]))
     if by_size["has_stacks"]:
-        lines = run("top", "-q", path, "--folded", "-").splitlines()
+        lines = output("top", "-q", path, "--folded", "-").splitlines()
         stacks = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2])
                   for line in lines}
         compare(path, "number of stacks", len(stacks), len(lines))
@@ -118,10 +109,10 @@ def check(path):
 
 def check_diff(path, peak):
     """The end of the trace against its peak, by size."""
-    text = run("diff", "-q", path, path, "--at-after", "end", "--by", "size",
+    text = output("diff", "-q", path, path, "--at-after", "end", "--by", "size",
                "--limit", "0", "--json", "-")
     found = json.loads(text)["results"][0]
-    end = json.loads(run("top", "-q", path, "--at", "end", "--by", "size",
+    end = json.loads(output("top", "-q", path, "--at", "end", "--by", "size",
                          "--limit", "0", "--json", "-"))["results"][0]
     expected = {}
     for place, moment in enumerate((peak, end)):

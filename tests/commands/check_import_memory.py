@@ -13,9 +13,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import long_logs
+from harness import FRAGSIM
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 # Bytes for each event. These readers sort by time, so they keep all events.
 LIMIT = {"static": 140, "kineto": 150}
 USUAL = 60

@@ -15,9 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-FRAGSIM = os.path.abspath(FRAGSIM)
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, need
+
 BASE, MIB = 0x700000000000 + (1 << 40), 1 << 20
 
 
@@ -142,9 +142,7 @@ def check(command, inputs, failures):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_json_notes: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     failures, counts, ran = [], {}, {}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

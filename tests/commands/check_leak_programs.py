@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM
+
 KIB, MIB = 1 << 10, 1 << 20
 PACKAGES = "/usr/lib/python3/site-packages/"
 MODULE = [(PACKAGES + "torch/nn/modules/module.py", "_call_impl", 1710)]
@@ -131,6 +132,7 @@ class Program:
 
 
 # -- programs: each calls `extra` once a step or a request --
+
 
 def training(p, extra, steps=40, evaluates=0, **how):
     p.build()
@@ -270,6 +272,7 @@ def recurring(p, extra):
 
 
 # -- what they do besides --
+
 
 def nothing(_p, _step):
     pass

@@ -20,9 +20,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, SHARED
+
 BUNDLED = os.path.join(ROOT, "traces", "bundled", "*.pickle.xz")
 GROUPS = ("dev", "causes", "h100", "multi", "batch")
 FURTHER = os.environ.get("FRAG_LEAKS", "")

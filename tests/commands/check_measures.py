@@ -10,13 +10,12 @@ Environment: FRAGSIM (the tool; default build/fragsim).
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, need, output
+
 ORDER = ["peak_requested_bytes", "peak_allocated_bytes", "peak_active_bytes",
          "peak_reserved_bytes"]
 CAPACITIES = "inf,1.3x,1x,0.9x"
@@ -24,15 +23,8 @@ CAPACITIES = "inf,1.3x,1x,0.9x"
 SHORT = {"plan": "plan:effort=1000"}
 
 
-def run(*arguments):
-    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, f"{arguments}: {done.stderr}"
-    return done.stdout
-
-
 def policies():
-    names = re.findall(r"^(\w+) ", run("policies"), re.M)
+    names = re.findall(r"^(\w+) ", output("policies"), re.M)
     assert "torch" in names and "compact" in names, names
     return names + ["torch:expandable_segments:True"]
 
@@ -53,7 +45,7 @@ def write_tiny(path):
 
 
 def asked_of(path):
-    return json.loads(run("info", "-q", path, "--json", "-"))["results"][0][
+    return json.loads(output("info", "-q", path, "--json", "-"))["results"][0][
         "devices"][0]["peak_requested_bytes"]
 
 
@@ -71,7 +63,7 @@ def check_trace(path):
     """Returns the numbers of runs, and of runs with an OOM."""
     asked, bounds = asked_of(path), set()
     names = [word for p in policies() for word in ("-p", SHORT.get(p, p))]
-    rows = json.loads(run("replay", "-q", path, *names, "-c", CAPACITIES,
+    rows = json.loads(output("replay", "-q", path, *names, "-c", CAPACITIES,
                           "--json", "-"))["results"]
     for row in rows:
         check_row(row)
@@ -89,9 +81,7 @@ def check_trace(path):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_measures: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     with tempfile.TemporaryDirectory() as folder:
         tiny = os.path.join(folder, "tiny.csv")
         write_tiny(tiny)

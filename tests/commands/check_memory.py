@@ -18,10 +18,11 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT
+
 MAPPED = 64 * 2**20
 LEAST = 5  # samples of a replay, 2 ms apart
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 TRACE = os.path.join(ROOT, "traces", "bundled", "gpt2_train.pickle.xz")
 
 

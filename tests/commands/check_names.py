@@ -34,10 +34,8 @@ from html.parser import HTMLParser
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import terminal
+from harness import FRAGSIM, ROOT, need
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM", os.path.join(
-    ROOT, "build", "fragsim")))
 BUNDLED = os.path.join(ROOT, "traces", "bundled", "two_streams.pt")
 FRAMES = os.path.join(ROOT, "traces", "bundled", "leak_frames.pickle.xz")
 MARK = "EVIL"  # a file or variable of this name must never exist
@@ -162,6 +160,7 @@ class Tags(HTMLParser):
 
 # -- commands on a trace -----------------------------------------------------
 
+
 def check_rows(name, trace):
     """The commands that print rows: replay and fit."""
     for verb in ("replay", "fit"):
@@ -233,6 +232,7 @@ def check_sweep(name, trace):
 
 # -- commands on results -----------------------------------------------------
 
+
 def check_figures(name, trace, results):
     """Figures and pages of the results, also under the name."""
     for figure in ("timeline", "compare", "heatmap"):
@@ -287,6 +287,7 @@ def printable(text):
 
 
 # -- misuse ------------------------------------------------------------------
+
 
 def check_errors(name, trace):
     """Errors, which name the argument."""
@@ -357,6 +358,7 @@ def check_calibrate(name):
 
 # -- texts inside of files --------------------------------------------------
 
+
 def check_held(name, text):
     """The commands top and diff, on stacks whose frames hold the name."""
     def held(*more):
@@ -425,6 +427,7 @@ def check_plugin(name):
 
 # -- terminals ---------------------------------------------------------------
 
+
 def on_terminal(*arguments):
     """What the tool writes to a terminal, without its own sequences: the
     progress bar and the colours of a table."""
@@ -444,6 +447,7 @@ def check_terminal(name, trace):
 
 
 # -- all of them -------------------------------------------------------------
+
 
 def check_name(name):
     trace = name + b".pt"
@@ -468,9 +472,7 @@ def check_name(name):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_names: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     assert form(b"a\x1b\nb\xc2\x9b\xff") == "a\\x1b\\nb\\u009b\\xff"
     for name in NAMES:
         with tempfile.TemporaryDirectory() as folder:

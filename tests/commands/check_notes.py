@@ -12,13 +12,12 @@ import json
 import lzma
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, ROOT, need, run
+
 WHOLE = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
 FIRST = ("device 0: the recording lacks the beginning of the job: before the "
          "first entry, 648 blocks (3.709 GiB) were live and 189 segments "
@@ -30,14 +29,6 @@ LIVE = ("the run does not start from the recorded segments (8.734 GiB): all "
 REMEDY = ("record with torch.cuda.memory._record_memory_history() before the "
           "job starts")
 TUNE = ["--no-hold-out"]
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL)
-    assert code is None or done.returncode == code, \
-        f"{arguments}: exit {done.returncode}, not {code}: {done.stderr}"
-    return done
 
 
 def make_traces():
@@ -198,9 +189,7 @@ def check_releases():
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_notes: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         make_traces()
@@ -215,5 +204,4 @@ def main():
 
 
 if __name__ == "__main__":
-    FRAGSIM = os.path.abspath(FRAGSIM)
     sys.exit(main())

@@ -17,9 +17,9 @@ import os
 import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, SHARED, need
+
 AS_RECORDED = ["--as-recorded", "-p", "torch@recorded"]
 
 
@@ -175,9 +175,7 @@ def differences(path, said):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_one_reading: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     paths = sys.argv[1:] or recordings()
     count, wrong = {}, {}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -8,12 +8,12 @@ Environment: FRAGSIM (the tool; default build/fragsim)."""
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build/fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import ROOT, attempt
+
 TRACE = os.path.join(ROOT, "tests/cli/small.csv")
 DEAD = os.path.join(ROOT, "traces/bundled/lstm_varlen__cap_below.pickle.xz")
 # Words for "off" that PyTorch refuses.
@@ -21,13 +21,8 @@ OFF = {"max_split_size_mb": "inf", "roundup_power2_divisions": "0",
        "garbage_collection_threshold": "0"}
 
 
-def run(*command):
-    return subprocess.run([FRAGSIM, *command], capture_output=True, text=True,
-                          check=False)
-
-
 def row(policy):
-    done = run("replay", "-q", "-p", policy, "--json", "-", TRACE)
+    done = attempt("replay", "-q", "-p", policy, "--json", "-", TRACE)
     if done.returncode:
         raise SystemExit(f"-p {policy}: {done.stderr}")
     found = json.loads(done.stdout)["results"][0]
@@ -36,7 +31,7 @@ def row(policy):
 
 def check(policy):
     plain = row(policy["name"])
-    shown = run("policies", policy["name"]).stdout
+    shown = attempt("policies", policy["name"]).stdout
     texts = re.findall(r"^    (\w+[:=]\S+)$", shown, re.M)
     off = re.findall(r"^    (\w+) \(off unless it is set\)$", shown, re.M)
     assert off == [p["name"] for p in policy["params"]
@@ -69,20 +64,20 @@ def check_long(folder):
         assert len(params) > 512 and divisions in params, params
         assert params.endswith(last), params
         assert row(f"torch:{params}") == row(long)
-        done = run("conf", long[len("torch:"):])
+        done = attempt("conf", long[len("torch:"):])
         assert done.returncode == 0 and divisions in done.stdout, done
         files.append(os.path.join(folder, str(number)))
-        done = run("sweep", "-q", TRACE, "-p", long, "-o", files[-1])
+        done = attempt("sweep", "-q", TRACE, "-p", long, "-o", files[-1])
         assert done.returncode == 0, done.stderr
     # PyTorch accepts a text of any length, and so do -p and --settings.
     text = ",".join(["max_split_size_mb:64"] * 90)
     assert row("torch:" + text) == row("torch:max_split_size_mb:64")
-    assert run("explain", "-q", DEAD, "--settings", text).returncode == 0
+    assert attempt("explain", "-q", DEAD, "--settings", text).returncode == 0
     both = os.path.join(folder, "both")
-    done = run("merge", "-q", both, *files)
+    done = attempt("merge", "-q", both, *files)
     assert done.returncode == 0, done.stderr
     page = os.path.join(folder, "page.html")
-    done = run("report", "-q", both, "-o", page)
+    done = attempt("report", "-q", both, "-o", page)
     assert done.returncode == 0, done.stderr
     with open(page, encoding="utf-8") as text:
         found = set(re.findall(r"fraction:(0\.12345678\d+)</code>", text.read()))
@@ -90,13 +85,13 @@ def check_long(folder):
 
 
 def main():
-    policies = json.loads(run("policies", "--json", "-").stdout)["policies"]
+    policies = json.loads(attempt("policies", "--json", "-").stdout)["policies"]
     count = sum(check(p) for p in policies)
     if len(policies) < 10 or count < 20:
         raise SystemExit(f"{len(policies)} policies, {count} parameters")
     for key, value in OFF.items():
-        policy = run("replay", "-p", f"torch:{key}:{value}", TRACE)
-        said = " ".join(run("conf", f"{key}:{value}").stdout.split())
+        policy = attempt("replay", "-p", f"torch:{key}:{value}", TRACE)
+        said = " ".join(attempt("conf", f"{key}:{value}").stdout.split())
         reason = f'{key}: expected ' + policy.stderr.partition("expected ")[2]
         reason = reason.strip().rstrip(".")
         if policy.returncode != 2 or f'found "{value}"' not in reason or \

@@ -9,7 +9,6 @@ and leave no output. Without a terminal nothing but the error may be written.
 Environment: FRAGSIM (default build/fragsim).
 """
 import os
-import pathlib
 import pty
 import re
 import select
@@ -21,10 +20,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import terminal
+from harness import BUNDLED, FRAGSIM
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = os.environ.get("FRAGSIM", str(ROOT / "build/fragsim"))
-TRACE = str(ROOT / "traces/bundled/multistream.pickle.xz")
+TRACE = os.path.join(BUNDLED, "multistream.pickle.xz")
 LONG = "plan:effort=1000000000000"
 PATIENCE = 60  # seconds; the machine may be busy
 LINE = re.compile(r"(?:multistream plan\S*|map) .*?\[[#.]{24}\] +(\d+)%  "
@@ -96,7 +94,7 @@ def main():
         figure = os.path.join(folder, "map.svg")
         for words in (["replay", TRACE], ["fit", TRACE],
                       ["plot", TRACE, "map", "-o", figure]):
-            command = [TOOL, *words, "-p", LONG]
+            command = [FRAGSIM, *words, "-p", LONG]
             on_a_terminal(command)
             elsewhere(command)
             if os.path.exists(figure):

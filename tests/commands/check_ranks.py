@@ -17,10 +17,10 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM", os.path.join(
-    ROOT, "build", "fragsim")))
-MULTI = os.path.join(ROOT, "..", "shared", "recorded", "multi")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, SHARED
+
+MULTI = os.path.join(SHARED, "recorded", "multi")
 failures = []
 
 

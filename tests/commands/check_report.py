@@ -20,9 +20,9 @@ import sys
 import tempfile
 from html.parser import HTMLParser
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, need
+
 # A name that is markup if it is not escaped.
 HOSTILE = "<img src=x onerror=alert(1)>&'quoted'"
 LATE = "late_start"
@@ -544,9 +544,7 @@ def read(folder, name):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_report: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     if not shutil.which("gnuplot"):
         print("check_report: gnuplot is missing; skipped")
         return 77

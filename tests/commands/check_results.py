@@ -16,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, attempt, need
+
 try:
     import h5py
     import numpy
@@ -23,8 +26,6 @@ except ImportError:
     print("check_results: h5py is missing; skipped")
     sys.exit(77)
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 DIVISIONS = ",".join(f"{1 << k}:{1 << 63 - k}" for k in range(16))
 LONG = (f"torch:roundup_power2_divisions:[{DIVISIONS}],max_split_size_mb:1234567"
         ",garbage_collection_threshold:0.12345678901234568"
@@ -116,6 +117,7 @@ def check_file(path, rows):
 
 # -- files of schema 1 --------------------------------------------------------
 
+
 def rewrite(path, old, change):
     """Copies the file; `change` gets the new dtypes of the summary and returns
     its rows."""
@@ -158,13 +160,8 @@ def as_schema_2(f, rows):
     return rows.astype([(name, rows.dtype[i]) for i, name in enumerate(names)])
 
 
-def fragsim(*arguments):
-    return subprocess.run([FRAGSIM, *arguments], check=False, text=True,
-                          capture_output=True)
-
-
 def merge(out, *files):
-    done = fragsim("merge", "-q", "-f", out, *files)
+    done = attempt("merge", "-q", "-f", out, *files)
     assert done.returncode == 0, done.stderr
     with open(out, "rb") as file:
         return file.read()
@@ -184,7 +181,7 @@ def check_old_and_new(folder, new):
     for path in (old, new):
         shutil.copy(path, os.path.join(folder, "one.h5"))
         page = os.path.join(folder, "page.html")
-        done = fragsim("report", "-q", "-f", os.path.join(folder, "one.h5"),
+        done = attempt("report", "-q", "-f", os.path.join(folder, "one.h5"),
                        "-o", page)
         assert done.returncode == 0, done.stderr
         with open(page, encoding="utf-8") as file:
@@ -241,15 +238,13 @@ def check_refused(folder, new):
                           (number(-2), "/summary"),
                           (number(1e300), "/summary")):
         rewrite(new, bad, change)
-        done = fragsim("merge", "-f", os.path.join(folder, "never.h5"), bad)
+        done = attempt("merge", "-f", os.path.join(folder, "never.h5"), bad)
         assert done.returncode == INPUT, (words, done.returncode)
         assert words in done.stderr, (words, done.stderr)
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print("check_results: no tool; skipped")
-        return 77
+    need(FRAGSIM)
     with tempfile.TemporaryDirectory() as folder:
         trace, out, text = (os.path.join(folder, name)
                             for name in ("t.csv", "r.h5", "r.json"))

@@ -21,9 +21,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import long_logs
+from harness import BUNDLED, FRAGSIM, SMALL
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 ALLOWED = 1.0  # seconds from the signal to the end of the process
 if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", ""):
     ALLOWED = 5.0  # a sanitizer looks for leaks at the end
@@ -84,7 +83,6 @@ def check(folder, form, how, number):
 
 
 # Commands, and the words of their messages; {} is a FIFO that nobody opens.
-SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
 ALONE = [(["info", "{}"], "writes into the pipe"),
          (["diff", "{}", SMALL], "writes into the pipe"),
          (["replay", SMALL, "--costs", "{}"], "writes into the pipe"),
@@ -129,7 +127,6 @@ def check_alone(folder):
     return wrong
 
 
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
 DIES = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
 GPT2 = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
 WORKS = [["replay", GPT2, "-q", "-p", "torch", "-p", "buddy", "-p", "compact",

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.realpath(os.environ.get(
-    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM
+
 BASE, MIB = 0x7f0000000000, 1 << 20
 
 

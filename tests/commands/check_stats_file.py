@@ -9,14 +9,12 @@ import json
 import lzma
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(os.environ.get("FRAGSIM", os.path.join(
-    ROOT, "build", "fragsim")))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, ROOT, attempt, need
+
 UNKNOWN = "the memory limit is not known"
 COMMANDS = ("replay T", "fit T", "sweep T -o out.h5", "tune T",
             "info T", "steps T", "top T", "summary T",
@@ -34,11 +32,6 @@ def expect(holds, words):
     if not holds:
         failures.append(words)
         print(words)
-
-
-def run(*words):
-    return subprocess.run([FRAGSIM, *words], capture_output=True, text=True,
-                          check=False)
 
 
 def write_json(value):
@@ -66,7 +59,7 @@ def check_limit():
                 os.remove("t.json")
             elif value is not None:
                 write_json(value)
-            done = run(*words)
+            done = attempt(*words)
             expect(done.returncode in (0, 1),
                    f"{words}: {done.returncode} {done.stderr[-200:]}")
             ignored = IGNORED in done.stdout + done.stderr
@@ -80,7 +73,7 @@ def check_limit():
 
 
 def validate(*words):
-    done = run("validate", "t.pickle", "--json", "-", *words)
+    done = attempt("validate", "t.pickle", "--json", "-", *words)
     return json.loads(done.stdout)["results"][0], done
 
 
@@ -118,9 +111,7 @@ def check_late():
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_stats_file: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         check_limit()

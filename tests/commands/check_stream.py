@@ -17,10 +17,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(
-    os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM
+
 RECORDINGS = ("gpt2_train", "multistream", "late_start",
               "lstm_varlen__cap_tight_exp")
 RUNS = ("-p torch -p torch:expandable_segments:True -c inf,900MiB,400MiB",

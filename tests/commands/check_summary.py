@@ -19,10 +19,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, SHARED, need
+
 # The ones in which a snapshot does not determine the counter: an empty_cache
 # that frees nothing is not recorded.
 UNDETERMINED = {"num_sync_all_streams"}
@@ -209,9 +208,7 @@ def check_events(path):
 
 
 def main():
-    if not os.path.exists(FRAGSIM):
-        print(f"check_summary: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     texts = counters = 0
     paths = glob.glob(os.path.join(BUNDLED, "*.json"))
     for folder in ("h100", "causes", "multi"):

@@ -25,13 +25,14 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, attempt, need
+
 try:
     import h5py
 except ImportError:
     h5py = None
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 KILLS = 20
 GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
         "best_fit:segment=5MiB..20MiB*2", "-c", "inf,1.2x,0.7x"]
@@ -58,11 +59,6 @@ def write_trace(path, seed, events=1500):
 def read(path):
     with open(path, "rb") as file:
         return file.read()
-
-
-def tool(*args, **more):
-    return subprocess.run([FRAGSIM, *args], capture_output=True, text=True,
-                          check=False, **more)
 
 
 def expect(done, code, *words):
@@ -116,12 +112,12 @@ class Sweeps:
     def threads(self):
         out = self.out()
         start = time.monotonic()
-        expect(tool(*self.args(out, "-j1")), DONE, "60 cells")
+        expect(attempt(*self.args(out, "-j1")), DONE, "60 cells")
         self.seconds = time.monotonic() - start
         self.wanted = read(out)
         for jobs in ("-j2", "-j7"):
             out = self.out()
-            expect(tool(*self.args(out, jobs)), DONE)
+            expect(attempt(*self.args(out, jobs)), DONE)
             self.same(out)
 
     def numbers(self):
@@ -129,16 +125,16 @@ class Sweeps:
         rows = [{}, {}]
         policies = ["torch", "cuda_async"] + [
             f"best_fit:segment={n}MiB" for n in (5, 10, 20)]
-        done = expect(tool("replay", *self.traces, "-q", "--csv", "-", "-c",
+        done = expect(attempt("replay", *self.traces, "-q", "--csv", "-", "-c",
                            "inf,1.2x,0.7x",
                            *[w for p in policies for w in ("-p", p)]), DONE)
-        swept = expect(tool(*self.args(self.out(), "-q", "--csv", "-")), DONE)
+        swept = expect(attempt(*self.args(self.out(), "-q", "--csv", "-")), DONE)
         for table, text in zip(rows, (done.stdout, swept.stdout)):
             for row in csv.DictReader(io.StringIO(text)):
                 row.pop("ns_per_event")
                 table[row["trace"], row["policy"], row["capacity_bytes"]] = row
         assert len(rows[0]) == 60 and rows[0] == rows[1]
-        twice = expect(tool("sweep", self.traces[0], "-q", "-p", "torch", "-p",
+        twice = expect(attempt("sweep", self.traces[0], "-q", "-p", "torch", "-p",
                             "torch", "-c", "inf,inf", "--csv", "-", "-o",
                             self.out()), DONE)
         assert twice.stdout.count("\n") == 2, twice.stdout
@@ -148,25 +144,25 @@ class Sweeps:
         for i in range(1, 8):
             parts.append(self.out())
             share = 60 * i // 7 - 60 * (i - 1) // 7
-            expect(tool(*self.args(parts[-1], "--shard", f"{i}/7")), DONE,
+            expect(attempt(*self.args(parts[-1], "--shard", f"{i}/7")), DONE,
                    f"{share} cells, 0 of them")
-        listed = [expect(tool(*self.args("x", "--list", "--shard", f"{i}/7")),
+        listed = [expect(attempt(*self.args("x", "--list", "--shard", f"{i}/7")),
                          DONE).stdout for i in range(1, 8)]
-        whole = expect(tool(*self.args("x", "--list")), DONE).stdout
+        whole = expect(attempt(*self.args("x", "--list")), DONE).stdout
         assert "".join(listed) == whole and whole.count("\n") == 60
         first, numbered = None, list(parts)
         for _ in range(3):
             rng.shuffle(parts)
             out = self.out()
-            expect(tool("merge", out, *parts), DONE)
+            expect(attempt("merge", out, *parts), DONE)
             self.same(out)
             first = first or out
         # Merging again, with one part twice, and onto itself.
         out = self.out()
-        expect(tool("merge", out, first, parts[0], first, parts[1]), DONE)
+        expect(attempt("merge", out, first, parts[0], first, parts[1]), DONE)
         self.same(out)
-        expect(tool("merge", out, out), FILES, "exists")
-        expect(tool("merge", "-f", out, out, *parts[:3]), DONE)
+        expect(attempt("merge", out, out), FILES, "exists")
+        expect(attempt("merge", "-f", out, out, *parts[:3]), DONE)
         self.same(out)
         self.parts = parts
         self.some_shards(numbered)
@@ -176,23 +172,23 @@ class Sweeps:
         others are merged into it. Shards of another number count for
         themselves."""
         half, out = self.out(), self.out()
-        expect(tool(*self.args(half, "--shard", "1/2")), DONE)
-        expect(tool("merge", out, *parts[:6]), NO,
+        expect(attempt(*self.args(half, "--shard", "1/2")), DONE)
+        expect(attempt("merge", out, *parts[:6]), NO,
                "only part 1, 2, 3, 4, 5, 6 of 7 of fragsim sweep ")
-        expect(tool(*self.args(out, "--resume")), FILES, "part of this one")
-        expect(tool("merge", "-f", out, out, half), NO, "only part 1 of 2 of",
+        expect(attempt(*self.args(out, "--resume")), FILES, "part of this one")
+        expect(attempt("merge", "-f", out, out, half), NO, "only part 1 of 2 of",
                "only part 1, 2, 3, 4, 5, 6 of 7 of")
-        expect(tool(*self.args(parts[0], "--resume", "--shard", "1/7")), DONE,
+        expect(attempt(*self.args(parts[0], "--resume", "--shard", "1/7")), DONE,
                "is complete")
-        expect(tool(*self.args(parts[0], "--resume")), FILES)
-        expect(tool("merge", "-f", out, parts[6], out), DONE)
+        expect(attempt(*self.args(parts[0], "--resume")), FILES)
+        expect(attempt("merge", "-f", out, parts[6], out), DONE)
         self.same(out)
-        expect(tool(*self.args(out, "--resume")), DONE, "is complete")
+        expect(attempt(*self.args(out, "--resume")), DONE, "is complete")
         # The parts of another sweep do not complete this one.
         other = self.out()
-        expect(tool("sweep", self.traces[0], "-c", "inf,0.5x", "-o", other,
+        expect(attempt("sweep", self.traces[0], "-c", "inf,0.5x", "-o", other,
                     "--shard", "2/2"), DONE)
-        expect(tool("merge", "-f", out, half, other), NO, "part 1 of 2 of",
+        expect(attempt("merge", "-f", out, half, other), NO, "part 1 of 2 of",
                "part 2 of 2 of")
 
     def details(self):
@@ -200,15 +196,15 @@ class Sweeps:
         whole, parts = self.out(), [self.out(), self.out()]
         args = ["sweep", *self.traces[:2], "-p", "torch", "-c", "inf,0.5x",
                 "--details", "--points", "100"]
-        expect(tool(*args, "-o", whole), DONE)
+        expect(attempt(*args, "-o", whole), DONE)
         for i, part in enumerate(parts):
-            expect(tool(*args, "-o", part, "--shard", f"{i + 1}/2"), DONE)
+            expect(attempt(*args, "-o", part, "--shard", f"{i + 1}/2"), DONE)
         merged = self.out()
-        expect(tool("merge", merged, *parts), DONE)
+        expect(attempt("merge", merged, *parts), DONE)
         assert read(merged) == read(whole)
         # What replay writes of the same is the same but for who made it.
         other = self.out()
-        expect(tool("replay", *self.traces[:2], "-q", "-o", other, "-c",
+        expect(attempt("replay", *self.traces[:2], "-q", "-o", other, "-c",
                     "inf,0.5x", "--points", "100"), DONE)
         if h5py:
             same_runs(whole, other)
@@ -217,11 +213,11 @@ class Sweeps:
         """--need is what fit finds, in the rows without a bound."""
         args = ["-p", "torch", "-p", "best_fit"]
         for kind, option in (("capacity", "-c"), ("limit", "--process-limit")):
-            done = expect(tool("sweep", self.traces[0], *args, option,
+            done = expect(attempt("sweep", self.traces[0], *args, option,
                                "inf,0.9x", "--need", kind, "-o", self.out(),
                                "--csv", "-"), DONE)
             rows = list(csv.DictReader(io.StringIO(done.stdout)))
-            wanted = json.loads(expect(tool(
+            wanted = json.loads(expect(attempt(
                 "fit", self.traces[0], *args, "--bound", kind, "--json", "-"),
                 DONE).stdout)["results"]
             wanted = {row["policy"]: str(row["need_bytes"]) for row in wanted}
@@ -230,20 +226,20 @@ class Sweeps:
                                       row["process_limit_bytes"]
                                       else wanted[row["policy"]])
                 for row in rows), (rows, wanted)
-        done = expect(tool("sweep", self.traces[0], "-o", self.out(), "--csv",
+        done = expect(attempt("sweep", self.traces[0], "-o", self.out(), "--csv",
                            "-"), DONE)
         row, = csv.DictReader(io.StringIO(done.stdout))
         assert row["need_bytes"] == "", row
-        expect(tool("sweep", self.traces[0], "-c", "24GiB", "--need",
+        expect(attempt("sweep", self.traces[0], "-c", "24GiB", "--need",
                     "capacity", "-o", self.out()), USE, "add -c inf")
         one, both = [], self.out()
         for i in (1, 2):
             one.append(self.out())
-            expect(tool("sweep", *self.traces[:2], "--need", "capacity",
+            expect(attempt("sweep", *self.traces[:2], "--need", "capacity",
                         "--shard", f"{i}/2", "-o", one[-1]), DONE)
-        expect(tool("merge", both, *one), DONE)
+        expect(attempt("merge", both, *one), DONE)
         whole = self.out()
-        expect(tool("sweep", *self.traces[:2], "--need", "capacity", "-o",
+        expect(attempt("sweep", *self.traces[:2], "--need", "capacity", "-o",
                     whole), DONE)
         assert read(both) == read(whole)
 
@@ -253,11 +249,11 @@ class Sweeps:
         files = [self.out(), self.out(), self.out()]
         untimed = dict(os.environ, SOURCE_DATE_EPOCH="0")
         for file in files:
-            expect(tool("replay", self.traces[0], "-q", "-o", file,
+            expect(attempt("replay", self.traces[0], "-q", "-o", file,
                         env=untimed if file == files[1] else None), DONE)
         merged = [self.out(), self.out()]
-        expect(tool("merge", merged[0], *files), DONE)
-        expect(tool("merge", merged[1], *reversed(files)), DONE)
+        expect(attempt("merge", merged[0], *files), DONE)
+        expect(attempt("merge", merged[1], *reversed(files)), DONE)
         assert read(merged[0]) == read(merged[1])
 
     def kills(self, rng):
@@ -310,61 +306,61 @@ class Sweeps:
 
     def outputs(self):
         out = self.out()
-        expect(tool(*self.args(out)), DONE)
-        expect(tool(*self.args(out)), FILES, "exists")
-        expect(tool(*self.args(out, "--resume")), DONE, "is complete")
+        expect(attempt(*self.args(out)), DONE)
+        expect(attempt(*self.args(out)), FILES, "exists")
+        expect(attempt(*self.args(out, "--resume")), DONE, "is complete")
         for text in "-", self.out():  # no rows are made again for them
-            done = expect(tool(*self.args(out, "--resume", "--json", text)),
+            done = expect(attempt(*self.args(out, "--resume", "--json", text)),
                           FILES, "is complete", "-f")
             assert not done.stdout and not os.path.exists(text)
         with open(text, "w", encoding="ascii"):
-            expect(tool(*self.args(out, "--resume", "--json", text)), DONE,
+            expect(attempt(*self.args(out, "--resume", "--json", text)), DONE,
                    "is complete")
-        expect(tool("sweep", self.traces[0], "-o", out, "--resume"), FILES,
+        expect(attempt("sweep", self.traces[0], "-o", out, "--resume"), FILES,
                "another command")
-        expect(tool(*self.args(out, "-f")), DONE)
+        expect(attempt(*self.args(out, "-f")), DONE)
         self.same(out)
-        expect(tool("sweep", "-", "-o", out, "-f"), USE, "stdin")
-        expect(tool("sweep", "-o", out, "-f"), USE, "expected a trace")
-        expect(tool("sweep", self.traces[0]), USE, "-o FILE")
-        expect(tool(*self.args("/nowhere/x.h5")), FILES, "/nowhere/x.h5")
+        expect(attempt("sweep", "-", "-o", out, "-f"), USE, "stdin")
+        expect(attempt("sweep", "-o", out, "-f"), USE, "expected a trace")
+        expect(attempt("sweep", self.traces[0]), USE, "-o FILE")
+        expect(attempt(*self.args("/nowhere/x.h5")), FILES, "/nowhere/x.h5")
 
     def journals(self):
         """A journal with a damaged end is resumed; a foreign one is refused."""
         out = self.out()
         journal = out + ".journal"
         bad = self.traces + [os.path.join(self.folder, "no.csv")]
-        expect(tool("sweep", *bad, *GRID, "-o", out), FILES, "no.csv",
+        expect(attempt("sweep", *bad, *GRID, "-o", out), FILES, "no.csv",
                "1 trace or cell failed")
         whole = read(journal)
         os.remove(journal)
-        expect(tool("sweep", *bad, *GRID, "-o", out, "--resume"), FILES,
+        expect(attempt("sweep", *bad, *GRID, "-o", out, "--resume"), FILES,
                "another command")
         for cut in (1, 100, len(whole) // 2):
             with open(journal, "wb") as file:
                 file.write(whole[:-cut] + b"x" * (cut // 2))
             os.path.exists(out) and os.remove(out)
-            expect(tool(*self.args(out, "--resume")), DONE,
+            expect(attempt(*self.args(out, "--resume")), DONE,
                    "an incomplete entry")
             self.same(out)
         with open(journal, "wb") as file:
             file.write(whole)
         os.remove(out)
-        expect(tool(*self.args(out)), FILES, "--resume continues it")
-        expect(tool(*self.args(out, "--resume", "--check")), USE,
+        expect(attempt(*self.args(out)), FILES, "--resume continues it")
+        expect(attempt(*self.args(out, "--resume", "--check")), USE,
                "must not be mixed")
         with open(journal, "wb") as file:
             file.write(b"not ours\n")
-        expect(tool(*self.args(out, "--resume")), INPUT, "something else")
+        expect(attempt(*self.args(out, "--resume")), INPUT, "something else")
         assert read(journal) == b"not ours\n"
 
     def two_writers(self):
         out = self.out()
         with open(out + ".journal", "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            expect(tool(*self.args(out, "--resume")), FILES,
+            expect(attempt(*self.args(out, "--resume")), FILES,
                    "another process")
-            expect(tool(*self.args(out, "-f")), FILES, "another process")
+            expect(attempt(*self.args(out, "-f")), FILES, "another process")
         os.remove(out + ".journal")
 
     def signals(self):
@@ -380,7 +376,7 @@ class Sweeps:
             kept = int(re.search(r"(\d+) of 60 cells are kept", words)[1])
             assert kept >= 3 and kept == self.cells_in(out), words
             assert not os.path.exists(out)
-            expect(tool(*self.args(out, "--resume")), DONE,
+            expect(attempt(*self.args(out, "--resume")), DONE,
                    f"{kept} of them found")
             self.same(out)
 
@@ -391,11 +387,11 @@ class Sweeps:
         def small():
             resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
 
-        expect(tool(*self.args(out), preexec_fn=small), FILES,
+        expect(attempt(*self.args(out), preexec_fn=small), FILES,
                "File too large", "are kept in")
         kept = self.cells_in(out)
         assert kept > 0
-        expect(tool(*self.args(out, "--resume")), DONE, f"{kept} of them")
+        expect(attempt(*self.args(out, "--resume")), DONE, f"{kept} of them")
         self.same(out)
 
     def faults(self):
@@ -406,10 +402,10 @@ class Sweeps:
             file.write("op,id,bytes,stream\nalloc,1,-5,0\n")
         args = ["sweep", broken, self.traces[0], "-o", out, "-p", "torch",
                 "-p", "torch@recorded", "-c", "inf"]
-        expect(tool(*args), INPUT, "broken.csv:2", "with recorded settings",
+        expect(attempt(*args), INPUT, "broken.csv:2", "with recorded settings",
                "2 traces or cells failed")
         write_trace(broken, 9)
-        expect(tool(*args, "--resume"), USE, "2 traces or cells failed")
+        expect(attempt(*args, "--resume"), USE, "2 traces or cells failed")
 
     def a_fault_is_named(self):
         """The result names a trace that fails, with every output."""
@@ -417,7 +413,7 @@ class Sweeps:
         bad = [*self.traces, os.path.join(self.folder, "z.csv")]
         with open(bad[-1], "w", encoding="ascii") as file:
             file.write("op,id,bytes,stream\nalloc,1,-5,0\n")
-        expect(tool("sweep", *bad, *GRID, "-o", out, "-j1", "--csv",
+        expect(attempt("sweep", *bad, *GRID, "-o", out, "-j1", "--csv",
                     out + ".csv"), INPUT, "z.csv:2",
                " cells, the first one ", "1 trace or cell failed")
         if h5py:
@@ -430,13 +426,13 @@ class Sweeps:
         out, fresh = self.out(), self.out()
         moved = [path[:-4] + "_moved.csv" for path in self.traces[:3]]
         gone = os.path.join(self.folder, "gone.csv")
-        expect(tool("sweep", *self.traces[:3], gone, "-o", out), FILES)
+        expect(attempt("sweep", *self.traces[:3], gone, "-o", out), FILES)
         for path, to in zip(self.traces, moved):
             shutil.copy(path, to)
         write_trace(moved[2], 77)
-        done = expect(tool("sweep", *moved, "-o", out, "--resume"), DONE)
+        done = expect(attempt("sweep", *moved, "-o", out, "--resume"), DONE)
         assert "3 cells, 2 of them found" in done.stderr, done.stderr
-        expect(tool("sweep", *moved, "-o", fresh), DONE)
+        expect(attempt("sweep", *moved, "-o", fresh), DONE)
         assert read(out) == read(fresh)
 
     def forged_parts(self):
@@ -448,30 +444,30 @@ class Sweeps:
             rows = table[:]
             rows["peak_reserved_bytes"][0] += 512
             table[:] = rows
-        expect(tool("merge", out, *self.parts, other), INPUT,
+        expect(attempt("merge", out, *self.parts, other), INPUT,
                "different results")
         with h5py.File(other, "r+") as file:
             file.attrs["version"] = "0.0.1"
-        expect(tool("merge", out, *self.parts, other), INPUT, "0.0.1")
+        expect(attempt("merge", out, *self.parts, other), INPUT, "0.0.1")
 
     def bad_parts(self):
         broken = self.out()
         with open(broken, "wb") as file:
             file.write(read(self.parts[0])[:-1000])
-        expect(tool("merge", self.out(), *self.parts, broken), INPUT, broken)
+        expect(attempt("merge", self.out(), *self.parts, broken), INPUT, broken)
         other = self.out()
-        expect(tool("sweep", self.traces[0], "-o", other, "--stop-at-oom"),
+        expect(attempt("sweep", self.traces[0], "-o", other, "--stop-at-oom"),
                DONE)
-        expect(tool("merge", self.out(), self.parts[0], other), INPUT,
+        expect(attempt("merge", self.out(), self.parts[0], other), INPUT,
                "settings")
         missing = os.path.join(self.folder, "nothing.h5")
-        expect(tool("merge", self.out(), self.parts[0], missing), FILES,
+        expect(attempt("merge", self.out(), self.parts[0], missing), FILES,
                missing)
-        expect(tool("merge", "/nowhere/x.h5", self.parts[0]), FILES,
+        expect(attempt("merge", "/nowhere/x.h5", self.parts[0]), FILES,
                "/nowhere/x.h5")
         with open(self.parts[1], "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            expect(tool("merge", self.out(), *self.parts), FILES, "locked",
+            expect(attempt("merge", self.out(), *self.parts), FILES, "locked",
                    "HDF5_USE_FILE_LOCKING")
 
     def large(self):
@@ -494,12 +490,12 @@ class Sweeps:
         plain, held = self.out(), self.out()
         args = ["sweep", *self.large(), "-p", "size_class", "-p", "torch",
                 "-j8"]
-        expect(tool(*args, "-o", plain), DONE)
-        expect(tool(*args, "-o", held, preexec_fn=small), DONE,
+        expect(attempt(*args, "-o", plain), DONE)
+        expect(attempt(*args, "-o", held, preexec_fn=small), DONE,
                "1 of 8 threads: the address space is limited to 100 MiB")
         assert read(held) == read(plain)
         for verb in ("fit", "tune"):
-            expect(tool(verb, self.traces[0], "-j8", preexec_fn=small), DONE,
+            expect(attempt(verb, self.traces[0], "-j8", preexec_fn=small), DONE,
                    f"fragsim {verb}: 1 of 8 threads")
 
     def in_a_group(self):
@@ -529,14 +525,14 @@ class Sweeps:
         plain, held = self.out(), self.out()
         args = ["sweep", *self.large(), "-p", "size_class", "-p", "direct",
                 "-j8"]
-        expect(tool(*args, "-o", plain), DONE)
+        expect(attempt(*args, "-o", plain), DONE)
         try:
             with open(f"{group}/memory.{limit}", "w", encoding="ascii") as file:
                 file.write(str(56 << 20))
         except OSError:
             print("without a cgroup of memory")
             return
-        expect(tool(*args, "-o", held, preexec_fn=join), DONE)
+        expect(attempt(*args, "-o", held, preexec_fn=join), DONE)
         assert read(held) == read(plain)
 
     def run(self, seed):
@@ -564,9 +560,7 @@ class Sweeps:
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print("check_sweep: no tool; skipped")
-        return 77
+    need(FRAGSIM)
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     folder = tempfile.mkdtemp(prefix="frag_sweep_")
     try:

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM
+
 POLICIES = ["-p", "torch", "-p", "best_fit", "-p", "size_class"]
 COMMANDS = [
     ["fit", "lstm_varlen__cap_below.pickle.xz", *POLICIES, "-p", "plan"],

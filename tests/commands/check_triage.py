@@ -19,10 +19,9 @@ import sys
 import tempfile
 from html.parser import HTMLParser
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.realpath(os.environ.get(
-    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, run
+
 DEAD = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
 PARTS = ["why", "change", "fits", "held", "steps", "growth", "summary"]
 
@@ -45,13 +44,6 @@ class Page(HTMLParser):
         if tag not in self.VOID:
             assert self.open and self.open[-1] == tag, (tag, self.open[-3:])
             self.open.pop()
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
-                          check=False)
-    assert done.returncode == code, (arguments, done)
-    return done
 
 
 def page_of(trace, size, folder, bound="-c"):

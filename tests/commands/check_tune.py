@@ -25,10 +25,8 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import terminal
+from harness import FRAGSIM, ROOT, SHARED, need, output
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
 MIB = 2 ** 20
 CALLS = ("num_segment_alloc", "num_segment_free", "num_map", "num_unmap",
          "num_copy", "num_synchronize")
@@ -44,17 +42,8 @@ def bundled(name):
     return os.path.join(ROOT, "traces/bundled", name + ".pickle.xz")
 
 
-def run(*arguments, code=0):
-    done = subprocess.run([FRAGSIM, *map(str, arguments)], text=True,
-                          capture_output=True, check=False)
-    if done.returncode not in (code if isinstance(code, tuple) else (code,)):
-        raise SystemExit(f"fragsim {arguments}: exit {done.returncode}, not "
-                         f"{code}: {done.stderr}")
-    return done.stdout
-
-
 def tune(path, *options, code=0):
-    text = run("tune", "-q", path, "--json", "-", *options, code=code)
+    text = output("tune", "-q", path, "--json", "-", *options, code=code)
     return json.loads(text)["results"][0]
 
 
@@ -62,7 +51,7 @@ def replay(path, settings, capacity="inf"):
     policies = []
     for conf in settings:
         policies += ["-p", f"torch:{conf}"]
-    text = run("replay", "-q", path, "--csv", "-", "--stop-at-oom", "-c",
+    text = output("replay", "-q", path, "--csv", "-", "--stop-at-oom", "-c",
                capacity, *policies)
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -117,7 +106,7 @@ def known_answer(folder):
         "event": 10}] and answer["settings_tried"] == 0,
         f"126 MiB: {answer['impossible']}, {answer['settings_tried']} tried")
     for capacity in ("127MiB", "126MiB"):
-        lines = run("tune", "-q", path, "-c", capacity, "--no-hold-out",
+        lines = output("tune", "-q", path, "-c", capacity, "--no-hold-out",
                     code=1).splitlines()
         expect(lines and all(line.startswith("#") for line in lines),
                f"{capacity}: a line for the shell: {lines[-1:]}")
@@ -250,7 +239,7 @@ def bounds():
     expect(case["process_limit_bytes"] == limit and
            case["capacity_bytes"] is None and answer["chosen"] is None,
            f"moe_train: {case}, {answer['chosen']}")
-    rows = list(csv.DictReader(io.StringIO(run(
+    rows = list(csv.DictReader(io.StringIO(output(
         "replay", "-q", path, "--csv", "-", "--stop-at-oom", "--process-limit",
         f"{limit}B", *(word for rung in ladder
                        for word in ("-p", "torch:" + rung["settings"]))))))
@@ -276,8 +265,8 @@ def progress():
 def held_out(folder):
     """The second half of the trace, divided in the middle by hand."""
     whole = os.path.join(folder, "whole.csv")
-    run("export", bundled("multistream"), "-o", whole)
-    steps = json.loads(run("steps", "-q", "--json", "-", whole))["results"][0]
+    output("export", bundled("multistream"), "-o", whole)
+    steps = json.loads(output("steps", "-q", "--json", "-", whole))["results"][0]
     starts = [part["from_event"] for part in steps["parts"]
               if part["part"] == "step"]
     cut = starts[len(starts) // 2]
@@ -306,7 +295,7 @@ def held_out(folder):
 
 
 def determinism():
-    answers = [run("tune", bundled("leak"), "--json", "-", "-j", threads,
+    answers = [output("tune", bundled("leak"), "--json", "-", "-j", threads,
                    "--no-vmm").split('"results"')[1] for threads in (1, 3)]
     expect(answers[0] == answers[1], "threads change the answer")
 
@@ -325,7 +314,7 @@ def verify(folder):
     with open(rows[0]["events"], "rb") as file:
         stream = list(struct.iter_unpack("<IIQQ", file.read()))
     path = os.path.join(folder, "streams.csv")
-    run("export", bundled("multistream"), "-o", path)
+    output("export", bundled("multistream"), "-o", path)
     with open(path, encoding="ascii") as file:
         ops = [row for row in csv.DictReader(file)
                if row["op"] in ("alloc", "free", "empty_cache")]
@@ -367,9 +356,7 @@ def large():
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_tune: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     with tempfile.TemporaryDirectory() as folder:
         known_answer(folder)
         for name in ("multistream", "gpt2_train", "leak"):

@@ -17,14 +17,12 @@ import lzma
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(os.environ.get(
-    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, ROOT, attempt, need
+
 GOOD = "leak.pickle", "multistream.pickle"
 # command: its options, beside the traces
 COMMANDS = {
@@ -36,16 +34,11 @@ COMMANDS = {
 REPORT = "traces could not be used; the answers are those of the others"
 
 
-def run(*words):
-    return subprocess.run([FRAGSIM, *words], capture_output=True, text=True,
-                          check=False)
-
-
 def answer(verb, traces, code):
     """The results as JSON, and stderr."""
     if os.path.exists("out.json"):
         os.remove("out.json")
-    done = run(verb, *traces, *COMMANDS[verb], "--json", "out.json")
+    done = attempt(verb, *traces, *COMMANDS[verb], "--json", "out.json")
     assert done.returncode == code, (verb, traces, done)
     if not os.path.exists("out.json"):
         return None, done.stderr
@@ -65,7 +58,7 @@ def timeless(text):
 
 
 def check(verb):
-    wanted, _ = answer(verb, GOOD, run(verb, *GOOD, *COMMANDS[verb]).returncode)
+    wanted, _ = answer(verb, GOOD, attempt(verb, *GOOD, *COMMANDS[verb]).returncode)
     for bad, code in (("cut.pickle", 3), ("folder", 4), ("none.pickle", 4)):
         found, said = answer(verb, (GOOD[0], bad, GOOD[1]), code)
         assert timeless(found) == timeless(wanted), (verb, bad)
@@ -92,7 +85,7 @@ def check_without_history():
         with open(name, "wb") as file:
             pickle.dump({**snapshot, **change}, file)
     for verb in "replay", "fit", "tune", "steps", "leaks", "check":
-        wanted, _ = answer(verb, GOOD, run(verb, *GOOD,
+        wanted, _ = answer(verb, GOOD, attempt(verb, *GOOD,
                                            *COMMANDS[verb]).returncode)
         found, said = answer(verb, (GOOD[0], "bare.pickle", GOOD[1]), 3)
         assert timeless(found) == timeless(wanted), verb
@@ -107,8 +100,8 @@ def check_text():
     for verb in COMMANDS:
         if verb in ("sweep", "replay"):
             continue
-        plain = run(verb, "-q", *GOOD, *COMMANDS[verb])
-        mixed = run(verb, "-q", "cut.pickle", *GOOD, "none.pickle",
+        plain = attempt(verb, "-q", *GOOD, *COMMANDS[verb])
+        mixed = attempt(verb, "-q", "cut.pickle", *GOOD, "none.pickle",
                     *COMMANDS[verb])
         assert mixed.stdout == plain.stdout and mixed.returncode == 4, \
             (verb, mixed)
@@ -117,34 +110,32 @@ def check_text():
 
 def check_outputs():
     """The files of a replay hold the runs of the good ones."""
-    done = run("replay", *GOOD, "cut.pickle", "-o", "r.h5", "--csv", "r.csv")
+    done = attempt("replay", *GOOD, "cut.pickle", "-o", "r.h5", "--csv", "r.csv")
     assert done.returncode == 3 and "written to r.h5" in done.stderr, done
     with open("r.csv", encoding="utf-8") as file:
         rows = file.read().split("\n")
     assert [row.split(",")[0] for row in rows[1:3]] == ["leak", "multistream"]
-    assert run("report", "r.h5", "-o", "r.html").returncode in (0, 1)
+    assert attempt("report", "r.h5", "-o", "r.html").returncode in (0, 1)
 
 
 def check_no_snapshot():
     """A readable trace that validate cannot compare is reported too."""
     with open("plain.csv", "w", encoding="utf-8") as file:
         file.write("op,id,bytes,stream\nalloc,0,512,0\n")
-    done = run("validate", "plain.csv", *GOOD)
+    done = attempt("validate", "plain.csv", *GOOD)
     assert done.returncode == 3 and done.stdout.count(": exact") == 2, done
     assert "plain.csv: expected a PyTorch snapshot" in done.stderr, done
-    assert run("validate", "plain.csv").returncode == 3
+    assert attempt("validate", "plain.csv").returncode == 3
 
 
 def check_wrong_use():
-    done = run("replay", GOOD[0], "best_fit")
+    done = attempt("replay", GOOD[0], "best_fit")
     assert done.returncode == 2 and not done.stdout, done
     assert "a policy follows -p" in done.stderr, done
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_unread: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name in GOOD:

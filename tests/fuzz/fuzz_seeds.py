@@ -18,10 +18,9 @@ import struct
 import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-TOOL = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, ROOT, SHARED
+
 CUT = 6000  # bytes: larger seeds make a fuzzer slow
 
 
@@ -217,8 +216,8 @@ def exports():
     trace = os.path.join(BUNDLED, "leak.pickle.xz")
     small = os.path.join(BUNDLED, "late_start.pickle.xz")
     for form, to in [("csv", "csv"), ("static", "minimalloc"), ("rmm", "rmm")]:
-        yield form, first_lines(run(TOOL, "export", "-q", trace, "--to", to))
-    yield "torch", run(TOOL, "export", "-q", small, "--to", "snapshot")
+        yield form, first_lines(run(FRAGSIM, "export", "-q", trace, "--to", to))
+    yield "torch", run(FRAGSIM, "export", "-q", small, "--to", "snapshot")
 
 
 def plain(value):
@@ -264,7 +263,7 @@ def unfinished_sweep(folder):
     with open(events, "wb") as file:
         file.write(TEXTS["csv"][0].encode())
     subprocess.run(
-        [TOOL, "sweep", "in0", "-q", "-j1", "-o", "s.h5"], cwd=folder,
+        [FRAGSIM, "sweep", "in0", "-q", "-j1", "-o", "s.h5"], cwd=folder,
         stderr=subprocess.DEVNULL, preexec_fn=lambda: resource.setrlimit(
             resource.RLIMIT_FSIZE, (8192, 8192)))
     os.unlink(events)
@@ -296,7 +295,7 @@ def hdf5_files(folder):
     commands += [("results", words + [events]) for words in RESULTS]
     commands += [("results", ["sweep", late, "-p", "torch"])]
     for form, words in commands:
-        run(TOOL, *words, "-q", "-o", path)
+        run(FRAGSIM, *words, "-q", "-o", path)
         with open(path, "rb") as file:
             data = file.read()
         os.unlink(path)

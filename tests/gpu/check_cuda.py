@@ -16,9 +16,9 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, FRAGSIM, ROOT
+
 STANDINS = os.path.join(BUILD, "dry")
 MOVES_NOTHING = ["torch:expandable_segments:True", "best_fit"]
 # Of one side only: how it was timed, and what it is called.

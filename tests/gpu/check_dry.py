@@ -15,11 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.path.realpath(os.environ.get("FRAG_BUILD_DIR",
-                                        os.path.join(ROOT, "build")))
-FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
-                                          os.path.join(BUILD, "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, FRAGSIM, ROOT
+
 DRIVER = os.path.join(ROOT, "tests", "gpu", "dry", "driver.py")
 ENV = {**os.environ, "FRAG_BUILD_DIR": BUILD, "PYTHONDONTWRITEBYTECODE": "1",
        "PYTHONPATH": os.path.join(ROOT, "tests", "gpu", "dry")}
@@ -179,6 +177,7 @@ def check_stand_ins(folder):
 
 
 # ---- the command ----
+
 
 def dry(*words, code=0, **settings):
     done = subprocess.run([FRAGSIM, "dry", *words], env={**ENV, **settings},
@@ -440,6 +439,7 @@ def check_command():
 
 
 # ---- PyTorch itself ----
+
 
 def check_recordings(interpreter, folder):
     """Programs of which a recording on a GPU exists: all entries are equal."""

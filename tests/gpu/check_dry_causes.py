@@ -7,7 +7,9 @@ must be that part.
 import os
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import ROOT
+
 sys.path.insert(0, os.path.join(ROOT, "paper", "tables"))
 import dry_causes  # noqa: E402  pylint: disable=wrong-import-position
 

@@ -13,11 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.path.realpath(os.environ.get("FRAG_BUILD_DIR",
-                                        os.path.join(ROOT, "build")))
-FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
-                                          os.path.join(BUILD, "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, FRAGSIM, ROOT
+
 SCENES = os.path.join(ROOT, "tests", "gpu", "dry", "cudnn.py")
 BELOW = os.path.join(BUILD, "tests", "dry", "libcudnn_below.so")
 RECORDED = ("lstm_varlen", "unet_multires", "resnet_varres", "llama_fixed")

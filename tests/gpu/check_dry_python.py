@@ -11,11 +11,9 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.path.realpath(os.environ.get("FRAG_BUILD_DIR",
-                                        os.path.join(ROOT, "build")))
-FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
-                                          os.path.join(BUILD, "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, FRAGSIM, ROOT
+
 ENV = {**os.environ, "FRAGSIM": FRAGSIM, "PYTHONDONTWRITEBYTECODE": "1",
        "PYTHONPATH": os.path.join(ROOT, "sim", "python") + ":"
        + os.path.join(ROOT, "tests", "gpu", "dry")}
@@ -29,8 +27,10 @@ def held():
     torch.empty(8 << 30)  # no part of the test's peak
     return torch.empty(1 << 30)
 
+
 def test_small():
     torch.empty(2 << 30)
+
 
 def test_held(held):
     torch.empty(2 << 30)
@@ -39,8 +39,10 @@ def test_held(held):
 def test_marked():
     torch.empty(2 << 30)
 
+
 def test_large():
     torch.empty(20 << 30)
+
 
 def test_host():
     pass

@@ -11,11 +11,9 @@ import sys
 import tempfile
 import zipfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.path.realpath(os.environ.get("FRAG_BUILD_DIR",
-                                        os.path.join(ROOT, "build")))
-FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
-                                          os.path.join(BUILD, "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM
+
 TORCH = ["filelock", 'opt; extra == "more"', "nvidia-cublas==13.1.0.3",
          'cuda-toolkit[cublas]==13.0.2; platform_system == "Linux"',
          'nvidia-cudnn-cu13==9.19.0.56; platform_system == "Linux"',

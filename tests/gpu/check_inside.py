@@ -20,9 +20,10 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, ROOT
+
 PAPER = os.path.join(ROOT, "paper")
-BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(PAPER, "gpu"), os.path.join(PAPER, "tables")]
 import allocators  # noqa: E402
@@ -41,6 +42,7 @@ def expect(true, what):
 
 
 # ---- statistics ----
+
 
 def designs():
     for n in range(2, 8):
@@ -158,6 +160,7 @@ print(json.dumps({"end": {}}))
 
 
 # ---- the page, of rows whose answer is known ----
+
 
 def rows():
     """Sides that are 0.2 % and 3 % slower, one that may be either, and one with

@@ -13,9 +13,9 @@ import sys
 import tarfile
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(os.environ.get("FRAGSIM", os.path.join(
-    ROOT, "build", "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT
+
 CC = os.environ.get("CC", "cc")
 PAPER = os.path.join(ROOT, "paper")
 MIB = 1 << 20

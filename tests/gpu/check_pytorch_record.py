@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import ROOT
+
 RECORDER = os.path.join(ROOT, "traces", "pytorch_record.py")
 NAME = os.path.join(ROOT, "traces", "bundled", "lstm_varlen__cap_below")
 CAP = 5418724131  # bytes, the limit of that recording

@@ -12,11 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.path.abspath(os.environ.get("FRAG_BUILD_DIR",
-                                       os.path.join(ROOT, "build")))
-FRAGSIM = os.path.abspath(os.environ.get("FRAGSIM",
-                                         os.path.join(BUILD, "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, FRAGSIM, ROOT
+
 STAND_IN = os.path.join(BUILD, "tests", "record")
 sys.path.insert(0, os.path.join(ROOT, "paper", "gpu"))
 import recorder_programs as programs  # noqa: E402

@@ -16,11 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.path.realpath(os.environ.get("FRAG_BUILD_DIR",
-                                        os.path.join(ROOT, "build")))
-FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
-                                          os.path.join(BUILD, "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, FRAGSIM, ROOT
+
 LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
 START = os.path.join(ROOT, "real", "torch", "start")
 PYTHON = sys.executable
@@ -89,6 +87,7 @@ def settings_in(path):
 
 # ---- what runs on the policy ----
 
+
 def check_ways():
     """However Python is started, and whatever starts it."""
     script = write("job.py", SERVED)
@@ -107,6 +106,7 @@ def check_processes():
     GPU is used, and the parent that does not use it has none."""
     write("many.py", """
 import multiprocessing, os, sys, torch
+
 
 def work(_):
     assert torch.empty(3 << 20)
@@ -188,6 +188,7 @@ def check_settings():
 
 
 # ---- the program is as without it ----
+
 
 def check_nothing_else():
     """A process without torch is as without the tool; with torch, the loader
@@ -279,6 +280,7 @@ def check_package():
 
 
 # ---- what cannot run ----
+
 
 def check_without_cuda():
     """Never without the policy: the process ends, also in a thread and where

@@ -19,9 +19,9 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, FRAGSIM
+
 PROGRAM = os.path.join(BUILD, "tests", "torch_program")
 STREAMS = os.path.join(BUILD, "tests", "torch_streams")
 LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")

@@ -26,8 +26,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, ROOT
+
 STANDINS = os.path.join(BUILD, "dry")
 PYTHON = os.environ.get("FRAG_TORCH_PYTHON", sys.executable)
 POLICIES = ["torch", "best_fit", "remap", "torch:expandable_segments:True"]

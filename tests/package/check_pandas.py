@@ -14,6 +14,9 @@ import sys
 import tempfile
 import textwrap
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, need, output
+
 try:
     import h5py  # pylint: disable=unused-import
     import pandas
@@ -21,8 +24,6 @@ except ImportError as error:
     print(f"check_pandas: {error.name} is missing; skipped")
     sys.exit(77)
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 TRACE = os.path.join(ROOT, "tests", "cli", "small.csv")
 LINES = re.compile(r"^```python\n(import h5py, pandas\n.*?)^```$", re.S | re.M)
 
@@ -32,11 +33,6 @@ def readme_lines():
         found = LINES.findall(file.read())
     assert len(found) == 1, "README.md: expected one block that imports pandas"
     return found[0]
-
-
-def run(*arguments, folder=None):
-    return subprocess.run([FRAGSIM, *arguments], check=True, cwd=folder,
-                          capture_output=True, text=True).stdout
 
 
 def paste(lines, folder):
@@ -67,11 +63,9 @@ def check_table(df, path):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_pandas: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     lines = readme_lines()
-    assert textwrap.indent(lines, "  ") in run("help", "results"), \
+    assert textwrap.indent(lines, "  ") in output("help", "results"), \
         "`fragsim help results` has other lines than README.md"
     with tempfile.TemporaryDirectory() as folder:
         # A file name need not be UTF-8.
@@ -80,9 +74,9 @@ def main():
             copy.write(source.read())
         grid = ["-q", "-p", "torch", "-p", "best_fit", "-p", "direct", "-c",
                 "inf,40MiB", "-o", "results.h5", "--json", "out.json", "-f"]
-        run("replay", TRACE, *grid, folder=folder)
+        output("replay", TRACE, *grid, cwd=folder)
         check_table(paste(lines, folder), os.path.join(folder, "out.json"))
-        run("replay", odd, *grid, folder=folder)
+        output("replay", odd, *grid, cwd=folder)
         assert set(paste(lines, folder).trace) == {"caf\ufffd"}
         with h5py.File(os.path.join(folder, "results.h5"), "r+") as file:
             rows = file["summary"][:0]

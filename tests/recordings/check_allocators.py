@@ -29,8 +29,9 @@ import subprocess
 import sys
 import tempfile
 
-TOOL = os.environ.get("FRAGSIM", "build/fragsim")
-SHARED = os.environ.get("FRAG_SHARED_DIR", "../shared")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, SHARED
+
 SEEDS = 32  # of a policy that shows the spread of its allocator
 MOST = 40000  # events of a stream, as the real allocators got them
 ALLOC, FREE, TRIM = 0, 1, 2
@@ -83,7 +84,7 @@ class Streams:
 
 
 def replay(path, policy, capacity, *options):
-    command = [TOOL, "replay", "-q", path, "-p", policy, "--stop-at-oom",
+    command = [FRAGSIM, "replay", "-q", path, "-p", policy, "--stop-at-oom",
                "--json", "-", *options]
     if capacity:
         command += ["-c", f"{capacity}B", "--address-rule", "exact"]

@@ -13,14 +13,12 @@ import json
 import lzma
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.path.abspath(os.environ.get(
-    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import ROOT, SHARED, run, results
+
 PAD, BLOCK = 32, 512
 MADE = "made-up"
 # Recordings, and whether the settings of the job stay in the snapshot.
@@ -30,18 +28,6 @@ RECORDED = {"gnn_sample": False, "multistream__exp": False,
             "gnn_sample__cap_below_exp": False, "cudagraph": False,
             "lstm_varlen__cap_split": True, "lstm_varlen__cap_mid_gc6": True}
 FRAME = {"name": "wrap", "filename": "/lib/torch_npu/npu/utils.py", "line": 1}
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == code, (arguments, done.stdout, done.stderr)
-    return done
-
-
-def rows(verb, *arguments, code=0):
-    text = run(verb, "-q", *arguments, "--json", "-", code=code).stdout
-    return json.loads(text)["results"]
 
 
 def rounded(size):
@@ -102,9 +88,9 @@ def limit_of(name):
 
 def check_exact(name, file):
     """All recorded addresses, segments and OOMs repeat."""
-    row, = rows("validate", file, *limit_of(name))
+    row, = results("validate", "-q", file, *limit_of(name))
     assert row["verdict"] == "exact", (name, row)
-    row, = rows("info", file)
+    row, = results("info", "-q", file)
     assert "padding:32" in row["settings"], (name, row["settings"])
     assert row["releases"] is None, (name, row["releases"])
     assert ("expandable_segments:True" in row["settings"]) == \
@@ -117,14 +103,14 @@ def check_kept(name, file):
     texts = ["torch", "torch:max_split_size_mb:64", "torch@2.6",
              "torch@recorded", "torch:padding:0", "best_fit"]
     options = [part for text in texts for part in ("-p", text)]
-    for text, row in zip(texts, rows("replay", file, *options)):
+    for text, row in zip(texts, results("replay", "-q", file, *options)):
         wanted = text not in ("torch:padding:0", "best_fit")
         assert ("padding:32" in row["params"]) == wanted, (name, text, row)
         notes = "\n".join(row["notes"])
         assert "adds 32 bytes to each request" in notes and \
             "with all settings (padding:32)" in notes, (name, notes)
     if name == MADE:
-        by_text = dict(zip(texts, rows("replay", file, *options)))
+        by_text = dict(zip(texts, results("replay", "-q", file, *options)))
         assert by_text["torch"]["peak_allocated_bytes"] > \
             by_text["torch:padding:0"]["peak_allocated_bytes"]
         assert by_text["best_fit"]["peak_allocated_bytes"] < \
@@ -134,10 +120,10 @@ def check_kept(name, file):
 def check_answers(file):
     """tune and explain keep the padding, and the text that they recommend does
     not have it, because torch_npu refuses it."""
-    plain, bare = rows("replay", file, "-p", "torch", "-p", "torch:padding:0")
+    plain, bare = results("replay", "-q", file, "-p", "torch", "-p", "torch:padding:0")
     peak = plain["peak_reserved_bytes"]
     assert peak != bare["peak_reserved_bytes"], peak
-    answer, = rows("tune", file, "--no-hold-out")
+    answer, = results("tune", "-q", file, "--no-hold-out")
     assert answer["cases"][0]["recorded"]["peak_reserved_bytes"] == peak, answer
     assert "padding" not in answer["chosen"]["settings"], answer["chosen"]
     said = run("tune", "-q", file, "--no-hold-out").stdout
@@ -148,13 +134,13 @@ def check_answers(file):
         said = page.read()
     assert "PYTORCH_NPU_ALLOC_CONF=" in said, said
     assert "export PYTORCH_CUDA_ALLOC_CONF" not in said, said
-    effect = rows("replay", file, "-p", "torch:expandable_segments:False")
+    effect = results("replay", "-q", file, "-p", "torch:expandable_segments:False")
     assert effect[0]["peak_reserved_bytes"] == peak, effect
 
 
 def check_failure(file):
     """The OOM has the padded and rounded size, the request 32 bytes less."""
-    row, = rows("explain", file)
+    row, = results("explain", "-q", file)
     with open(file, "rb") as source:
         trace = pickle.load(source)["device_traces"][0]
     size = [e["size"] for e in trace if e["action"] == "oom"][-1]
@@ -164,7 +150,7 @@ def check_failure(file):
     assert "padding:32" in row["settings"], row["settings"]
     for change in row["changes"]:
         assert "padding" not in change["change"], change
-    row, = rows("explain", file, "--settings", "max_split_size_mb:64")
+    row, = results("explain", "-q", file, "--settings", "max_split_size_mb:64")
     aligned_too = "" if "_exp" in file else "base_addr_aligned_kb:16,"
     assert row["settings"] == "padding:32," + aligned_too + \
         "max_split_size_mb:64", row["settings"]
@@ -172,10 +158,10 @@ def check_failure(file):
 
 def check_capacity(file):
     """Also a request that fails only in a replay is padded and rounded."""
-    peak = rows("replay", file)[0]["peak_reserved_bytes"]
+    peak = results("replay", "-q", file)[0]["peak_reserved_bytes"]
     grown = 0
     for part in range(2, 12):
-        row, = rows("explain", file, "-c", f"{peak // part}B")
+        row, = results("explain", "-q", file, "-c", f"{peak // part}B")
         request = row["request"]
         size = request["requested_bytes"]
         assert request["rounded_bytes"] == rounded(size + PAD), request
@@ -191,12 +177,12 @@ def check_again(file):
         written = pickle.load(source)["allocator_settings"]
     assert written["PYTORCH_CUDA_ALLOC_CONF"] == \
         "padding:32,base_addr_aligned_kb:16,expandable_segments:True", written
-    row, = rows("info", "again.pickle")
+    row, = results("info", "-q", "again.pickle")
     assert row["settings"].count("padding:32") == 1, row["settings"]
-    row, = rows("validate", "again.pickle")
+    row, = results("validate", "-q", "again.pickle")
     assert row["verdict"] == "exact", row
     run("import", "-q", file, "-o", "run.h5")
-    row, = rows("replay", "run.h5", "-p", "torch:garbage_collection_threshold:"
+    row, = results("replay", "-q", "run.h5", "-p", "torch:garbage_collection_threshold:"
                 "0.8")
     assert "padding:32" in row["params"], row
 
@@ -318,15 +304,15 @@ def check_aligned(name, align, lost):
     """The addresses of the naive allocator repeat, also after a late start; a
     history of a release that did not align large blocks is recognized."""
     file = write(name, aligned(align, lost))
-    row, = rows("validate", file)
+    row, = results("validate", "-q", file)
     assert row["verdict"] == "exact" and row["addresses_matched"] == \
         row["allocs"] > 400, row
-    row, = rows("info", file)
+    row, = results("info", "-q", file)
     assert ("base_addr_aligned_kb:16" in row["settings"]) == (align > 1), row
     assert any("do, so the policy torch" in note for note in row["notes"]), row
     for text, kept in {"torch:max_split_size_mb:64": True, "torch": True,
                        "torch:base_addr_aligned_kb:0": False}.items():
-        row, = rows("replay", file, "-p", text)
+        row, = results("replay", "-q", file, "-p", text)
         assert ("base_addr_aligned_kb:16" in row["params"]) == \
             (kept and align > 1), row
 

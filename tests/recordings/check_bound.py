@@ -22,10 +22,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, SHARED, need, output
+
 MIB = 2 ** 20
 # 6144 blocks of 256 bytes: 1.5 MiB, or 3 MiB in quanta of 512 bytes.
 HALVES = "op,id,bytes,stream\n" + "".join(
@@ -36,16 +35,9 @@ SHORT = {"plan": "plan:effort=1000", "plan_online": "plan_online:effort=1000"}
 UNROUNDED = "torch@2.3:roundup_power2_divisions:1"
 
 
-def run(*arguments):
-    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, f"{arguments}: {done.stderr}"
-    return done.stdout
-
-
 def quanta():
     """The quantum of each policy in bytes, as its table states it."""
-    listed = json.loads(run("policies", "--json", "-"))["policies"]
+    listed = json.loads(output("policies", "--json", "-"))["policies"]
     found = {SHORT.get(p["name"], p["name"]): p["quantum_bytes"]
              for p in listed}
     assert set(found.values()) == {256, 512}, found
@@ -57,7 +49,7 @@ def quanta():
 def judge(path, units):
     """The peak of the live requests in each unit."""
     live, sums, peaks = {}, dict.fromkeys(units, 0), dict.fromkeys(units, 0)
-    for event in csv.DictReader(io.StringIO(run("export", "-q", path))):
+    for event in csv.DictReader(io.StringIO(output("export", "-q", path))):
         if event["op"] == "alloc":
             live[event["id"]] = int(event["bytes"])
         sizes = live[event["id"]] if event["op"] == "alloc" else \
@@ -71,7 +63,7 @@ def judge(path, units):
 
 def replay(path, policies, capacities):
     words = [word for p in policies for word in ("-p", p)]
-    return json.loads(run("replay", "-q", path, *words, "-c", capacities,
+    return json.loads(output("replay", "-q", path, *words, "-c", capacities,
                           "--as-recorded", "--json", "-"))["results"]
 
 
@@ -121,31 +113,31 @@ def check_sentences(folder):
     page = os.path.join(folder, "page.html")
 
     def impossible(*files):
-        run("report", *files, "-o", page, "-f", "-q")
+        output("report", *files, "-o", page, "-f", "-q")
         with open(page, encoding="utf-8") as file:
             found = re.search(r"(\d+) of \d+ runs are under a bound that no "
                               r"policy with a quantum of (\d+) bytes or more "
                               r"can survive", file.read())
         return found and [int(n) for n in found.groups()]
 
-    run("replay", "-q", halves, "-p", "rmm_pool", "-p", "torch",
+    output("replay", "-q", halves, "-p", "rmm_pool", "-p", "torch",
         "-c", "1MiB,2MiB,inf", "-o", one)
     assert impossible(one) == [2, 256], impossible(one)
-    run("replay", "-q", halves, "-p", "torch", "-c", "1MiB,2MiB,inf",
+    output("replay", "-q", halves, "-p", "torch", "-c", "1MiB,2MiB,inf",
         "-o", two)
     assert impossible(two) == [2, 512], impossible(two)
     assert impossible(one, two) == [3, 1], impossible(one, two)
     for shard in ("1/2", "2/2"):  # each has one of the two policies
-        text = run("sweep", "-q", "-f", halves, "-p", "rmm_pool", "-p", "plan",
+        text = output("sweep", "-q", "-f", halves, "-p", "rmm_pool", "-p", "plan",
                    "--shard", shard, "-o", one, "--csv", "-")
         row, = csv.DictReader(io.StringIO(text))
         assert row["quantum_bytes"] == "256", row
-    fits = json.loads(run("fit", "-q", halves, "-p", "rmm_pool", "-p", "plan",
+    fits = json.loads(output("fit", "-q", halves, "-p", "rmm_pool", "-p", "plan",
                           "--json", "-"))["results"]
     assert [row["fit_bytes"] for row in fits] == [2 * MIB, 4 * MIB], fits
     assert {row["lower_bound_bytes"] for row in fits} == {3 * MIB // 2}, fits
     for exact in (["--bound", "limit"], ["--address-rule", "exact"]):
-        row, = json.loads(run("fit", "-q", halves, "-p", "rmm_pool", *exact,
+        row, = json.loads(output("fit", "-q", halves, "-p", "rmm_pool", *exact,
                               "--json", "-"))["results"]
         assert row["fit_bytes"] == 3 * MIB // 2, row
     for capacity, hopeless in (("1MiB", True), ("2MiB", False)):
@@ -156,9 +148,7 @@ def check_sentences(folder):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_bound: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     own = quanta()
     some = "*" if "all" in sys.argv[1:] else "*__cap_below"
     with tempfile.TemporaryDirectory() as folder:

@@ -20,9 +20,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, SHARED, need
+
 STEP = 2 * 2 ** 20
 H200 = "150109880320"
 EXPANDABLE = "torch:expandable_segments:True"
@@ -116,9 +116,7 @@ def recorded(name):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_fit: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     cases = [(recorded(name), name, policy, total)
              for name, policy, total in CASES if recorded(name)]
     with tempfile.TemporaryDirectory() as folder, \

@@ -5,14 +5,13 @@ no importer reads must be refused with the words in REFUSED.
 
 Environment: FRAGSIM (the tool), FRAG_SHARED_DIR (skips without the samples).
 """
-import glob
 import json
 import os
-import subprocess
 import sys
 
-TOOL = os.environ.get("FRAGSIM", "build/fragsim")
-SHARED = os.environ.get("FRAG_SHARED_DIR", "../shared")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import SHARED, attempt
+
 SAMPLES = os.path.join(SHARED, "formats", "samples")
 
 # The folders whose samples an importer reads.
@@ -65,13 +64,8 @@ COUNTS = {
 }
 
 
-def fragsim(*arguments):
-    return subprocess.run([TOOL, *arguments], text=True, capture_output=True,
-                          check=False)
-
-
 def info(path):
-    done = fragsim("info", "--json", "-", path)
+    done = attempt("info", "--json", "-", path)
     assert done.returncode == 0, (path, done.stderr)
     return json.loads(done.stdout)["results"][0]
 
@@ -143,7 +137,7 @@ def main():
             number = check_all(folder, name, wanted, devices)
             print(f"{folder}/{name}: {number} counts equal")
     for (folder, name), words in REFUSED.items():
-        done = fragsim("info", os.path.join(SAMPLES, folder, name))
+        done = attempt("info", os.path.join(SAMPLES, folder, name))
         assert done.returncode == 3 and words in done.stderr, done
         print(f"{folder}/{name}: refused")
     return 0

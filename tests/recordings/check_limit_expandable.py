@@ -25,9 +25,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, SHARED
+
 FULLER = {"gnn_sample__cap_below_exp", "llama_varlen__cap_tight_exp",
           "lstm_varlen__cap_tight_exp", "moe_train__cap_tight_exp",
           "rcnn_train__cap_tight_exp", "unet_multires__cap_below_exp"}

@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(os.environ.get(
-    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT
+
 BUNDLED = os.path.join(ROOT, "traces", "bundled", "recorded",
                        "fragsim_leaks.mtrace.xz")
 CALL = re.compile(r"(?:@ .* )?([-+<>!]) (\S+)(?: (\S+))?")

@@ -20,9 +20,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, SHARED, need
+
 OPS = ("alloc", "free", "empty_cache")
 
 
@@ -154,9 +154,7 @@ def main():
     if not os.path.isdir(os.path.join(SHARED, "oracle")):
         print("check_oracle: ../shared/oracle is absent; skipped")
         return 77
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_oracle: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.join(SHARED, "oracle"))
     import events  # pylint: disable=import-error,import-outside-toplevel

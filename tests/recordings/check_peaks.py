@@ -19,9 +19,11 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = os.environ.get("FRAGSIM", str(ROOT / "build/fragsim"))
-SHARED = pathlib.Path(os.environ.get("FRAG_SHARED_DIR", ROOT.parent / "shared"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import harness
+from harness import FRAGSIM
+
+ROOT, SHARED = pathlib.Path(harness.ROOT), pathlib.Path(harness.SHARED)
 GRANULE, MIB = 2 ** 21, 2 ** 20
 MOST = {"remap": 1.02, "remap:mesh=no": 1.035,
         "remap:mesh=no,lodge=early": 1.02, "compact": 1.02}
@@ -29,7 +31,7 @@ VARIANTS = re.compile(r"__|_frames|_kineto|_cpp")
 
 
 def measure(path):
-    command = [TOOL, "replay", str(path), "-q", "--check", "--json", "-"]
+    command = [FRAGSIM, "replay", str(path), "-q", "--check", "--json", "-"]
     for name in MOST:
         command += ["-p", name]
     done = subprocess.run(command, check=True, capture_output=True)
@@ -53,8 +55,8 @@ def report(name, rows):
 def main():
     paths = [p for p in sorted((SHARED / "recorded/dev").glob("*.pickle.xz"))
              if not VARIANTS.search(p.name)]
-    if not os.access(TOOL, os.X_OK) or not paths:
-        print(f"check_peaks: no tool at {TOOL} or no recordings; skipped")
+    if not os.access(FRAGSIM, os.X_OK) or not paths:
+        print(f"check_peaks: no tool at {FRAGSIM} or no recordings; skipped")
         return 77
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         traces = list(pool.map(measure, paths))

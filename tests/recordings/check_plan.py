@@ -20,9 +20,11 @@ import pathlib
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = os.environ.get("FRAGSIM", str(ROOT / "build/fragsim"))
-SHARED = pathlib.Path(os.environ.get("FRAG_SHARED_DIR", ROOT.parent / "shared"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import harness
+from harness import FRAGSIM
+
+ROOT, SHARED = pathlib.Path(harness.ROOT), pathlib.Path(harness.SHARED)
 CEILING = 1048576
 KNOWN = {"C": 1039360, "D": 1030144, "J": 1024000}
 RECORDED = ["bert_serve", "generate", "gnn_sample", "gpt2_train", "leak",
@@ -40,7 +42,7 @@ EQUAL_STEPS = ["gpt2_train", "llama_fixed", "llama_noamp"]
 def plan(path, policy, command="replay"):
     """Returns the row of the run and its processor seconds."""
     before = os.times()
-    done = subprocess.run([TOOL, command, str(path), "-p", policy, "-q",
+    done = subprocess.run([FRAGSIM, command, str(path), "-p", policy, "-q",
                            "--check", "--json", "-"],
                           check=True, capture_output=True)
     after = os.times()
@@ -112,8 +114,8 @@ def online():
 
 
 def main():
-    if not os.access(TOOL, os.X_OK) or not SHARED.is_dir():
-        print(f"check_plan: no tool at {TOOL} or no folder {SHARED}; skipped")
+    if not os.access(FRAGSIM, os.X_OK) or not SHARED.is_dir():
+        print(f"check_plan: no tool at {FRAGSIM} or no folder {SHARED}; skipped")
         sys.exit(77)
     good = instances()
     good &= recordings()

@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-TOOL = os.environ.get("FRAGSIM", "build/fragsim")
-SHARED = os.environ.get("FRAG_SHARED_DIR", "../shared")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, SHARED
+
 FOREIGN = os.path.join(SHARED, "foreign", "rmm")
 BUNDLED = os.path.join(ROOT, "traces", "bundled", "recorded")
 
@@ -31,7 +31,7 @@ LOGS = [
 
 
 def results(*arguments):
-    done = subprocess.run([TOOL, *arguments, "--json", "-"], text=True,
+    done = subprocess.run([FRAGSIM, *arguments, "--json", "-"], text=True,
                           capture_output=True, check=False)
     assert done.returncode in (0, 1), (arguments, done.stderr)
     return json.loads(done.stdout)["results"]
@@ -64,7 +64,7 @@ def check_free_streams(log):
     """A CSV of events lacks the streams of frees, which matter here."""
     with tempfile.TemporaryDirectory() as folder:
         events = os.path.join(folder, "events.csv")
-        subprocess.run([TOOL, "export", log, "-o", events, "-q"], check=True)
+        subprocess.run([FRAGSIM, "export", log, "-o", events, "-q"], check=True)
         peaks = [results("replay", path, "-q", "-p",
                          "cuda_async:opportunistic=no")[0]
                  ["peak_reserved_bytes"] for path in (log, events)]
@@ -80,7 +80,7 @@ def rows_of(path):
 
 def run(*arguments):
     """Returns the lines on stderr, without the name of the file."""
-    done = subprocess.run([TOOL, *arguments], text=True, check=True,
+    done = subprocess.run([FRAGSIM, *arguments], text=True, check=True,
                           capture_output=True)
     return [line.split(": ", 1)[1] for line in done.stderr.splitlines()]
 
@@ -125,7 +125,7 @@ def check_edited_free_streams(log):
 def check_words(log):
     """What is PyTorch's is not said of RMM's log."""
     for verb in ("top", "summary"):
-        done = subprocess.run([TOOL, verb, log, "-q"], text=True, check=True,
+        done = subprocess.run([FRAGSIM, verb, log, "-q"], text=True, check=True,
                               capture_output=True)
         assert "PyTorch" not in done.stdout, done.stdout
         assert "_record_memory_history" not in done.stdout, done.stdout

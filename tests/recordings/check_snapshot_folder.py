@@ -18,9 +18,9 @@ import pickle
 import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM
+
 SUFFIXES = (".pickle", ".pkl", ".pt", ".pickle.xz", ".pickle.gz", ".pkl.gz",
             ".pkl.xz")
 SECONDS = 60

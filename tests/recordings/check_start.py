@@ -30,27 +30,17 @@ import json
 import lzma
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.path.abspath(
-    os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, ROOT, need, run
+
 ORDINARY = ("gpt2_train", "leak", "leak_cpp", "leak_frames", "multistream",
             "lstm_varlen__cap_tight_exp")
 
 CUTS = 21  # of each recording
 UNIT = 2 << 20
-
-
-def run(*words, codes=(0,)):
-    done = subprocess.run([FRAGSIM, *words], capture_output=True, text=True,
-                          check=False, timeout=300,
-                          env={**os.environ, "LC_ALL": "C.UTF-8"})
-    assert done.returncode in codes, (words, done.returncode, done.stderr)
-    return done
 
 
 def rows(*words):
@@ -95,7 +85,7 @@ def check_counts(path, known):
     assert requests["alloc"] == asked, (path, requests, asked)
     assert known["events"] == sum(requests.values()), (path, known)
     judged, = json.loads(run("validate", path, "--json", "-",
-                             codes=(0, 1)).stdout)["results"]
+                             code=(0, 1)).stdout)["results"]
     assert judged["events"] == known["events"], (path, judged, known)
 
 
@@ -220,13 +210,13 @@ def check_outputs(path):
     assert [r["start"] for r in csv.DictReader(io.StringIO(out))] == \
         ["adopted", "live blocks"]
     run("merge", "merged.h5", "r.h5", "--force")
-    run("report", "merged.h5", "-o", "page.html", "--force", codes=(0, 1))
+    run("report", "merged.h5", "-o", "page.html", "--force", code=(0, 1))
     with open("page.html", encoding="utf-8") as stream:
         page = stream.read()
     for word in ("adopted", "live blocks"):
         assert f'<td class="l">{word}</td>' in page, word
     run("sweep", path, "-q", "-p", "torch", "-o", "s.h5", "--force")
-    run("report", "s.h5", "-o", "page.html", "--force", codes=(0, 1))
+    run("report", "s.h5", "-o", "page.html", "--force", code=(0, 1))
     with open("page.html", encoding="utf-8") as stream:
         assert '<td class="l">adopted</td>' in stream.read()
 
@@ -236,7 +226,7 @@ def check_inputs(snapshot):
     def refused(name, data, words, *command):
         with open(name, "wb") as out:
             out.write(data)
-        stderr = run(*(command or ("info", name)), codes=(2, 3, 4)).stderr
+        stderr = run(*(command or ("info", name)), code=(2, 3, 4)).stderr
         assert words in stderr, (name, stderr)
 
     plain = pickle.dumps(snapshot)
@@ -272,7 +262,7 @@ def check_inputs(snapshot):
 
 def check_no_history(snapshot):
     cut(snapshot, 1, "bare.pickle")
-    done = run("replay", "bare.pickle", "--json", "bare.json", codes=(3,))
+    done = run("replay", "bare.pickle", "--json", "bare.json", code=(3,))
     assert "no history" in done.stderr and not os.path.exists("bare.json")
     entries = snapshot["device_traces"][0]
     with open("half.pickle", "wb") as out:
@@ -281,13 +271,11 @@ def check_no_history(snapshot):
                          {**snapshot["segments"][0], "device": 1}])}, out)
     found, _ = rows("half.pickle")
     assert [r["device"] for r in found] == [0] * len(found) and found
-    run("replay", "half.pickle", "--device", "1", codes=(3,))
+    run("replay", "half.pickle", "--device", "1", code=(3,))
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_start: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     counts = {"cuts": 0, "adopted": 0, "equal": 0, "steps": 0, "kinds": 0}
     starts = set()
     with tempfile.TemporaryDirectory() as folder:

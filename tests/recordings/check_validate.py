@@ -31,9 +31,9 @@ import os
 import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, SHARED
+
 
 # kind: files, options, how many must be exact (None: all)
 KINDS = {

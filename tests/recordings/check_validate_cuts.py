@@ -30,11 +30,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.path.realpath(os.environ.get(
-    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
-BUNDLED = os.path.join(ROOT, "traces", "bundled")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUNDLED, FRAGSIM, SHARED
+
 RECORDED = os.path.join(SHARED, "recorded")
 
 # folder: recordings, without limits and expandable segments

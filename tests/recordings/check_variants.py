@@ -32,9 +32,9 @@ import pickle
 import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, SHARED
+
 DEV = os.path.join(SHARED, "recorded", "dev")
 SEGMENTS = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1,
             "segment_unmap": -1}

@@ -23,8 +23,9 @@ import sys
 import tempfile
 import zlib
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.path.abspath(os.environ.get("FRAG_BUILD_DIR", "build"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, ROOT
+
 TRACE = os.path.join(ROOT, "traces", "bundled", "two_streams.pt")
 # The schema version of result files and the CRC-32 of the columns' names. A
 # column that is added, removed or renamed raises FRAG_RESULTS_SCHEMA
@@ -141,6 +142,7 @@ MEASURE = [
 
 # -- the rules ----------------------------------------------------------------
 
+
 def read(root, path):
     with open(os.path.join(root, path), encoding="utf-8") as file:
         return file.read()
@@ -209,6 +211,7 @@ def judge(root):
 
 
 # -- adding one of each -------------------------------------------------------
+
 
 class Copy:
     """A copy of the tree, compiled with the commands of the build folder."""

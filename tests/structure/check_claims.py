@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT
+
 PAPER = os.path.join(ROOT, "paper")
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(PAPER, "gpu"), os.path.join(PAPER, "tables")]
@@ -25,7 +27,6 @@ import claims_programs  # noqa: E402
 import claims_recorded  # noqa: E402
 from data_header import read_csv  # noqa: E402
 
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 IDS = [f"{letter}{n + 1}" for letter, count in (("A", 13), ("B", 14), ("C", 13), ("D", 29))
        for n in range(count)]
 WORDS = {"true", "partly", "wrong", "not measurable"}

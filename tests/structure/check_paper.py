@@ -24,10 +24,11 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import BUILD, ROOT
+
 PAPER = os.path.join(ROOT, "paper")
 DATA = os.path.join(PAPER, "data")
-BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
 NEEDED = ("latexmk", "pdflatex", "pdffonts", "pdfinfo", "pdftotext", "gnuplot")
 # Parts that other scripts make; without them the paper is shorter.
 PARTS = ("claims.tex", "related.tex", "references.bib")

@@ -14,8 +14,9 @@ import shlex
 import subprocess
 import sys
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from harness import FRAGSIM, ROOT, need
+
 README = os.path.join(ROOT, "README.md")
 
 TABLE = re.compile(r"(<!-- policies[^>]*-->\n)(.*?)(<!-- end -->)", re.S)
@@ -50,9 +51,7 @@ def console(block):
 
 
 def main():
-    if not os.access(FRAGSIM, os.X_OK):
-        print(f"check_readme: no tool at {FRAGSIM}; skipped")
-        return 77
+    need(FRAGSIM)
     with open(README, encoding="utf-8") as file:
         found = file.read()
     if len(TABLE.findall(found)) != 1 or \

@@ -1,0 +1,70 @@
+"""harness.py: what the scripts of tests/ share: where things are, and how they
+run the tool. A script in a folder of tests/ begins with
+
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+    from harness import FRAGSIM, need, run
+
+Environment: FRAGSIM (default build/fragsim), FRAG_BUILD_DIR (default build),
+FRAG_SHARED_DIR (recordings that are not bundled; default ../shared).
+"""
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.path.realpath(os.environ.get("FRAG_BUILD_DIR",
+                                        os.path.join(ROOT, "build")))
+FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
+                                          os.path.join(BUILD, "fragsim")))
+SHARED = os.path.abspath(os.environ.get("FRAG_SHARED_DIR",
+                                        os.path.join(ROOT, "..", "shared")))
+BUNDLED = os.path.join(ROOT, "traces", "bundled")
+SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
+# True if the tool runs several times slower than usual, because each access is
+# checked. A check then takes the smaller share of equal cases: the build without
+# sanitizers runs all of them.
+SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
+
+
+def skip(words):
+    """Ends the script as skipped, and says why."""
+    print(f"{os.path.basename(sys.argv[0])}: {words}; skipped")
+    sys.exit(77)
+
+
+def need(*paths):
+    """Ends the script as skipped if one of the files or folders is absent."""
+    for path in paths:
+        if not os.path.exists(path):
+            skip(f"{path} is absent")
+
+
+def attempt(*arguments, **options):
+    """Runs the tool, whatever its exit code; stdin is empty."""
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    words = [str(a) if isinstance(a, (int, float)) else a for a in arguments]
+    return subprocess.run([FRAGSIM, *words], capture_output=True, text=True,
+                          check=False, **options)
+
+
+def run(*arguments, code=0, **options):
+    """Runs the tool, whose exit code must be `code` (or one of a tuple; None:
+    any)."""
+    done = attempt(*arguments, **options)
+    codes = code if isinstance(code, tuple) else (code,)
+    assert code is None or done.returncode in codes, \
+        f"fragsim {arguments}: exit {done.returncode}, not {codes}: " \
+        f"{done.stderr}{done.stdout}"
+    return done
+
+
+def output(*arguments, **options):
+    """What the tool prints on stdout."""
+    return run(*arguments, **options).stdout
+
+
+def results(*arguments, **options):
+    """The rows of the tool's JSON."""
+    return json.loads(output(*arguments, "--json", "-", **options))["results"]
