@@ -186,7 +186,6 @@ static struct frag_replay spec_of(const struct cell_settings *s,
         .repeat = 1,
         .points = s->points,
         .max_ooms = s->ooms,
-        .preparing = s->preparing,
     };
 }
 

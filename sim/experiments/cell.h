@@ -67,9 +67,6 @@ struct cell_settings {
     uint64_t ooms;   /* upper bound on the rows of OOMs */
     unsigned need;   /* 0, or 1 + the frag_bound_kind: a sweep seeks the need of
                         runs without a bound (capacity/) */
-    /* frag_replay's preparing, with the user of the run; NULL: its progress is
-     * called instead. */
-    bool (*preparing)(void *user, uint64_t done, uint64_t total);
 };
 
 /* Whether an error of a run says nothing about the other cells of a grid: its

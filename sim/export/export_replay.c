@@ -19,14 +19,6 @@ static bool tick(void *user, uint64_t done, uint64_t total)
     return c->job->tick && c->job->tick(c->job->user, done, total);
 }
 
-static bool prepare(void *user, uint64_t done, uint64_t total)
-{
-    const struct export_run *c = user;
-
-    return c->job->cell->preparing &&
-           c->job->cell->preparing(c->job->user, done, total);
-}
-
 static enum frag_err run(const struct export_job *job,
                          const struct frag_params *params, struct tap *tap,
                          struct frag_backend *arena, struct frag_run *out,
@@ -46,7 +38,6 @@ static enum frag_err run(const struct export_job *job,
             .max_ooms = 1,
             .progress = tick,
             .user = &run_of,
-            .preparing = prepare,
         },
         out, e);
 }

@@ -109,15 +109,11 @@ struct frag_replay {
     uint64_t points;   /* largest number of buckets of the series; 0: none */
     uint64_t max_ooms; /* rows of OOMs to keep; every OOM is counted */
     /* Called about ten times a second with the number of events that are done
-     * and the total number. If it returns true, the run ends with
+     * and the total number; with no event done while a policy that knows the
+     * future prepares. If it returns true, the run ends with
      * FRAG_CANCELLED. May be NULL. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
-    void *user; /* first argument of progress and preparing */
-    /* Called in the same way before the first event, while a policy that knows
-     * the future prepares: with the work that is done and the most work that
-     * there will be, in a unit of the policy. NULL: progress is called instead,
-     * with no event done. */
-    bool (*preparing)(void *user, uint64_t done, uint64_t total);
+    void *user; /* first argument of progress */
     /* The memo of the policy's future, for several runs of one trace with the
      * same policy and parameters. NULL: the policy prepares anew. */
     struct frag_memo *memo;

@@ -323,7 +323,6 @@ static enum frag_err replay_policy(struct watched *w, struct frag_run *run,
     struct frag_replay r = {
         .prepared = spec->params,
         .check = cell_is_checked(spec->settings, spec->params->policy),
-        .preparing = spec->settings->preparing,
     };
     enum frag_err err;
 

@@ -220,7 +220,6 @@ static enum frag_err read_options(struct command *c, struct frag_error *e)
                                  &c->policy_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &c->settings, e));
     c->settings.stop_at_oom = true;
-    c->settings.preparing = progress_prepare;
     return FRAG_OK;
 }
 

@@ -101,13 +101,6 @@ static bool tick(void *user, uint64_t done, uint64_t total)
     return r->is_short || progress_tick(r->view->progress, done, total);
 }
 
-static bool prepare(void *user, uint64_t done, uint64_t total)
-{
-    const struct recorder *r = user;
-
-    return progress_prepare(r->view->progress, done, total);
-}
-
 static enum frag_err replay(struct recorder *r, const struct tap *tap,
                             struct frag_backend *arena, struct frag_run *out,
                             struct frag_error *e)
@@ -124,7 +117,6 @@ static enum frag_err replay(struct recorder *r, const struct tap *tap,
             .max_ooms = OOMS,
             .progress = tick,
             .user = r,
-            .preparing = prepare,
         },
         out, e);
 

@@ -43,16 +43,17 @@ void progress_step(struct progress *p, size_t step, size_t steps,
     printable_text(p->label, sizeof(p->label), label);
 }
 
-/* Counts the work of a tick; a new count starts its own clock. Returns the
- * seconds since then. */
-static double count(struct progress *p, bool preparing, uint64_t done,
-                    uint64_t now)
+enum { SECOND = 1000000000 };
+
+/* Counts the work of a tick; a new count, and the end of a preparation, starts
+ * its own clock. Returns the seconds since then. */
+static double count(struct progress *p, uint64_t done, uint64_t now)
 {
-    if (preparing != p->preparing || done < p->done)
+    if (done < p->done || (p->preparing && done))
         p->started = now;
-    p->preparing = preparing;
+    p->preparing = !done && now - p->started >= SECOND / 2;
     p->done = done;
-    return (double)(now - p->started) / 1e9;
+    return (double)(now - p->started) / SECOND;
 }
 
 static void draw(struct progress *p, double share, double seconds)
@@ -76,36 +77,25 @@ static void draw(struct progress *p, double share, double seconds)
     p->drawn = true;
 }
 
-static void show(struct progress *p, bool preparing, uint64_t done,
-                 uint64_t total)
+static void show(struct progress *p, uint64_t done, uint64_t total)
 {
-    enum { TENTH = 100000000 };
     const uint64_t now = progress_clock();
     const double share = total ? (double)done / (double)total : 0;
-    const double seconds = count(p, preparing, done, now);
+    const double seconds = count(p, done, now);
 
-    if (now < p->next || share <= 0 || (seconds <= 0 && !preparing))
+    if (now < p->next || seconds <= 0 || (share <= 0 && !p->preparing))
         return;
-    p->next = now + TENTH;
+    p->next = now + SECOND / 10;
     draw(p, share, seconds);
-}
-
-static bool tick(struct progress *p, bool preparing, uint64_t done,
-                 uint64_t total)
-{
-    if (p->shown && pthread_equal(p->drawer, pthread_self()))
-        show(p, preparing, done, total);
-    return cli_interrupted();
 }
 
 bool progress_tick(void *progress, uint64_t done, uint64_t total)
 {
-    return tick(progress, false, done, total);
-}
+    struct progress *p = progress;
 
-bool progress_prepare(void *progress, uint64_t done, uint64_t total)
-{
-    return tick(progress, true, done, total);
+    if (p->shown && pthread_equal(p->drawer, pthread_self()))
+        show(p, done, total);
+    return cli_interrupted();
 }
 
 void progress_clear(struct progress *p)

@@ -17,7 +17,7 @@ struct progress {
     char label[41];   /* of the step, printable */
     size_t step, steps;
     pthread_t drawer; /* the thread that began the step */
-    bool preparing;   /* the last call was of progress_prepare */
+    bool preparing;   /* nothing was done at the last call, for a while */
     uint64_t done;    /* of the last call */
     uint64_t started; /* start of this count of `done`, progress_clock ns */
     uint64_t next;    /* the earliest time of the next drawing */
@@ -31,11 +31,9 @@ void progress_step(struct progress *p, size_t step, size_t steps,
                    const char *unit, double scale, const char *label);
 
 /* The progress callback of frag_replay and frag_trace_open; `progress` is a
- * struct progress. Draws the bar; returns true if the user interrupted. */
+ * struct progress. Draws the bar, or for how long nothing was done yet; returns
+ * true if the user interrupted. */
 bool progress_tick(void *progress, uint64_t done, uint64_t total);
-/* The callback `preparing` of frag_replay: the same for the work of a policy
- * before the first event, which may end before `done` reaches `total`. */
-bool progress_prepare(void *progress, uint64_t done, uint64_t total);
 /* Removes the bar from the terminal. */
 void progress_clear(struct progress *p);
 

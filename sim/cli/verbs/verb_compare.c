@@ -334,7 +334,6 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
     choose_costs(s);
     if (!s->real.total)
         s->real.total = s->device->total;
-    s->real.preparing = progress_prepare;
     s->simulated = s->real;
     s->simulated.from_requests = true; /* as the GPU's runs start */
     s->real.backend = &cell_cuda_backend;

@@ -112,7 +112,6 @@ static enum frag_err prepare(struct plan *p, struct frag_error *e)
     FRAG_TRY(
         bound_choices_read(v->cell.bounds, &p->bounds, &p->bound_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &p->settings, e));
-    p->settings.preparing = progress_prepare;
     p->job.cell = &p->settings;
     p->job.policies = p->policies;
     p->job.points = v->points;

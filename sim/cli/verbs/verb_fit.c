@@ -215,7 +215,6 @@ static enum frag_err fit_device(void *user, const struct input *in,
         spec = frag_capacity_of_cell(&s->settings, in->device, params, kind);
         spec.progress = progress_tick;
         spec.user = &s->progress;
-        spec.preparing = progress_prepare;
         spec.memo = &memo;
         on.params = params->text;
         err = fit_policy(s, &spec, &on, e);

@@ -286,7 +286,6 @@ static enum frag_err prepare(struct plan *plan, struct frag_error *e)
     FRAG_TRY(bound_choices_read(v->cell.bounds, &plan->bounds,
                                 &plan->bound_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
-    plan->settings.preparing = progress_prepare;
     plan->settings.quantum =
         policy_choices_quantum(plan->policies, plan->policy_count);
     plan->settings.points =

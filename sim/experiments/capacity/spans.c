@@ -57,22 +57,20 @@ static enum frag_err replay(const struct frag_capacity_spec *spec,
 {
     struct frag_run run;
 
-    FRAG_TRY(
-        frag_replay(&(const struct frag_replay){.trace = spec->trace,
-                                                .policy = spec->policy,
-                                                .params = spec->params,
-                                                .prepared = spec->prepared,
-                                                .mem = arena,
-                                                .quantum = spec->quantum,
-                                                .check = spec->check,
-                                                .stop_at_oom = true,
-                                                .adopt_start = adopt_start,
-                                                .repeat = 1,
-                                                .progress = spec->progress,
-                                                .user = spec->user,
-                                                .preparing = spec->preparing,
-                                                .memo = spec->memo},
-                    &run, e));
+    FRAG_TRY(frag_replay(&(const struct frag_replay){.trace = spec->trace,
+                                                     .policy = spec->policy,
+                                                     .params = spec->params,
+                                                     .prepared = spec->prepared,
+                                                     .mem = arena,
+                                                     .quantum = spec->quantum,
+                                                     .check = spec->check,
+                                                     .stop_at_oom = true,
+                                                     .adopt_start = adopt_start,
+                                                     .repeat = 1,
+                                                     .progress = spec->progress,
+                                                     .user = spec->user,
+                                                     .memo = spec->memo},
+                         &run, e));
     *out = run.summary;
     frag_run_free(&run);
     return FRAG_OK;

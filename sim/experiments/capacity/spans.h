@@ -40,7 +40,6 @@ struct frag_capacity_spec {
     /* As in struct frag_replay. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
-    bool (*preparing)(void *user, uint64_t done, uint64_t total);
     struct frag_memo *memo; /* as in struct frag_replay; several threads share
                                one that is filled */
 };

@@ -1190,7 +1190,6 @@ static enum frag_err work_on_future(struct frag_heap *heap)
 
 struct preparation {
     uint64_t events, total; /* of the last call of progress */
-    uint64_t prepared;      /* calls of preparing */
     uint64_t calls;
 };
 
@@ -1201,14 +1200,6 @@ static bool stop_at_third(void *user, uint64_t done, uint64_t total)
     p->events = done;
     p->total = total;
     return ++p->calls == 3;
-}
-
-static bool stop_preparing(void *user, uint64_t done, uint64_t total)
-{
-    struct preparation *p = user;
-
-    assert_true(done < total && total == UINT64_MAX);
-    return ++p->prepared == 2;
 }
 
 static void the_work_before_the_first_event_can_be_cancelled(void **state)
@@ -1239,10 +1230,6 @@ static void the_work_before_the_first_event_can_be_cancelled(void **state)
     assert_int_equal(p.calls, 3);
     assert_int_equal(p.events, 0);
     assert_int_equal(p.total, 2 * EVENTS);
-    spec.preparing = stop_preparing;
-    assert_int_equal(frag_replay(&spec, &run, &e), FRAG_CANCELLED);
-    assert_int_equal(p.prepared, 2);
-    assert_int_equal(p.calls, 3);
     assert_int_equal(frag_arena_used(mem), 0);
     frag_arena_close(mem);
     free(s);
