@@ -42,6 +42,23 @@ const char *text_add(char *text, size_t room, const char *separator,
     return text;
 }
 
+char *text_make(const char *format, ...)
+{
+    va_list args;
+    size_t room;
+    char *text;
+
+    va_start(args, format);
+    room = (size_t)vsnprintf(NULL, 0, format, args) + 1;
+    va_end(args);
+    text = malloc(room);
+    va_start(args, format);
+    if (text)
+        vsnprintf(text, room, format, args);
+    va_end(args);
+    return text;
+}
+
 bool text_choice(const char *choices, const char *word, uint64_t *index)
 {
     for (*index = 0;; ++*index) {

@@ -19,6 +19,9 @@ const char *frag_number_format(double number, char text[FRAG_NUMBER_TEXT]);
 const char *text_add(char *text, size_t room, const char *separator,
                      const char *format, ...) FRAG_PRINTF(4, 5);
 
+/* The formatted text, to be freed; NULL if the host has no memory. */
+char *text_make(const char *format, ...) FRAG_PRINTF(1, 2);
+
 /* Sets *index to that of the word among those that bars separate, as in
  * "start|clock|turns". False if it is none of them. */
 bool text_choice(const char *choices, const char *word, uint64_t *index);

@@ -12,20 +12,13 @@
 char *torch_platform_keep(const char *recorded, const char *chosen)
 {
     char kept[TORCH_PLATFORM_TEXT];
-    size_t room;
-    char *out;
 
     torch_platform_text(
         torch_value_of(chosen, TORCH_PADDING_KEY) ? 0
                                                   : torch_padding_of(recorded),
         torch_value_of(chosen, TORCH_ALIGN_KEY) ? 0 : torch_align_of(recorded),
         kept);
-    room = strlen(kept) + strlen(chosen) + 2;
-    out = malloc(room);
-    if (out)
-        snprintf(out, room, "%s%s%s", kept, *kept && *chosen ? "," : "",
-                 chosen);
-    return out;
+    return text_make("%s%s%s", kept, *kept && *chosen ? "," : "", chosen);
 }
 
 char *torch_settings_limited(const char *settings, frag_size limit,

@@ -9,7 +9,6 @@
 #include "policies/torch/torch_state.h"
 #include "traces/grow.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

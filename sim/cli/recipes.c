@@ -2,8 +2,6 @@
  * of other tools into a CSV. An importer would need their libraries. */
 #include "sim/cli/recipes.h"
 
-#include <stddef.h>
-
 #include "sim/cli/texts/texts.h"
 
 const struct recipe recipes[] = {

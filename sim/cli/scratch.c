@@ -2,20 +2,15 @@
 #include "sim/cli/scratch.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "traces/bytes/temporary.h"
+#include "traces/text.h"
 
 char *scratch_path(const char *folder, const char *name, const char *suffix)
 {
-    size_t room = strlen(folder) + strlen(name) + strlen(suffix) + 2;
-    char *path = malloc(room);
-
-    if (path)
-        snprintf(path, room, "%s/%s%s", folder, name, suffix);
-    return path;
+    return text_make("%s/%s%s", folder, name, suffix);
 }
 
 enum frag_err scratch_make(char **folder, struct frag_error *e)

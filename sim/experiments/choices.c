@@ -14,6 +14,7 @@
 #include "traces/bytes/sha256.h"
 #include "traces/grow.h"
 #include "traces/nearest.h"
+#include "traces/text.h"
 #include "traces/torch_sizes.h"
 
 static const char recorded_mark[] = "@recorded";
@@ -68,14 +69,10 @@ static size_t kind_read(const char *text, const struct frag_policy **out)
 static enum frag_err add_version(struct policy_choice *p, struct frag_error *e)
 {
     const size_t length = strcspn(p->version, ":");
-    const size_t room = sizeof("torch_version:,") + length + strlen(p->given);
 
-    p->owned = malloc(room);
-    if (!p->owned)
-        return frag_no_memory(e, "settings");
-    snprintf(p->owned, room, "torch_version:%.*s%s%s", (int)length, p->version,
-             *p->given ? "," : "", p->given);
-    return FRAG_OK;
+    p->owned = text_make("torch_version:%.*s%s%s", (int)length, p->version,
+                         *p->given ? "," : "", p->given);
+    return p->owned ? FRAG_OK : frag_no_memory(e, "settings");
 }
 
 /* Reads what follows the name of a policy from an @ on: "@recorded" or a
@@ -196,7 +193,6 @@ static enum frag_err read_recorded(const struct policy_choice *p,
                                    struct frag_error *e)
 {
     enum frag_err err;
-    size_t room;
     char *text;
 
     if (!settings)
@@ -204,12 +200,10 @@ static enum frag_err read_recorded(const struct policy_choice *p,
                          "%s: expected a trace with recorded settings, but %s "
                          "has none; write the settings after \"torch:\"",
                          p->text, path);
-    room = strlen(settings) + strlen(p->given) + 2;
-    text = malloc(room);
+    text = text_make("%s%s%s", settings, *settings && *p->given ? "," : "",
+                     p->given);
     if (!text)
         return frag_no_memory(e, "settings");
-    snprintf(text, room, "%s%s%s", settings, *settings && *p->given ? "," : "",
-             p->given);
     err = frag_params_read(p->policy, text, out, e);
     free(text);
     return err;

@@ -33,13 +33,9 @@ static char *settings_of(const struct policy_choice *policy,
 {
     const char *recorded =
         policy->recorded && trace->settings ? trace->settings : "";
-    const size_t room = strlen(recorded) + strlen(policy->given) + 2;
-    char *text = malloc(room);
 
-    if (text)
-        snprintf(text, room, "%s%s%s", recorded,
-                 *recorded && *policy->given ? "," : "", policy->given);
-    return text;
+    return text_make("%s%s%s", recorded, *recorded && *policy->given ? "," : "",
+                     policy->given);
 }
 
 static void put_changes(unsigned rules, char *text, size_t room)

@@ -1,7 +1,6 @@
 /* start.c - compares a recorded layout with what a run can hold. */
 #include "sim/experiments/start.h"
 
-#include "policies/torch/torch.h"
 #include "traces/torch_sizes.h"
 
 /* The unit in which the device counts segments. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "traces/bytes/temporary.h"
+#include "traces/text.h"
 
 #define PARTIAL ".partial-"
 
@@ -35,16 +36,6 @@ bool atomic_file_can_replace(const char *path)
     return stat(path, &at) < 0 || S_ISREG(at.st_mode);
 }
 
-/* The beginning of the partial file's name; NULL if the host has no memory. */
-static char *head_of(const char *path)
-{
-    char *head = malloc(strlen(path) + sizeof(PARTIAL));
-
-    if (head)
-        sprintf(head, "%s" PARTIAL, path);
-    return head;
-}
-
 static enum frag_err create(struct atomic_file *f, const char *suffix,
                             struct frag_error *e)
 {
@@ -52,7 +43,7 @@ static enum frag_err create(struct atomic_file *f, const char *suffix,
 
     if (!atomic_file_can_replace(f->path))
         return frag_fail(e, FRAG_IO, "%s: it is no regular file", f->path);
-    head = head_of(f->path);
+    head = text_make("%s" PARTIAL, f->path);
     f->partial = head ? temporary_file(head, suffix) : NULL;
     if (f->partial) {
         free(head);
@@ -122,7 +113,7 @@ void atomic_file_abort(struct atomic_file *f)
 
 void atomic_file_remove_dead(const char *path)
 {
-    char *head = head_of(path);
+    char *head = text_make("%s" PARTIAL, path);
 
     if (head)
         temporary_remove_dead(head, "");

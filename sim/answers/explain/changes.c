@@ -5,7 +5,6 @@
 
 #include "sim/answers/explain/explain_parts.h"
 #include "sim/answers/sites.h"
-#include "traces/grow.h"
 #include "traces/steps/steps.h"
 #include "traces/text.h"
 #include "traces/torch_sizes.h"

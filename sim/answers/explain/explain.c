@@ -9,7 +9,6 @@
 #include "sim/arena/arena.h"
 #include "sim/experiments/recording.h"
 #include "sim/experiments/start.h"
-#include "sim/validate/recorded.h"
 #include "sim/validate/validate_limit.h"
 #include "traces/torch_sizes.h"
 

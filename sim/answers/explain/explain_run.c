@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/torch/platform.h"
 #include "sim/answers/explain/explain_parts.h"
 #include "sim/experiments/cell.h"
 

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/arena/arena.h"
 #include "sim/experiments/start.h"
 #include "sim/meter/meter.h"
 #include "sim/replay/replay.h"

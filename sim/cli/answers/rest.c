@@ -9,20 +9,16 @@
 #include "sim/cli/child.h"
 #include "sim/cli/output/inputs.h"
 #include "traces/steps/complete.h"
+#include "traces/text.h"
 
 /* ---- the run ---- */
 
 /* PAGE without its suffix, and "-dry.pickle". */
 static char *name_trace(const char *page)
 {
-    static const char suffix[] = "-dry.pickle";
-    const char *dot = strrchr(page, '.');
-    const size_t stem = (size_t)(dot - page); /* triage refuses other names */
-    char *name = malloc(stem + sizeof(suffix));
+    const char *dot = strrchr(page, '.'); /* triage refuses other names */
 
-    if (name)
-        sprintf(name, "%.*s%s", (int)stem, page, suffix);
-    return name;
+    return text_make("%.*s-dry.pickle", (int)(dot - page), page);
 }
 
 static enum frag_err run(const struct rest_spec *spec, const char *trace,

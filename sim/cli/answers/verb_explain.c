@@ -1,7 +1,6 @@
 /* verb_explain.c - the command explain: why a request failed, and what would
  * have served it. The analysis is in sim/answers/explain/. */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

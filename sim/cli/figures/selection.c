@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "traces/grow.h"
+#include "traces/text.h"
 
 /* The name of an edited trace contains the edits, so that figures show them and
  * tell it from the trace itself. */
@@ -14,15 +15,13 @@ static enum frag_err name_edited(struct frag_loaded *file)
 {
     for (uint64_t i = 0; i < file->count; i++) {
         struct frag_loaded_run *r = &file->runs[i];
-        const size_t room = strlen(r->trace) + strlen(r->edit) + 4;
         char *name;
 
         if (!*r->edit)
             continue;
-        name = malloc(room);
+        name = text_make("%s [%s]", r->trace, r->edit);
         if (!name)
             return FRAG_NOMEM;
-        snprintf(name, room, "%s [%s]", r->trace, r->edit);
         free(r->trace);
         r->trace = name;
     }

@@ -4,7 +4,6 @@
 #include "sim/cli/gnuplot/gnuplot.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

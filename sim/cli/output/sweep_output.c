@@ -9,51 +9,27 @@
 
 #include "sim/version.h"
 #include "traces/bytes/atomic_file.h"
-
-static char *join(const char *a, const char *b)
-{
-    size_t room = strlen(a) + strlen(b) + 1;
-    char *text = malloc(room);
-
-    if (text)
-        snprintf(text, room, "%s%s", a, b);
-    return text;
-}
-
-/* Version, commit and settings: only the same build of fragsim reuses finished
- * cells. NULL if the host has no memory. */
-static char *identity_of(const char *settings)
-{
-    const size_t room = strlen(frag_version) + strlen(frag_commit) +
-                        strlen(settings) + sizeof("fragsim  () ");
-    char *text = malloc(room);
-
-    if (text)
-        snprintf(text, room, "fragsim %s (%s) %s", frag_version, frag_commit,
-                 settings);
-    return text;
-}
+#include "traces/text.h"
 
 enum frag_err sweep_output_name(struct sweep_output *out,
                                 const struct outputs *to, bool resume,
                                 char *command, char *settings,
                                 const struct shard *shard, struct frag_error *e)
 {
-    char option[64];
-
-    snprintf(option, sizeof(option), " --shard %" PRIu64 "/%" PRIu64,
-             shard->index, shard->count);
     *out = (struct sweep_output){
         .to = to,
         .resume = resume,
         .command = command,
         .settings = settings,
-        .journal_path = join(to->hdf5, ".journal"),
+        .journal_path = text_make("%s.journal", to->hdf5),
     };
+    /* Only the same build of fragsim reuses finished cells. */
     if (settings)
-        out->identity = identity_of(settings);
+        out->identity = text_make("fragsim %s (%s) %s", frag_version,
+                                  frag_commit, settings);
     if (command)
-        out->shards = join(command, option);
+        out->shards = text_make("%s --shard %" PRIu64 "/%" PRIu64, command,
+                                shard->index, shard->count);
     if (out->shards && out->journal_path && out->identity)
         return FRAG_OK;
     return frag_no_memory(e, "a sweep");

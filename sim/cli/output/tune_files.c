@@ -8,6 +8,7 @@
 
 #include "sim/experiments/tune/verify.h"
 #include "traces/bytes/sink.h"
+#include "traces/text.h"
 
 static enum frag_err write_events(const char *path, const struct tune_case *of,
                                   struct frag_error *e)
@@ -25,14 +26,12 @@ static enum frag_err write_case(FILE *jobs, const char *path,
                                 struct frag_error *e)
 {
     const struct tune_case *c = &l->cases[i];
-    size_t room = strlen(path) + strlen(c->name) + 32;
-    char *events = malloc(room);
+    char *events =
+        text_make("%s.%s.%" PRIu32 ".events", path, c->name, c->device->device);
     enum frag_err err;
 
     if (!events)
         return frag_no_memory(e, "%s", path);
-    snprintf(events, room, "%s.%s.%" PRIu32 ".events", path, c->name,
-             c->device->device);
     err = write_events(events, c, e);
     if (err == FRAG_OK)
         tune_verify_jobs(l, rung, i, events, jobs);

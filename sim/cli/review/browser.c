@@ -13,6 +13,7 @@
 #include "sim/cli/gnuplot/pdf.h"
 #include "sim/cli/scratch.h"
 #include "traces/bytes/temporary.h"
+#include "traces/text.h"
 
 static const char *const browsers[] = {"chromium", "chromium-browser",
                                        "google-chrome", "chrome"};
@@ -66,22 +67,12 @@ static enum frag_err judge(int code, const char *pdf, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* head and tail as one string, to be freed; NULL if the host has no memory. */
-static char *join(const char *head, const char *tail)
-{
-    size_t room = strlen(head) + strlen(tail) + 1;
-    char *text = malloc(room);
-
-    if (text)
-        snprintf(text, room, "%s%s", head, tail);
-    return text;
-}
-
 static enum frag_err print(const char *profile, const char *page,
                            const char *pdf, struct frag_error *e)
 {
-    char *const words[] = {join("--user-data-dir=", profile),
-                           join("--print-to-pdf=", pdf), join("file://", page)};
+    char *const words[] = {text_make("--user-data-dir=%s", profile),
+                           text_make("--print-to-pdf=%s", pdf),
+                           text_make("file://%s", page)};
     enum frag_err err = FRAG_NOMEM;
     int code = 0;
 

@@ -1,6 +1,5 @@
 /* verdict.c - the top of the page: the question, the recommendation in words
  * and tiles, and the ranked table of policies. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/cli/program.h"
+#include "traces/text.h"
 
 enum frag_err python_output(const char *out, char name[2 * PATH_MAX],
                             struct frag_error *e)
@@ -35,7 +36,6 @@ enum frag_err python_start(char **path, struct frag_error *e)
     const char *before = getenv("PYTHONPATH");
     char file[PATH_MAX];
     const char *folder;
-    size_t room;
 
     if (!program_find("sitecustomize.py", places, file))
         return frag_fail(e, FRAG_IO,
@@ -48,11 +48,7 @@ enum frag_err python_start(char **path, struct frag_error *e)
                          "%s: expected a path without colons, because "
                          "PYTHONPATH accepts no others",
                          folder);
-    room = strlen(folder) + (before ? strlen(before) : 0) + 2;
-    *path = malloc(room);
-    if (!*path)
-        return FRAG_NOMEM;
-    snprintf(*path, room, "%s%s%s", folder, before && *before ? ":" : "",
-             before ? before : "");
-    return FRAG_OK;
+    *path = text_make("%s%s%s", folder, before && *before ? ":" : "",
+                      before ? before : "");
+    return *path ? FRAG_OK : FRAG_NOMEM;
 }

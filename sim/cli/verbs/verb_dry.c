@@ -16,7 +16,6 @@
 #include "sim/cli/verbs/dry/dry_setup.h"
 #include "sim/cli/verbs/python.h"
 #include "traces/bytes/temporary.h"
-#include "traces/printable.h"
 
 enum { ROOM = 2 * PATH_MAX };
 

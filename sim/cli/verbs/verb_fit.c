@@ -14,7 +14,6 @@
 #include "sim/experiments/choices.h"
 #include "sim/experiments/recording.h"
 #include "traces/grow.h"
-#include "traces/printable.h"
 
 struct fit_values {
     struct common common;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "policies/torch/versions.h"
-#include "sim/arena/arena.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"

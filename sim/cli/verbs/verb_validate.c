@@ -12,6 +12,7 @@
 #include "sim/validate/anchors.h"
 #include "sim/validate/validate.h"
 #include "traces/printable.h"
+#include "traces/text.h"
 
 struct validate_values {
     struct common common;
@@ -336,19 +337,15 @@ static enum frag_err recorded_settings(const struct frag_trace *t,
                                        char **out, char release[RELEASE_NOTE],
                                        struct frag_error *e)
 {
-    const size_t room = (t->settings ? strlen(t->settings) : 0) + 32;
     unsigned version;
 
     release[0] = '\0';
     if (!t->settings)
         return FRAG_OK;
     FRAG_TRY(release_recorded(t, d, &version, release, e));
-    *out = malloc(room);
-    if (!*out)
-        return frag_no_memory(e, "the settings");
-    snprintf(*out, room, "%s%storch_version:2.%u", t->settings,
-             *t->settings ? "," : "", version);
-    return FRAG_OK;
+    *out = text_make("%s%storch_version:2.%u", t->settings,
+                     *t->settings ? "," : "", version);
+    return *out ? FRAG_OK : frag_no_memory(e, "the settings");
 }
 
 /* Learns from the other run the memory of other users of the device of d. */

@@ -8,6 +8,7 @@
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/sweep/sweep_parts.h"
 #include "traces/bytes/sha256.h"
+#include "traces/text.h"
 
 static enum frag_err no_memory(const struct sweep_trace *trace,
                                struct frag_error *e)
@@ -51,21 +52,12 @@ static char *make_key(const struct sweep *s, const struct sweep_trace *trace,
                       const struct sweep_cell *cell)
 {
     const struct policy_choice *policy = &s->spec->grid->policies[cell->policy];
-    size_t size;
-    char *key = NULL;
-    FILE *out = open_memstream(&key, &size);
 
-    if (!out)
-        return NULL;
-    fprintf(out, "%s %" PRIu32 " %" PRIu64 "%s %s\t%s\t%s",
-            trace->header.file_sha256,
-            trace->header.devices[cell->device].device, cell->bound.bytes,
-            cell->bound.kind == FRAG_BOUND_LIMIT ? "l" : "", policy->text,
-            policy->digest, cell_params(cell));
-    if (fclose(out) == 0)
-        return key;
-    free(key);
-    return NULL;
+    return text_make(
+        "%s %" PRIu32 " %" PRIu64 "%s %s\t%s\t%s", trace->header.file_sha256,
+        trace->header.devices[cell->device].device, cell->bound.bytes,
+        cell->bound.kind == FRAG_BOUND_LIMIT ? "l" : "", policy->text,
+        policy->digest, cell_params(cell));
 }
 
 static int by_key(const void *key, const void *run)

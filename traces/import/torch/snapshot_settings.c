@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "traces/import/torch/import_torch.h"
+#include "traces/text.h"
 
 enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS };
 
@@ -105,7 +106,6 @@ enum frag_err settings_add_platform(struct import *in, frag_size padding,
                                     frag_size align, struct frag_error *e)
 {
     char text[TORCH_PLATFORM_TEXT], *conf;
-    size_t room;
     enum frag_err err;
 
     if (!in->conf) {
@@ -118,12 +118,9 @@ enum frag_err settings_add_platform(struct import *in, frag_size padding,
     if (torch_value_of(in->conf, TORCH_ALIGN_KEY))
         align = 0;
     torch_platform_text(padding, align, text);
-    room = strlen(in->conf) + sizeof(text) + 1;
-    conf = malloc(room);
+    conf = text_make("%s%s%s", text, *text && *in->conf ? "," : "", in->conf);
     if (!conf)
         return import_no_memory(in, e);
-    snprintf(conf, room, "%s%s%s", text, *text && *in->conf ? "," : "",
-             in->conf);
     err = feed_settings(in, conf, e);
     free(conf);
     return err;

@@ -2,7 +2,6 @@
 #include "sim/cli/answers/held/holders_report.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "sim/answers/sites.h"

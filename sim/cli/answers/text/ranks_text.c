@@ -5,7 +5,6 @@
 
 #include "sim/cli/answers/text/subject_text.h"
 #include "sim/cli/output/table.h"
-#include "traces/printable.h"
 
 static const char *const heads[] = {
     "rank",   "trace",          "device",        "policy",
