@@ -192,14 +192,13 @@ def truth(n):
         return rows[key].number("count"), rows[key].number("of")
 
     names = {"recordings": "recordings", "predicted_peak": "predicted_peak",
-             "others_held_out": "others_held_out", "foreign": "foreign",
-             "cuts": "cuts", "late_expandable": "late_expandable",
+             "foreign": "foreign", "cuts": "cuts", "late_expandable": "late_expandable",
              "late_ordinary": "late_ordinary", "late_by_age": "late_by_age",
              "what_if": "what_if_peak_reserved",
              "what_if_first": "what_if_first_oom_index", "hostile": "hostile"}
     for ours, key in names.items():
         n.of(f"truth.{ours}", *both(key))
-    for ours, key in (("predicted", "predicted"), ("others", "others"),
+    for ours, key in (("predicted", "predicted"),
                       ("what_if_segments", "what_if_segments_allocated"),
                       ("what_if_retries", "what_if_retries"),
                       ("events", "events")):
@@ -257,7 +256,6 @@ def table_truth(n, both, sums, device, real, explain):
     text = "\n".join([
         line(r"PyTorch, recordings", both("recordings")),
         line(r"\quad segment addresses predicted", both("predicted")),
-        line(r"\quad the same, other users learned", both("others")),
         line("PyTorch, public snapshots of others", both("foreign")),
         line("PyTorch, recordings cut at a segment event", both("cuts")),
         r"\midrule",

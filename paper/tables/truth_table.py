@@ -32,11 +32,6 @@ CHECKS = {
     "check_validate.py predicted": [
         ("predicted", r"predicted: (\d+) of (\d+) exact",
          "recordings replayed exactly, with predicted segment addresses")],
-    "check_validate.py others": [
-        ("others", r"others: (\d+) of (\d+) exact",
-         "the same, other users of the address space learned from another run"),
-        ("others_held_out", r"programs held out: (\d+) of (\d+)",
-         "of these, programs on which the inference was not developed")],
     "check_validate.py foreign": [
         ("foreign", r"foreign: (\d+) of (\d+) exact",
          "public snapshots of other people replayed exactly")],

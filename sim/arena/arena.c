@@ -202,10 +202,7 @@ struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
         a->opts.costs = &frag_costs_h200;
     a->up = a->down = HOSTILE_MID;
     a->range_used = calloc(opts->range_count + 1, sizeof(*a->range_used));
-    if (opts->hidden)
-        a->hidden = calloc(opts->hidden->count + 1, sizeof(*a->hidden));
-    if (!a->range_used || (opts->hidden && !a->hidden) ||
-        driver_open(a) != FRAG_OK) {
+    if (!a->range_used || driver_open(a) != FRAG_OK) {
         frag_arena_close(&a->base);
         return NULL;
     }
@@ -222,7 +219,6 @@ void frag_arena_close(struct frag_backend *arena)
     for (struct range *r = ranges_pop(&a->segments); r;
          r = ranges_pop(&a->segments))
         free(r);
-    hidden_close(a);
     driver_close(a);
     free(a->range_used);
     free(a);
@@ -246,17 +242,6 @@ enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
     FRAG_TRY(driver_withdraw(a, addr, size));
     FRAG_TRY(fixed_range(a, addr, size, &p));
     ranges_add(&a->segments, &p->range);
-    return FRAG_OK;
-}
-
-enum frag_err frag_arena_event(struct frag_backend *arena, uint64_t event)
-{
-    struct arena *a = arena_of(arena);
-    const struct frag_hidden *h = a->opts.hidden;
-
-    while (h && a->hidden_next < h->count &&
-           h->steps[a->hidden_next].event <= event)
-        FRAG_TRY(hidden_apply(a, a->hidden_next++));
     return FRAG_OK;
 }
 

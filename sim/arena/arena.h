@@ -16,8 +16,6 @@
 
 FRAG_BEGIN_DECLS
 
-struct frag_hidden;
-
 /* How the arena chooses addresses. */
 enum frag_address_rule {
     /* As cudaMalloc and cuMemAddressReserve do. cudaMalloc cuts segments from
@@ -68,10 +66,6 @@ struct frag_arena_options {
     const frag_addr *range_bases;
     const frag_size *range_sizes;
     uint64_t range_count;
-    /* For FRAG_RULE_DRIVER: memory of other users (hidden.h), which is not part
-     * of the capacity. frag_arena_event tells the time. NULL: none, as in a
-     * process that only calls cudaMalloc. Borrowed. */
-    const struct frag_hidden *hidden;
     const struct frag_costs *costs; /* time of each call; NULL selects
                                        frag_costs_h200. Borrowed. */
 };
@@ -89,11 +83,6 @@ void frag_arena_close(struct frag_backend *arena); /* NULL is allowed */
  * the arena might not choose these addresses for a segment. */
 enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
                               frag_size size, enum frag_holding what);
-
-/* Applies the steps of frag_arena_options.hidden that happen before this event
- * of the trace. The events must not decrease. NOMEM; the step that failed is
- * left out then. */
-enum frag_err frag_arena_event(struct frag_backend *arena, uint64_t event);
 
 /* Bytes of device memory in use. This is 0 again after a policy's fini. */
 frag_size frag_arena_used(const struct frag_backend *arena);

@@ -412,165 +412,6 @@ void driver_side_streams(struct arena *a)
                                            counts it */
 }
 
-/* ---- memory of other users, at given addresses (hidden.h) ---- */
-
-frag_addr driver_base(void)
-{
-    return CONTEXT;
-}
-
-static struct driver_chunk *chunk_at(const struct arena *a, frag_addr at)
-{
-    const struct ranges *chunks = &a->coarse.by_age;
-
-    for (struct range *r = ranges_from(chunks, 0); r;
-         r = ranges_from(chunks, r->at + 1)) {
-        struct driver_chunk *c = (struct driver_chunk *)r;
-
-        if (c->at <= at && at - c->at < c->size)
-            return c;
-    }
-    return NULL;
-}
-
-bool driver_in_chunk(const struct arena *a, frag_addr at)
-{
-    return chunk_at(a, at) != NULL;
-}
-
-static bool holds(const struct range *r, frag_addr at, frag_size size)
-{
-    return r && r->at <= at && at + size <= r->at + r->size;
-}
-
-bool driver_has_free(const struct arena *a, frag_addr at, frag_size size)
-{
-    const struct driver_chunk *c = chunk_at(a, at);
-
-    return c && holds(ranges_upto(&c->free, at), at, size);
-}
-
-bool driver_next(const struct arena *a, frag_size size,
-                 struct driver_place *out)
-{
-    const frag_size whole = frag_round_up(size, CHUNK);
-    const struct driver_chunk *c =
-        (const struct driver_chunk *)ranges_highest_fit(&a->coarse.by_age,
-                                                        size);
-    const struct range *r =
-        c ? ranges_best_fit(&c->free, size)
-          : ranges_highest_fit(&a->high.holes, whole + a->high.spare);
-
-    if (!r)
-        return false;
-    *out = (struct driver_place){.at = c ? r->at : r->at + r->size - whole,
-                                 .from = r->at,
-                                 .end = r->at + r->size,
-                                 .is_new_chunk = !c};
-    return true;
-}
-
-/* Splits a free range of the chunk so that a free range begins at `at`, which
- * lies in one. */
-static bool split_free(struct driver_chunk *c, frag_addr at)
-{
-    struct range *low = ranges_upto(&c->free, at);
-    struct arena_range *high;
-
-    if (low->at == at)
-        return true;
-    high = calloc(1, sizeof(*high));
-    if (!high)
-        return false;
-    *high = (struct arena_range){
-        .range = {.at = at, .size = low->at + low->size - at}, .chunk = c};
-    ranges_resize(&c->free, low, at - low->at);
-    ranges_add(&c->free, &high->range);
-    return true;
-}
-
-/* Cuts this range, which is free, from the chunk. */
-static struct arena_range *cut_at(struct driver_chunk *c, frag_addr at,
-                                  frag_size size)
-{
-    struct range *r;
-
-    if (!split_free(c, at))
-        return NULL;
-    r = ranges_at(&c->free, at);
-    if (r->size > size && !split_free(c, at + size))
-        return NULL;
-    ranges_remove(&c->free, r);
-    c->in_use++;
-    update_widest(c);
-    return (struct arena_range *)r;
-}
-
-/* Makes a chunk for `size` bytes at this address. NULL if no hole has that
- * range, or if the host has no memory. */
-static struct driver_chunk *chunk_made_at(struct arena *a, frag_addr at,
-                                          frag_size size)
-{
-    const frag_size whole = frag_round_up(size, CHUNK);
-    struct range *hole = ranges_upto(&a->high.holes, at);
-    struct driver_chunk *c;
-
-    if (at % CHUNK || !holds(hole, at, whole))
-        return NULL;
-    c = new_chunk(whole);
-    if (!c)
-        return NULL;
-    c->hole = new_range(at, whole);
-    if (!c->hole || punch(&a->high, hole, at, whole) != FRAG_OK) {
-        free_chunk(c);
-        return NULL;
-    }
-    c->space = &a->high;
-    place(c, at);
-    add_to_level(c, &a->coarse);
-    return c;
-}
-
-struct arena_range *driver_take(struct arena *a, frag_addr at, frag_size size)
-{
-    struct driver_chunk *c = chunk_at(a, at);
-
-    if (c)
-        return driver_has_free(a, at, size) ? cut_at(c, at, size) : NULL;
-    c = chunk_made_at(a, at, size);
-    return c ? cut_at(c, at, size) : NULL;
-}
-
-struct arena_range *driver_take_near(struct arena *a, frag_addr at,
-                                     frag_size size)
-{
-    struct arena_range *p = driver_take(a, at, size);
-
-    return p ? p : uncharged_alloc(a, size);
-}
-
-void driver_grow_local(struct arena *a)
-{
-    if (a->local)
-        driver_free(a, a->local);
-    a->local = NULL;
-}
-
-bool driver_open_range(struct arena *a, frag_addr at, frag_size size)
-{
-    for (frag_addr end = at + size; at < end; at += CHUNK) {
-        struct range *hole;
-
-        if (driver_in_chunk(a, at) || ranges_overlap(&a->high.holes, at, CHUNK))
-            continue;
-        hole = new_range(at, CHUNK);
-        if (!hole)
-            return false;
-        coalesce_hole(&a->high, hole);
-    }
-    return true;
-}
-
 static bool open_space(struct space *s, frag_addr first, frag_addr end)
 {
     struct range *hole = new_range(first, end - first);
@@ -580,33 +421,31 @@ static bool open_space(struct space *s, frag_addr first, frag_addr end)
     return hole != NULL;
 }
 
-/* Adds a chunk of the context, whose first `taken` bytes are in use. Returns
- * their range; NULL if the host has no memory. */
-static struct arena_range *open_chunk(struct arena *a, frag_addr at,
-                                      frag_size size, frag_size taken)
+/* Adds a chunk of the context, whose first `taken` bytes are never returned.
+ * False: the host has no memory. */
+static bool open_chunk(struct arena *a, frag_addr at, frag_size size,
+                       frag_size taken)
 {
     struct driver_chunk *c = new_chunk(size);
     struct arena_range *p;
 
     if (!c)
-        return NULL;
+        return false;
     c->space = &a->high;
     c->hole = new_range(at, size);
     place(c, at);
     p = c->hole ? cut(c, taken) : NULL;
     add_to_level(c, &a->coarse);
-    return p;
+    free(p);
+    return p != NULL;
 }
 
-/* The chunks that the context makes: one for itself, which it keeps, and one
- * for the local memory of all threads. */
+/* The chunks that the context makes: one for itself, and one for the local
+ * memory of all threads. */
 static bool open_context(struct arena *a)
 {
-    struct arena_range *own = open_chunk(a, CONTEXT, CHUNK, 8 * FRAG_MIB);
-
-    a->local = open_chunk(a, HIGH_LAST, LOCAL_CHUNK, LOCAL_CHUNK - UNIT);
-    free(own);
-    return own && a->local;
+    return open_chunk(a, CONTEXT, CHUNK, 8 * FRAG_MIB) &&
+           open_chunk(a, HIGH_LAST, LOCAL_CHUNK, LOCAL_CHUNK - UNIT);
 }
 
 enum frag_err driver_open(struct arena *a)
@@ -644,7 +483,6 @@ static void close_space(struct space *s)
 
 void driver_close(struct arena *a)
 {
-    free(a->local);
     close_level(&a->fine);
     close_level(&a->coarse);
     close_space(&a->high);

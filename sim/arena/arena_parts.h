@@ -2,9 +2,7 @@
  * sim/arena/.
  *
  * Each file calls only the files below it in this list:
- * learn.c         infers hidden memory from recorded addresses
  * arena.c         open, close, the table of functions, segments
- * hidden.c        memory of other users, step by step
  * arena_vmm.c     reservations, physical memory, maps
  * arena_driver.c  the addresses that the driver chooses
  * account.c       the memory in use, the time that calls take
@@ -13,7 +11,6 @@
 #define FRAG_SIM_ARENA_ARENA_PARTS_H
 
 #include "sim/arena/arena.h"
-#include "sim/arena/hidden.h"
 #include "sim/ranges.h"
 
 /* Free address space, as a set of holes. A chunk is cut from a hole that is at
@@ -58,20 +55,15 @@ struct phys {
 struct arena {
     struct frag_backend base;
     struct frag_arena_options opts;
-    frag_size used;              /* bytes of device memory in use */
-    frag_size reserved_va;       /* bytes of reserved address space */
-    frag_size refused_min;       /* see frag_arena_same_for */
-    frag_time clock;             /* ns that all calls have taken */
-    uint64_t segments_served;    /* segments allocated so far */
-    uint64_t range_next;         /* first row of opts.range_bases that may
-                                    be unused */
-    bool *range_used;            /* [opts.range_count] */
-    struct arena_range *local;   /* the first local memory of the threads,
-                                    until it grows */
-    struct arena_range **hidden; /* [opts.hidden->count]: memory that a
-                                    step took and none returned */
-    uint64_t hidden_next;        /* the first step that is not applied */
-    bool side_streams;           /* a stream other than index 0 was used */
+    frag_size used;           /* bytes of device memory in use */
+    frag_size reserved_va;    /* bytes of reserved address space */
+    frag_size refused_min;    /* see frag_arena_same_for */
+    frag_time clock;          /* ns that all calls have taken */
+    uint64_t segments_served; /* segments allocated so far */
+    uint64_t range_next;      /* first row of opts.range_bases that may
+                                 be unused */
+    bool *range_used;         /* [opts.range_count] */
+    bool side_streams;        /* a stream other than index 0 was used */
 
     struct ranges segments, reservations, maps;
 
@@ -123,36 +115,6 @@ void driver_free(struct arena *a, struct arena_range *range);
 enum frag_err driver_withdraw(struct arena *a, frag_addr addr, frag_size size);
 /* Allocates the memory that the driver itself uses for further streams. */
 void driver_side_streams(struct arena *a);
-
-/* The base of the chunk of the context. */
-frag_addr driver_base(void);
-/* Where the next segment goes: to `at`, in the free range or hole [from, end).
- */
-struct driver_place {
-    frag_addr at, from, end;
-    bool is_new_chunk; /* the range is a hole of the address space */
-};
-/* Predicts the place of a request of whole units. False: there is none. */
-bool driver_next(const struct arena *a, frag_size size,
-                 struct driver_place *out);
-bool driver_in_chunk(const struct arena *a, frag_addr at);
-/* Whether all of the range is free memory of one chunk. */
-bool driver_has_free(const struct arena *a, frag_addr at, frag_size size);
-/* Takes exactly this range, from a chunk or as the beginning of a new one, at
- * no charge. NULL if it is in use, or if the host has no memory. */
-struct arena_range *driver_take(struct arena *a, frag_addr at, frag_size size);
-/* The same; if the range is in use, the driver chooses another one. */
-struct arena_range *driver_take_near(struct arena *a, frag_addr at,
-                                     frag_size size);
-/* Frees the first local memory of the threads. */
-void driver_grow_local(struct arena *a);
-/* Adds addresses to the holes from which chunks are cut, in units of 32 MiB;
- * units that are known already remain as they are. False: the host has no
- * memory. */
-bool driver_open_range(struct arena *a, frag_addr at, frag_size size);
-/* Applies one step of opts.hidden. NOMEM. */
-enum frag_err hidden_apply(struct arena *a, uint64_t step);
-void hidden_close(struct arena *a);
 
 /* The virtual-memory calls of frag_backend_ops. */
 enum frag_err vmm_reserve(struct frag_backend *mem, frag_size size,

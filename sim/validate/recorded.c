@@ -50,10 +50,8 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
 
     FRAG_TRY(
         frag_recorded_arena(&spec->device->recorded, spec->total, &s.arena, e));
-    if (spec->predicted) {
+    if (spec->predicted)
         s.arena.rule = FRAG_RULE_DRIVER;
-        s.arena.hidden = spec->hidden;
-    }
     s.params = torch_settings_limited(spec->settings ? spec->settings
                                                      : spec->trace->settings,
                                       spec->limit, s.arena.total);

@@ -88,7 +88,6 @@ static enum frag_err run(struct checked_run *c,
 
     if (!spec.mem)
         return frag_no_memory(e, "the device");
-    c->mem = spec.mem;
     err = frag_replay(&spec, &result, e);
     if (err == FRAG_OK)
         frag_run_free(&result);

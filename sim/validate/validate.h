@@ -10,14 +10,12 @@
  * replay corresponds to the k-th segment of the recording. There are two modes.
  * Anchored: segments get the recorded base addresses, so that the policy breaks
  * ties between equal blocks as the recorded allocator did. Predicted: the
- * address rule of the arena has to produce the base addresses. No address of
- * the recording is used then; those of another run of the same program may be,
- * to infer the memory of other users (sim/arena/hidden.h).
+ * address rule of the arena has to produce the base addresses, and no address
+ * of the recording is used.
  */
 #ifndef FRAG_SIM_VALIDATE_VALIDATE_H
 #define FRAG_SIM_VALIDATE_VALIDATE_H
 
-#include "sim/arena/hidden.h"
 #include "sim/validate/stats_file.h"
 #include "sim/validate/validate_limit.h"
 #include "traces/trace.h"
@@ -29,9 +27,7 @@ FRAG_BEGIN_DECLS
 struct frag_validate {
     const struct frag_trace *trace;
     const struct frag_device_trace *device; /* a device of the trace */
-    bool predicted; /* the arena's rule determines the base addresses */
-    const struct frag_hidden *hidden; /* if predicted: memory of other users,
-                             learned from another run; NULL: none */
+    bool predicted;       /* the arena's rule determines the base addresses */
     const char *settings; /* NULL: the settings recorded in the trace */
     frag_size limit;      /* memory limit of the recorded process in bytes;
                              FRAG_UNLIMITED: none; 0: not known, so the limit

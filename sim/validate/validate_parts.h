@@ -23,7 +23,6 @@ struct checked_run {
     const struct frag_validate *spec;
     const struct frag_recorded *recorded;
     struct frag_validation *v;
-    struct frag_backend *mem;
     struct frag_torch_observer observer;
     uint64_t event;             /* index of the current event */
     uint64_t next_action;       /* next row of recorded->actions */
@@ -32,7 +31,7 @@ struct checked_run {
     uint64_t pair_room;
     struct frag_torch_block *blocks; /* at the end of the replay, by address */
     uint64_t block_count, block_room;
-    bool nomem; /* the host had no memory for pairs, blocks or hidden memory */
+    bool nomem; /* the host had no memory for pairs or blocks */
 };
 
 /* Record a difference in *where, unless one was recorded there before:

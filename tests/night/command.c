@@ -123,7 +123,6 @@ static const struct {
     {"--stats", "@files"},
     {"--rules", "@rules"},
     {"--grid", "@grid"},
-    {"--hidden-from", "@trace"},
     {"--settings", "@conf"},
     {"--poll", "100ms|1s,10us"},
     {"--fail-over", "2%|@n%"},

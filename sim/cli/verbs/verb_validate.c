@@ -9,14 +9,13 @@
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/experiments/release.h"
-#include "sim/validate/anchors.h"
 #include "sim/validate/validate.h"
 #include "traces/printable.h"
 #include "traces/text.h"
 
 struct validate_values {
     struct common common;
-    const char *stats, *json, *hidden_from;
+    const char *stats, *json;
     frag_size limit, total;
     double fraction;
     bool anchored, predicted, force;
@@ -152,23 +151,6 @@ static const char *why_no_evidence(const struct frag_device_trace *d,
            "_record_memory_history)";
 }
 
-/* Texts of the addresses that were predicted with hidden memory. */
-static void add_hidden(struct remarks *m, uint32_t device,
-                       const struct frag_hidden *h)
-{
-    char text[RELEASE_NOTE];
-
-    snprintf(
-        text, sizeof(text),
-        "the addresses are predicted with %" PRIu64
-        " actions of other users of the address space, learned from "
-        "another run, in which %" PRIu64 " of %" PRIu64
-        " addresses followed from the rule and earlier actions, and %" PRIu64
-        " were not explained",
-        h->count, h->predicted, h->segments, h->unexplained);
-    add_remark(m, device, text);
-}
-
 /* Counters that began before the recording did. */
 static void add_lower_bounds(struct remarks *m, uint32_t device,
                              const struct frag_validation *r)
@@ -191,8 +173,7 @@ static void add_lower_bounds(struct remarks *m, uint32_t device,
 
 static struct remarks remarks_of(const struct frag_device_trace *d,
                                  const struct frag_validation *r,
-                                 const char *release,
-                                 const struct frag_hidden *hidden)
+                                 const char *release)
 {
     struct remarks m = {.count = 0};
     char limit[FRAG_LIMIT_TEXT];
@@ -203,8 +184,6 @@ static struct remarks remarks_of(const struct frag_device_trace *d,
     add_lower_bounds(&m, d->device, r);
     if (r->verdict == FRAG_VERDICT_NO_EVIDENCE)
         add_remark(&m, d->device, why_no_evidence(d, r));
-    if (hidden)
-        add_hidden(&m, d->device, hidden);
     return m;
 }
 
@@ -324,8 +303,7 @@ struct work {
     const struct validate_values *values;
     struct progress progress;
     FILE *out;
-    struct frag_json *json;   /* NULL: as text */
-    struct frag_trace *other; /* of --hidden-from; NULL: none */
+    struct frag_json *json; /* NULL: as text */
     uint64_t rows, verdicts[FRAG_VERDICT_COUNT];
     struct unread unread;
 };
@@ -348,37 +326,12 @@ static enum frag_err recorded_settings(const struct frag_trace *t,
     return *out ? FRAG_OK : frag_no_memory(e, "the settings");
 }
 
-/* Learns from the other run the memory of other users of the device of d. */
-static enum frag_err learn_hidden(const struct frag_trace *other,
-                                  const struct frag_device_trace *d,
-                                  struct frag_hidden *out, struct frag_error *e)
-{
-    uint32_t i = 0;
-
-    while (i < other->device_count && other->devices[i].device != d->device)
-        i++;
-    if (i == other->device_count)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: expected a recording of device %" PRIu32
-                         ", found none; name a run on this device with "
-                         "--hidden-from",
-                         other->path, d->device);
-    if (frag_anchors_same(&other->devices[i].recorded, &d->recorded))
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: expected another run of the program, found the "
-                         "addresses of the run that is validated, which would "
-                         "not be predicted; name another run with "
-                         "--hidden-from",
-                         other->path);
-    return frag_anchors_hidden(&other->devices[i].recorded, out, e);
-}
-
 static void show(struct work *w, const struct frag_validate *spec,
                  const struct frag_validation *r, const char *release)
 {
     const struct frag_trace *t = spec->trace;
     const uint32_t device = spec->device->device;
-    const struct remarks m = remarks_of(spec->device, r, release, spec->hidden);
+    const struct remarks m = remarks_of(spec->device, r, release);
 
     for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
         printable_line(stderr, "%s: %s", t->path, m.texts[i]);
@@ -393,12 +346,10 @@ static enum frag_err judge(struct work *w, const struct setting *s,
                            const struct frag_device_trace *d,
                            struct frag_error *e)
 {
-    struct frag_hidden hidden = {0};
     struct frag_validate spec = {
         .trace = t,
         .device = d,
         .predicted = w->values->predicted,
-        .hidden = w->other ? &hidden : NULL,
         .limit = s->limit,
         .total = s->total,
         .stats = s->stats,
@@ -410,9 +361,7 @@ static enum frag_err judge(struct work *w, const struct setting *s,
 
     FRAG_TRY(recorded_settings(t, d, &settings, release, e));
     spec.settings = settings;
-    err = w->other ? learn_hidden(w->other, d, &hidden, e) : FRAG_OK;
-    if (err == FRAG_OK)
-        err = frag_validate(&spec, &r, e);
+    err = frag_validate(&spec, &r, e);
     free(settings);
     if (err == FRAG_OK) {
         show(w, &spec, &r, release);
@@ -420,7 +369,6 @@ static enum frag_err judge(struct work *w, const struct setting *s,
         w->verdicts[r.verdict]++;
         frag_validation_free(&r);
     }
-    frag_hidden_free(&hidden);
     return err == FRAG_OK && cli_interrupted() ? FRAG_CANCELLED : err;
 }
 
@@ -470,19 +418,11 @@ static enum frag_err judge_traces(struct work *w, struct frag_error *e)
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
-    const struct trace_reading raw = {READING_RAW, .limit = FRAG_UNLIMITED};
     struct work *w = user;
-    enum frag_err err;
 
     w->out = out;
     w->json = j;
-    if (w->values->hidden_from)
-        FRAG_TRY(input_open(w->values->hidden_from, &raw, &w->progress,
-                            &w->other, e));
-    err = judge_traces(w, e);
-    if (w->other)
-        frag_trace_close(w->other);
-    return err;
+    return judge_traces(w, e);
 }
 
 /* The number of devices with each verdict. */
@@ -508,8 +448,6 @@ static int validate_run(const struct call *call, const void *values)
     if (v->anchored && v->predicted)
         return cli_misuse(call,
                           "--anchored and --predicted exclude each other");
-    if (v->hidden_from && !v->predicted)
-        return cli_misuse(call, "--hidden-from needs --predicted");
     if (v->limit && v->fraction > 0)
         return cli_misuse(call, "--limit and --memory-fraction exclude each "
                                 "other");
@@ -540,11 +478,6 @@ static const struct option_row options[] = {
     {"predicted", 0, NULL,
      "predict base addresses with the arena's model of the driver",
      OPTION_SWITCH, AT(predicted), NULL},
-    {"hidden-from", 0, "TRACE",
-     "with --predicted: another run of the same program, from whose segment "
-     "addresses the command infers when libraries, the driver and the host "
-     "took or returned memory or addresses (default: they never do)",
-     OPTION_TEXT, AT(hidden_from), NULL},
     {"stats", 0, "FILE",
      "memory_stats of the recorded allocator as JSON (default: NAME.json "
      "beside NAME.pickle); `none' reads no file",
