@@ -1,12 +1,11 @@
 /* cell_cuda.c - the cuda backend of a cell: the GPU, the arena whose capacity
  * limits it, and the check of block contents (real/device/pattern.h). */
-#include "sim/cli/cell_cuda.h"
-
 #include <stdlib.h>
 
 #include "real/device/cuda.h"
 #include "real/device/pattern.h"
 #include "sim/arena/arena.h"
+#include "sim/cli/cell_options.h"
 #include "sim/twin.h"
 
 /* The target of cell_memory.parts; a member that is not used is NULL. */

@@ -3,7 +3,6 @@
 
 #include <limits.h>
 
-#include "sim/cli/cell_cuda.h"
 #include "sim/cli/cli.h"
 
 /* In the order of the choices of --backend in cell_options.h. */

@@ -140,4 +140,10 @@ enum frag_err cell_settings_read(const struct cell_values *v,
 /* How the commands with CELL_MODEL_OPTIONS read their traces. */
 struct trace_reading cell_reading(const struct cell_values *v);
 
+/* Runs a cell on a GPU instead of the simulated device: opens a twin
+ * (sim/twin.h), which is the GPU beside an arena of the requested capacity. The
+ * twin enforces that capacity to the byte and times each call; cell_memory.mem
+ * is the twin. */
+extern const struct cell_backend cell_cuda_backend;
+
 #endif

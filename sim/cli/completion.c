@@ -1,12 +1,11 @@
 /* completion.c - the completion script: fixed shell code, filled with the words
  * of the tables. */
-#include "sim/cli/completion.h"
+#include "sim/cli/manual.h"
 
 #include <string.h>
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/manual.h"
 
 /* ---- lists of words; a space precedes each word ---- */
 

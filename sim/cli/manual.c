@@ -7,7 +7,6 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/recipes.h"
 #include "sim/cli/texts/texts.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
@@ -151,6 +150,42 @@ static const struct frag_importer trace_file = {
     .lacks = "nothing that its source has; it must not be compressed, and "
              "stdin cannot be one",
 };
+
+/* How to make a CSV of files that no importer reads, because it would need
+ * their libraries. The first four members are as in struct frag_importer. */
+static const struct recipe {
+    const char *name, *summary, *made, *lacks;
+    const char *script; /* tests/commands/check_recipes.py runs it */
+} recipes[] = {
+    {"nsys", "memory events of Nsight Systems, as an SQLite database",
+     "nsys profile --cuda-memory-usage=true PROGRAM, then nsys export --type "
+     "sqlite",
+     "stacks; of a caching allocator it has the segments, not the requests; "
+     "the script takes device 0 of all processes, drops frees of blocks that "
+     "are older than the report, and makes an empty CSV of a report without "
+     "times",
+     text_nsys_sh},
+    {"xla", "buffers that XLA places in the temporary memory of a program",
+     "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" PROGRAM, with "
+     "JAX or TensorFlow",
+     "streams, times, stacks; XLA places the buffers ahead of the run, so the "
+     "CSV is a static instance; parameters and outputs are not in it",
+     text_xla_sh},
+    {"memray", "allocations of a Python process",
+     "memray run -o run.bin PROGRAM",
+     "streams, times, failed requests; the script leaves out the stacks",
+     text_memray_sh},
+    {0},
+};
+
+static const char recipes_text[] =
+    "fragsim reads no file of these tools itself. The lines below make a CSV "
+    "of it; paste them into a shell and change the names of the files. Any "
+    "other tool that sees each allocation and each free, such as a script of "
+    "bpftrace, can print this CSV too: the header op,id,bytes,stream, then a "
+    "line alloc,ADDRESS,BYTES,STREAM or free,ADDRESS,, for each call, with "
+    "decimal numbers. A tracer that drops events under load makes a CSV that "
+    "is wrong without notice.";
 
 static void print_labelled(FILE *out, const char *label, const char *text)
 {

@@ -13,6 +13,10 @@ void manual_overview(FILE *out, const struct verb *const *verbs);
 void manual_page(FILE *out, const struct verb *const *verbs);
 void manual_verb_page(FILE *out, const struct verb *v);
 
+/* Prints the script with which bash completes command lines, made from the
+ * tables of commands, options, topics and policies. */
+void completion_bash(FILE *out, const struct verb *const *verbs);
+
 /* A topic of `fragsim help TOPIC` that is not a command. */
 struct topic {
     const char *name, *summary;

@@ -1,6 +1,6 @@
 /* tune_files.c - writes the jobs file and the event streams of `tune
  * --verify-with`; each file appears complete or not at all. */
-#include "sim/cli/output/tune_files.h"
+#include "sim/cli/output/tune_report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

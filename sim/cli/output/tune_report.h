@@ -48,4 +48,12 @@ void tune_print(const struct tune_answer *a, FILE *out);
 /* Adds one object to the list of results. */
 void tune_print_json(const struct tune_answer *a, struct frag_json *j);
 
+/* Writes the jobs of all cases, of the recorded settings and of `rung`, to
+ * `path`, and the event stream of each case to PATH.TRACE.DEVICE.events, as
+ * sim/experiments/tune/verify.h describes them. Errors of tune_verify_check;
+ * IO, NOMEM. */
+enum frag_err tune_files_write(const char *path, const struct tune_ladder *l,
+                               const struct tune_rung *rung,
+                               struct frag_error *e) FRAG_MUST_CHECK;
+
 #endif

@@ -1,5 +1,6 @@
-/* inline.c - draws a figure into the page's temporary folder and writes it
- * inline into the page. */
+/* inline.c - writes the pieces that several parts of the page have: the name of
+ * a trace, a link to its part, and a figure, drawn in a temporary folder. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -7,6 +8,20 @@
 #include "sim/cli/review/html.h"
 #include "sim/cli/review/review_page.h"
 #include "sim/cli/scratch.h"
+
+void page_trace_name(FILE *out, const struct frag_loaded_run *r)
+{
+    html_text(out, r->trace);
+    if (r->device)
+        fprintf(out, ", device %" PRIu64, r->device);
+}
+
+void page_trace_link(FILE *out, const struct review *r, size_t subject)
+{
+    fprintf(out, "<a href=\"#trace-%zu\">", subject);
+    page_trace_name(out, r->ranking.subjects[subject].first);
+    fputs("</a>", out);
+}
 
 enum frag_err page_figure(struct page *p, const struct figure *f,
                           const struct selection *s, const char *caption,

@@ -7,7 +7,6 @@
 
 #include "real/device/calibrate.h"
 #include "real/device/cuda.h"
-#include "sim/cli/cell_cuda.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/output/compare_report.h"
 #include "sim/cli/output/inputs.h"

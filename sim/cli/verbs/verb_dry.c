@@ -13,7 +13,6 @@
 #include "sim/cli/program.h"
 #include "sim/cli/scratch.h"
 #include "sim/cli/verbs/dry/dry_answer.h"
-#include "sim/cli/verbs/dry/dry_setup.h"
 #include "sim/cli/verbs/python.h"
 #include "traces/bytes/temporary.h"
 
@@ -42,13 +41,54 @@ static const struct frag_gpu *gpu_of(const struct dry_values *v)
     return frag_gpu_find(v->gpu ? v->gpu : "h200");
 }
 
+/* ---- the setup ---- */
+
+/* Finds a module of real/dry/ beside the tool or where it is installed. */
+static enum frag_err find_module(const char *name, char path[PATH_MAX],
+                                 struct frag_error *e)
+{
+    static const char *const places[] = {
+        "../share/fragsim", "..", /* the second: Python package */
+        FRAG_DRY_SOURCE, FRAG_DRY_INSTALLED, NULL};
+
+    if (program_find(name, places, path))
+        return FRAG_OK;
+    return frag_fail(e, FRAG_IO,
+                     "expected %s in %s, found none: install fragsim again",
+                     name, FRAG_DRY_INSTALLED);
+}
+
+/* Makes an environment in the folder, with these requirements of pip, by the
+ * python3 on the PATH, in place of this process. */
+static enum frag_err dry_setup(const char *folder,
+                               const struct texts *requirements,
+                               struct frag_error *e)
+{
+    const char **argv = calloc(requirements->count + 4, sizeof(*argv));
+    char module[PATH_MAX];
+    enum frag_err err;
+
+    if (!argv)
+        return frag_no_memory(e, "the command of the setup");
+    err = find_module("fragsim_dry_setup.py", module, e);
+    argv[0] = "python3";
+    argv[1] = module;
+    argv[2] = folder;
+    for (size_t i = 0; i < requirements->count; i++)
+        argv[3 + i] = requirements->items[i];
+    if (err == FRAG_OK)
+        err = child_become(&(const struct child){.argv = argv}, e);
+    free(argv);
+    return err;
+}
+
 /* ---- the program ---- */
 
 static enum frag_err find_parts(struct place *p, struct frag_error *e)
 {
     FRAG_TRY(program_library("dry/libcuda.so.1", p->libraries, e));
     *strrchr(p->libraries, '/') = '\0';
-    FRAG_TRY(dry_module("fragsim_dry.py", p->module, e));
+    FRAG_TRY(find_module("fragsim_dry.py", p->module, e));
     return python_start(&p->path, e);
 }
 

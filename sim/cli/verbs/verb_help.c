@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
-#include "sim/cli/completion.h"
 #include "sim/cli/manual.h"
 #include "traces/nearest.h"
 

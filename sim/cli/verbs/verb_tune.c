@@ -11,7 +11,6 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/cli/output/tune_files.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/experiments/recording.h"
 #include "traces/bytes/sink.h"
