@@ -133,15 +133,10 @@ static void fini(struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     SEGMENT_PARAM(struct best_fit, fit.segment),
-    {
-        .name = "ties",
-        .kind = FRAG_PARAM_CHOICE,
-        .offset = offsetof(struct best_fit, ties),
-        .init = "address",
-        .choices = "address|lifo|fifo",
-        .help = "which of several blocks of equal size is used: the one with "
-                "the lowest address, the newest or the oldest",
-    },
+    FRAG_CHOICE_PARAM("ties", struct best_fit, ties, "address",
+                      "address|lifo|fifo",
+                      "which of several blocks of equal size is used: the one "
+                      "with the lowest address, the newest or the oldest"),
     {.name = NULL},
 };
 

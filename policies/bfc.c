@@ -181,49 +181,20 @@ static const char *bfc_check(const struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {
-        .name = "region",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct bfc, region),
-        .init = "2MiB",
-        .min = UNIT,
-        .max = 0x1p40,
-        .help = "bytes of the first region; each later one is twice as large",
-    },
-    {
-        .name = "split",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct bfc, split),
-        .init = "128MiB",
-        .min = UNIT,
-        .max = 0x1p62,
-        .help = "a hole of less than twice the request is split only if the "
-                "rest has so many bytes",
-    },
-    {
-        .name = "fragmentation",
-        .kind = FRAG_PARAM_RATIO,
-        .offset = offsetof(struct bfc, fragmentation),
-        .init = "0",
-        .min = 0,
-        .max = 1,
-        .help = "if not 0, replaces split: this share of the limit",
-    },
+    FRAG_RANGE_PARAM(
+        SIZE, "region", struct bfc, region, "2MiB", UNIT, 0x1p40,
+        "bytes of the first region; each later one is twice as large"),
+    FRAG_RANGE_PARAM(SIZE, "split", struct bfc, split, "128MiB", UNIT, 0x1p62,
+                     "a hole of less than twice the request is split only if "
+                     "the rest has so many bytes"),
+    FRAG_RANGE_PARAM(RATIO, "fragmentation", struct bfc, fragmentation, "0", 0,
+                     1, "if not 0, replaces split: this share of the limit"),
     POOL_LIMIT_PARAMS(struct bfc, limit, fraction),
-    {
-        .name = "preallocate",
-        .kind = FRAG_PARAM_SWITCH,
-        .offset = offsetof(struct bfc, preallocate),
-        .init = "no",
-        .help = "allocate all that the limit allows as the first region",
-    },
-    {
-        .name = "gc",
-        .kind = FRAG_PARAM_SWITCH,
-        .offset = offsetof(struct bfc, gc),
-        .init = "yes",
-        .help = "return regions without live blocks before a request fails",
-    },
+    FRAG_SWITCH_PARAM("preallocate", struct bfc, preallocate, "no",
+                      "allocate all that the limit allows as the first region"),
+    FRAG_SWITCH_PARAM(
+        "gc", struct bfc, gc, "yes",
+        "return regions without live blocks before a request fails"),
     {.name = NULL},
 };
 

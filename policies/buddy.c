@@ -312,33 +312,14 @@ static void fini(struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {
-        .name = "segment",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct buddy, segment),
-        .init = "20MiB",
-        .min = 512,
-        .max = 0x1p40,
-        .help = "bytes allocated from the device at once, rounded up to a "
-                "block size; a larger request gets its own segment",
-    },
-    {
-        .name = "unit",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct buddy, unit),
-        .init = "512",
-        .min = 512,
-        .max = 0x1p40,
-        .help = "bytes of the smallest block, rounded up to 512",
-    },
-    {
-        .name = "kind",
-        .kind = FRAG_PARAM_CHOICE,
-        .offset = offsetof(struct buddy, kind),
-        .init = "binary",
-        .choices = "binary|fibonacci|weighted",
-        .help = "the series of block sizes",
-    },
+    FRAG_RANGE_PARAM(SIZE, "segment", struct buddy, segment, "20MiB", 512,
+                     0x1p40,
+                     "bytes allocated from the device at once, rounded up to a "
+                     "block size; a larger request gets its own segment"),
+    FRAG_RANGE_PARAM(SIZE, "unit", struct buddy, unit, "512", 512, 0x1p40,
+                     "bytes of the smallest block, rounded up to 512"),
+    FRAG_CHOICE_PARAM("kind", struct buddy, kind, "binary",
+                      "binary|fibonacci|weighted", "the series of block sizes"),
     {.name = NULL},
 };
 

@@ -434,34 +434,19 @@ static const char *compact_check(const struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {.name = "strategy",
-     .kind = FRAG_PARAM_CHOICE,
-     .offset = offsetof(struct compact, strategy),
-     .init = "threshold",
-     .choices = "threshold|sliding|on_oom|incremental",
-     .help = "when live blocks are moved"},
-    {.name = "threshold",
-     .kind = FRAG_PARAM_RATIO,
-     .offset = offsetof(struct compact, threshold),
-     .init = "0.015",
-     .min = 0,
-     .max = 1,
-     .help = "for strategy threshold: share of the region that may be free "
-             "after growth"},
-    {.name = "bytes",
-     .kind = FRAG_PARAM_SIZE,
-     .offset = offsetof(struct compact, bytes),
-     .init = "64MiB",
-     .min = FRAG_QUANTUM,
-     .max = 0x1p62,
-     .help = "for strategy incremental: most bytes moved in one request"},
-    {.name = "moves",
-     .kind = FRAG_PARAM_NUMBER,
-     .offset = offsetof(struct compact, moves),
-     .init = "8",
-     .min = 1,
-     .max = 0x1p40,
-     .help = "for strategy incremental: most blocks moved in one request"},
+    FRAG_CHOICE_PARAM("strategy", struct compact, strategy, "threshold",
+                      "threshold|sliding|on_oom|incremental",
+                      "when live blocks are moved"),
+    FRAG_RANGE_PARAM(RATIO, "threshold", struct compact, threshold, "0.015", 0,
+                     1,
+                     "for strategy threshold: share of the region that may be "
+                     "free after growth"),
+    FRAG_RANGE_PARAM(
+        SIZE, "bytes", struct compact, bytes, "64MiB", FRAG_QUANTUM, 0x1p62,
+        "for strategy incremental: most bytes moved in one request"),
+    FRAG_RANGE_PARAM(
+        NUMBER, "moves", struct compact, moves, "8", 1, 0x1p40,
+        "for strategy incremental: most blocks moved in one request"),
     SPAN_PARAM(struct compact, span),
     {.name = NULL},
 };

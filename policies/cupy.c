@@ -193,17 +193,10 @@ static const char *cupy_check(const struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     POOL_LIMIT_PARAMS(struct cupy, limit, fraction),
-    {
-        .name = "seed",
-        .kind = FRAG_PARAM_NUMBER,
-        .offset = offsetof(struct cupy, seed),
-        .init = "0",
-        .min = 0,
-        .max = 0x1p32,
-        .help = "0: of holes of equal size the one in the oldest segment; "
-                "else a pseudo-random one. CuPy's own choice differs from run "
-                "to run: several seeds show the spread",
-    },
+    FRAG_RANGE_PARAM(NUMBER, "seed", struct cupy, seed, "0", 0, 0x1p32,
+                     "0: of holes of equal size the one in the oldest segment; "
+                     "else a pseudo-random one. CuPy's own choice differs from "
+                     "run to run: several seeds show the spread"),
     {.name = NULL},
 };
 

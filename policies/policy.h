@@ -150,6 +150,30 @@ struct frag_param {
                             this one must not exceed; NULL: none */
 };
 
+/* The rows of `params` for the usual kinds. The value is `member_` of the
+ * state, a `state_` (as in struct first_fit). The kind of a range is SIZE,
+ * NUMBER or RATIO. The remaining arguments are members of struct frag_param, in
+ * its order.
+ */
+#define FRAG_RANGE_PARAM(kind_, name_, state_, member_, init_, min_, max_, \
+                         help_)                                            \
+    {                                                                      \
+        .name = name_, .kind = FRAG_PARAM_##kind_,                         \
+        .offset = offsetof(state_, member_), .init = init_, .min = min_,   \
+        .max = max_, .help = help_                                         \
+    }
+#define FRAG_CHOICE_PARAM(name_, state_, member_, init_, choices_, help_) \
+    {                                                                     \
+        .name = name_, .kind = FRAG_PARAM_CHOICE,                         \
+        .offset = offsetof(state_, member_), .init = init_,               \
+        .choices = choices_, .help = help_                                \
+    }
+#define FRAG_SWITCH_PARAM(name_, state_, member_, init_, help_)           \
+    {                                                                     \
+        .name = name_, .kind = FRAG_PARAM_SWITCH,                         \
+        .offset = offsetof(state_, member_), .init = init_, .help = help_ \
+    }
+
 /* The layout that adopt starts from. All of it is borrowed for the call. */
 struct frag_held_block {
     frag_addr addr;

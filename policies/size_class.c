@@ -254,14 +254,8 @@ static void fini(struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     SEGMENT_PARAM(struct size_class, segment),
-    {
-        .name = "subdivisions",
-        .kind = FRAG_PARAM_CHOICE,
-        .offset = offsetof(struct size_class, subdivisions),
-        .init = "4",
-        .choices = "1|2|4|8|16|32|64",
-        .help = "size classes per power of two",
-    },
+    FRAG_CHOICE_PARAM("subdivisions", struct size_class, subdivisions, "4",
+                      "1|2|4|8|16|32|64", "size classes per power of two"),
     {.name = NULL},
 };
 

@@ -274,34 +274,14 @@ static void fini(struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {
-        .name = "segment",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct slabs, segment),
-        .init = "20MiB",
-        .min = 512,
-        .max = 0x1p40,
-        .help = "bytes allocated from the device at once, rounded up to whole "
-                "slabs",
-    },
-    {
-        .name = "slab",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct slabs, slab),
-        .init = "2MiB",
-        .min = 512,
-        .max = 0x1p40,
-        .help = "bytes of a slab, rounded up to 512; a size class larger than "
-                "a slab has a segment per object",
-    },
-    {
-        .name = "subdivisions",
-        .kind = FRAG_PARAM_CHOICE,
-        .offset = offsetof(struct slabs, subdivisions),
-        .init = "4",
-        .choices = "1|2|4|8|16|32|64",
-        .help = "size classes per power of two",
-    },
+    FRAG_RANGE_PARAM(
+        SIZE, "segment", struct slabs, segment, "20MiB", 512, 0x1p40,
+        "bytes allocated from the device at once, rounded up to whole slabs"),
+    FRAG_RANGE_PARAM(SIZE, "slab", struct slabs, slab, "2MiB", 512, 0x1p40,
+                     "bytes of a slab, rounded up to 512; a size class larger "
+                     "than a slab has a segment per object"),
+    FRAG_CHOICE_PARAM("subdivisions", struct slabs, subdivisions, "4",
+                      "1|2|4|8|16|32|64", "size classes per power of two"),
     {.name = NULL},
 };
 

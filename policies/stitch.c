@@ -486,29 +486,15 @@ static const char *stitch_check(const struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     SEGMENT_PARAM(struct stitch, small.segment),
-    {.name = "fragment",
-     .kind = FRAG_PARAM_SIZE,
-     .offset = offsetof(struct stitch, fragment),
-     .init = "512MiB",
-     .min = FRAG_QUANTUM,
-     .max = 0x1p62,
-     .help = "free primitive blocks of fewer bytes are not stitched"},
-    {.name = "reuse",
-     .kind = FRAG_PARAM_RATIO,
-     .offset = offsetof(struct stitch, reuse),
-     .init = "10",
-     .min = 1,
-     .max = 1000000,
-     .help = "a request can reuse a free stitched block of at most this many "
-             "times its size"},
-    {.name = "pool",
-     .kind = FRAG_PARAM_SIZE,
-     .offset = offsetof(struct stitch, limit),
-     .init = "1000GiB",
-     .min = 0,
-     .max = 0x1p62,
-     .help = "free stitched blocks are destroyed while all stitched blocks "
-             "together have more bytes"},
+    FRAG_RANGE_PARAM(SIZE, "fragment", struct stitch, fragment, "512MiB",
+                     FRAG_QUANTUM, 0x1p62,
+                     "free primitive blocks of fewer bytes are not stitched"),
+    FRAG_RANGE_PARAM(RATIO, "reuse", struct stitch, reuse, "10", 1, 1000000,
+                     "a request can reuse a free stitched block of at most "
+                     "this many times its size"),
+    FRAG_RANGE_PARAM(SIZE, "pool", struct stitch, limit, "1000GiB", 0, 0x1p62,
+                     "free stitched blocks are destroyed while all stitched "
+                     "blocks together have more bytes"),
     SPAN_PARAM(struct stitch, span),
     {.name = NULL},
 };

@@ -57,24 +57,13 @@ static enum frag_err init(struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     SEGMENT_PARAM(struct tlsf, base.fit.segment),
-    {
-        .name = "first_levels",
-        .kind = FRAG_PARAM_NUMBER,
-        .offset = offsetof(struct tlsf, first_levels),
-        .init = "32",
-        .min = 1,
-        .max = CLASSES_LEVELS,
-        .help = "octaves of sizes; the first has all sizes below second_levels "
-                "quanta (512 B), the last has no upper bound",
-    },
-    {
-        .name = "second_levels",
-        .kind = FRAG_PARAM_CHOICE,
-        .offset = offsetof(struct tlsf, second_levels),
-        .init = "32",
-        .choices = "1|2|4|8|16|32|64",
-        .help = "lists per octave",
-    },
+    FRAG_RANGE_PARAM(
+        NUMBER, "first_levels", struct tlsf, first_levels, "32", 1,
+        CLASSES_LEVELS,
+        "octaves of sizes; the first has all sizes below second_levels quanta "
+        "(512 B), the last has no upper bound"),
+    FRAG_CHOICE_PARAM("second_levels", struct tlsf, second_levels, "32",
+                      "1|2|4|8|16|32|64", "lists per octave"),
     {.name = NULL},
 };
 

@@ -360,70 +360,28 @@ static void fini(struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {
-        .name = "page",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct cuda_async, page),
-        .init = "32MiB",
-        .min = FRAG_QUANTUM,
-        .max = 0x1p40,
-        .help = "bytes of a page, rounded up to the device's granularity",
-    },
-    {
-        .name = "threshold",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct cuda_async, threshold),
-        .init = "0",
-        .min = 0,
-        .max = 0x1p64,
-        .help = "release threshold: bytes that the pool keeps at a "
-                "synchronization",
-    },
-    {
-        .name = "sync",
-        .kind = FRAG_PARAM_NUMBER,
-        .offset = offsetof(struct cuda_async, sync),
-        .init = "0",
-        .min = 0,
-        .max = 0x1p53,
-        .help = "requests between two assumed synchronizations; 0: only a trim "
-                "is a synchronization",
-    },
-    {
-        .name = "run_ahead",
-        .kind = FRAG_PARAM_NUMBER,
-        .offset = offsetof(struct cuda_async, run_ahead),
-        .init = "0",
-        .min = 0,
-        .max = 0x1p53,
-        .help = "requests after a free until its work is done; 0: the device "
-                "is idle; 1000000: only a synchronization ends it",
-    },
-    {
-        .name = "opportunistic",
-        .kind = FRAG_PARAM_SWITCH,
-        .offset = offsetof(struct cuda_async, opportunistic),
-        .init = "yes",
-        .help = "look which work is done: its blocks serve other streams, and "
-                "their pages are remapped",
-    },
-    {
-        .name = "internal",
-        .kind = FRAG_PARAM_SWITCH,
-        .offset = offsetof(struct cuda_async, internal),
-        .init = "yes",
-        .help = "a freed block serves other streams when the device is full: "
-                "they wait for its work",
-    },
-    {
-        .name = "span",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct cuda_async, span),
-        .init = "1TiB",
-        .min = 0x1p21,
-        .max = 0x1p44,
-        .help = "bytes of address space that the pool reserves in total",
-    },
+    FRAG_RANGE_PARAM(SIZE, "page", struct cuda_async, page, "32MiB",
+                     FRAG_QUANTUM, 0x1p40,
+                     "bytes of a page, rounded up to the device's granularity"),
+    FRAG_RANGE_PARAM(
+        SIZE, "threshold", struct cuda_async, threshold, "0", 0, 0x1p64,
+        "release threshold: bytes that the pool keeps at a synchronization"),
+    FRAG_RANGE_PARAM(NUMBER, "sync", struct cuda_async, sync, "0", 0, 0x1p53,
+                     "requests between two assumed synchronizations; 0: only a "
+                     "trim is a synchronization"),
+    FRAG_RANGE_PARAM(NUMBER, "run_ahead", struct cuda_async, run_ahead, "0", 0,
+                     0x1p53,
+                     "requests after a free until its work is done; 0: the "
+                     "device is idle; 1000000: only a synchronization ends it"),
+    FRAG_SWITCH_PARAM("opportunistic", struct cuda_async, opportunistic, "yes",
+                      "look which work is done: its blocks serve other "
+                      "streams, and their pages are remapped"),
+    FRAG_SWITCH_PARAM("internal", struct cuda_async, internal, "yes",
+                      "a freed block serves other streams when the device is "
+                      "full: they wait for its work"),
+    FRAG_RANGE_PARAM(SIZE, "span", struct cuda_async, span, "1TiB", 0x1p21,
+                     0x1p44,
+                     "bytes of address space that the pool reserves in total"),
     {.name = NULL},
 };
 

@@ -289,24 +289,18 @@ bool pages_release(struct frag_heap *heap, struct pages *p);
 const char *pages_check(const struct pages *p);
 
 /* The row of the parameter "page"; its value is `member` of struct `state`. */
-#define PAGE_PARAM(state, member)                                           \
-    {                                                                       \
-        .name = "page", .kind = FRAG_PARAM_SIZE,                            \
-        .offset = offsetof(state, member), .init = "2MiB",                  \
-        .min = FRAG_QUANTUM, .max = 0x1p40,                                 \
-        .help = "bytes of a page, rounded up to the device's granularity; " \
-                "larger pages need fewer driver calls",                     \
-    }
+#define PAGE_PARAM(state, member)                                       \
+    FRAG_RANGE_PARAM(SIZE, "page", state, member, "2MiB", FRAG_QUANTUM, \
+                     0x1p40,                                            \
+                     "bytes of a page, rounded up to the device's "     \
+                     "granularity; larger pages need fewer driver calls")
 
 /* The row of the parameter "span"; its value is `member` of struct `state`. */
-#define SPAN_PARAM(state, member)                                            \
-    {                                                                        \
-        .name = "span", .kind = FRAG_PARAM_SIZE,                             \
-        .offset = offsetof(state, member), .init = "64GiB", .min = 0x1p21,   \
-        .max = 0x1p44,                                                       \
-        .help = "bytes of address space reserved at once; a larger request " \
-                "reserves its own; one of more than 524288 pages is out of " \
-                "memory, also on a device of unlimited capacity",            \
-    }
+#define SPAN_PARAM(state, member)                                             \
+    FRAG_RANGE_PARAM(                                                         \
+        SIZE, "span", state, member, "64GiB", 0x1p21, 0x1p44,                 \
+        "bytes of address space reserved at once; a larger request reserves " \
+        "its own; one of more than 524288 pages is out of memory, also on a " \
+        "device of unlimited capacity")
 
 #endif

@@ -15,33 +15,19 @@
 
 /* The row of the parameter "segment"; its value is `member` of struct
  * `state`. */
-#define SEGMENT_PARAM(state, member)                                      \
-    {                                                                     \
-        .name = "segment", .kind = FRAG_PARAM_SIZE,                       \
-        .offset = offsetof(state, member), .init = "20MiB", .min = 512,   \
-        .max = 0x1p40,                                                    \
-        .help = "bytes allocated from the device at once, rounded up to " \
-                "512; a larger request gets a segment of its own size",   \
-    }
+#define SEGMENT_PARAM(state, member)                                           \
+    FRAG_RANGE_PARAM(SIZE, "segment", state, member, "20MiB", 512, 0x1p40,     \
+                     "bytes allocated from the device at once, rounded up to " \
+                     "512; a larger request gets a segment of its own size")
 
 /* The rows of the parameters "limit" and "fraction", for a pool that limits
  * its own size; the values are `bytes` and `share` of struct `state`. */
-#define POOL_LIMIT_PARAMS(state, bytes, share)                                 \
-    {                                                                          \
-        .name = "limit",                                                       \
-        .kind = FRAG_PARAM_SIZE,                                               \
-        .offset = offsetof(state, bytes),                                      \
-        .init = "inf",                                                         \
-        .min = 512,                                                            \
-        .max = 0x1p64,                                                         \
-        .help = "the pool never holds more than so many bytes",                \
-    },                                                                         \
-    {                                                                          \
-        .name = "fraction", .kind = FRAG_PARAM_RATIO,                          \
-        .offset = offsetof(state, share), .init = "1", .min = 0.001, .max = 1, \
-        .help = "the pool never holds more than this share of the device's "   \
-                "memory; 1: no such limit",                                    \
-    }
+#define POOL_LIMIT_PARAMS(state, bytes, share)                               \
+    FRAG_RANGE_PARAM(SIZE, "limit", state, bytes, "inf", 512, 0x1p64,        \
+                     "the pool never holds more than so many bytes"),        \
+        FRAG_RANGE_PARAM(RATIO, "fraction", state, share, "1", 0.001, 1,     \
+                         "the pool never holds more than this share of the " \
+                         "device's memory; 1: no such limit")
 
 /* The lower of the two limits in bytes; FRAG_UNLIMITED if there is none. */
 static inline frag_size pool_limit(struct frag_backend *mem, frag_size limit,

@@ -220,15 +220,10 @@ static void trim(struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {.name = "effort",
-     .kind = FRAG_PARAM_NUMBER,
-     .offset = offsetof(struct planner, effort),
-     .init = "2000000",
-     .min = 0,
-     .max = 0x1p50,
-     .help =
-         "steps spent on a lower plan; a step is a block placed or a section "
-         "of the trace searched; a million of them takes about half a second"},
+    FRAG_RANGE_PARAM(
+        NUMBER, "effort", struct planner, effort, "2000000", 0, 0x1p50,
+        "steps spent on a lower plan; a step is a block placed or a section of "
+        "the trace searched; a million of them takes about half a second"),
     SEGMENT_PARAM(struct planner, segment),
     {.name = NULL},
 };

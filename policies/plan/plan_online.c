@@ -398,26 +398,15 @@ static void fini(struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {.name = "effort",
-     .kind = FRAG_PARAM_NUMBER,
-     .offset = offsetof(struct online, effort),
-     .init = "100000",
-     .min = 0,
-     .max = 0x1p50,
-     .help = "steps spent on a lower plan, each time a plan is made"},
-    {.name = "sure",
-     .kind = FRAG_PARAM_NUMBER,
-     .offset = offsetof(struct online, sure),
-     .init = "1000",
-     .min = 1,
-     .max = HISTORY_MOST,
-     .help = "requests that a repetition must last before it is planned"},
-    {.name = "rest",
-     .kind = FRAG_PARAM_CHOICE,
-     .offset = offsetof(struct online, rest),
-     .init = "remap",
-     .choices = "remap|expandable|best_fit",
-     .help = "the policy that serves requests that are not planned"},
+    FRAG_RANGE_PARAM(NUMBER, "effort", struct online, effort, "100000", 0,
+                     0x1p50,
+                     "steps spent on a lower plan, each time a plan is made"),
+    FRAG_RANGE_PARAM(
+        NUMBER, "sure", struct online, sure, "1000", 1, HISTORY_MOST,
+        "requests that a repetition must last before it is planned"),
+    FRAG_CHOICE_PARAM("rest", struct online, rest, "remap",
+                      "remap|expandable|best_fit",
+                      "the policy that serves requests that are not planned"),
     {.name = NULL},
 };
 

@@ -56,54 +56,29 @@ static enum frag_err alloc(struct frag_heap *heap,
 }
 
 static const struct frag_param params[] = {
-    {.name = "budget",
-     .kind = FRAG_PARAM_NUMBER,
-     .offset = offsetof(struct gather, budget),
-     .init = "1000000",
-     .min = 0,
-     .max = 0x1p40,
-     .help = "most pages remapped for one request while the device has memory"},
-    {.name = "mesh",
-     .kind = FRAG_PARAM_SWITCH,
-     .offset = offsetof(struct gather, mesh),
-     .init = "yes",
-     .help = "partly used pages whose used bytes do not overlap share the "
-             "memory of one page; never under a running program"},
-    {.name = "slack",
-     .kind = FRAG_PARAM_RATIO,
-     .offset = offsetof(struct gather, slack),
-     .init = "0.01",
-     .min = 0,
-     .max = 1,
-     .help = "the fraction of memory that may lie free in partly used pages "
-             "before new blocks share these pages"},
-    {.name = "lodge",
-     .kind = FRAG_PARAM_CHOICE,
-     .offset = offsetof(struct gather, share),
-     .init = "late",
-     .choices = "late|early",
-     .help = "when the ends of a new block share partly used pages; late: "
-             "before memory is requested from the device; early: also before a "
-             "short block uses up whole free pages"},
-    {.name = "pack",
-     .kind = FRAG_PARAM_CHOICE,
-     .offset = offsetof(struct gather, pack),
-     .init = "always",
-     .choices = "always|full",
-     .help =
-         "when free pages are remapped and shared; always: before memory is "
-         "requested from the device; full: only when the device is full, "
-         "and new memory is mapped in larger chunks the more of the device "
-         "is free"},
-    {.name = "chunks",
-     .kind = FRAG_PARAM_NUMBER,
-     .offset = offsetof(struct gather, chunks),
-     .init = "128",
-     .min = 1,
-     .max = 0x1p20,
-     .help = "with pack=full: number of equal chunks in which an unused device "
-             "is mapped; fewer chunks need fewer driver calls, but a chunk in "
-             "partial use cannot be remapped"},
+    FRAG_RANGE_PARAM(
+        NUMBER, "budget", struct gather, budget, "1000000", 0, 0x1p40,
+        "most pages remapped for one request while the device has memory"),
+    FRAG_SWITCH_PARAM("mesh", struct gather, mesh, "yes",
+                      "partly used pages whose used bytes do not overlap share "
+                      "the memory of one page; never under a running program"),
+    FRAG_RANGE_PARAM(RATIO, "slack", struct gather, slack, "0.01", 0, 1,
+                     "the fraction of memory that may lie free in partly used "
+                     "pages before new blocks share these pages"),
+    FRAG_CHOICE_PARAM(
+        "lodge", struct gather, share, "late", "late|early",
+        "when the ends of a new block share partly used pages; late: before "
+        "memory is requested from the device; early: also before a short block "
+        "uses up whole free pages"),
+    FRAG_CHOICE_PARAM(
+        "pack", struct gather, pack, "always", "always|full",
+        "when free pages are remapped and shared; always: before memory is "
+        "requested from the device; full: only when the device is full, and "
+        "new memory is mapped in larger chunks the more of the device is free"),
+    FRAG_RANGE_PARAM(NUMBER, "chunks", struct gather, chunks, "128", 1, 0x1p20,
+                     "with pack=full: number of equal chunks in which an "
+                     "unused device is mapped; fewer chunks need fewer driver "
+                     "calls, but a chunk in partial use cannot be remapped"),
     PAGE_PARAM(struct gather, page),
     SPAN_PARAM(struct gather, span),
     {.name = NULL},

@@ -420,36 +420,16 @@ static void fini(struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {
-        .name = "size",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct rmm_arena, size),
-        .init = "0",
-        .min = 0,
-        .max = 0x1p50,
-        .help = "bytes of all arenas together; 0: `fraction` of the device",
-    },
-    {
-        .name = "fraction",
-        .kind = FRAG_PARAM_RATIO,
-        .offset = offsetof(struct rmm_arena, fraction),
-        .init = "0.5",
-        .min = 0,
-        .max = 1,
-        .help =
-            "fraction of the device's bytes that is allocated if `size` is 0",
-    },
-    {
-        .name = "superblock",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct rmm_arena, superblock),
-        .init = "1MiB",
-        .min = 256,
-        .max = 0x1p40,
-        .help =
-            "bytes of the smallest superblock, rounded up to 256; the global "
-            "arena serves larger requests",
-    },
+    FRAG_RANGE_PARAM(
+        SIZE, "size", struct rmm_arena, size, "0", 0, 0x1p50,
+        "bytes of all arenas together; 0: `fraction` of the device"),
+    FRAG_RANGE_PARAM(
+        RATIO, "fraction", struct rmm_arena, fraction, "0.5", 0, 1,
+        "fraction of the device's bytes that is allocated if `size` is 0"),
+    FRAG_RANGE_PARAM(SIZE, "superblock", struct rmm_arena, superblock, "1MiB",
+                     256, 0x1p40,
+                     "bytes of the smallest superblock, rounded up to 256; the "
+                     "global arena serves larger requests"),
     {.name = NULL},
 };
 

@@ -77,24 +77,14 @@ struct stream_pool {
                 "allocates half of the free memory, its replay all of it",    \
         .at_most = "maximum",                                                 \
     },                                                                        \
-        {                                                                     \
-            .name = "maximum",                                                \
-            .kind = FRAG_PARAM_SIZE,                                          \
-            .offset = offsetof(state, member.maximum),                        \
-            .init = "inf",                                                    \
-            .min = 1,                                                         \
-            .max = 0x1p64,                                                    \
-            .help =                                                           \
-                "most bytes of the pool; with a maximum the pool grows by "   \
-                "half of the bytes left, without one it doubles",             \
-        },                                                                    \
-    {                                                                         \
-        .name = "reclaim", .kind = FRAG_PARAM_SWITCH,                         \
-        .offset = offsetof(state, member.reclaim), .init = "yes",             \
-        .help = "when the maximum refuses a request, return segments "        \
-                "without live blocks to the device and grow again; RMM "      \
-                "before 26.10: no",                                           \
-    }
+        FRAG_RANGE_PARAM(                                                     \
+            SIZE, "maximum", state, member.maximum, "inf", 1, 0x1p64,         \
+            "most bytes of the pool; with a maximum the pool grows by half "  \
+            "of the bytes left, without one it doubles"),                     \
+        FRAG_SWITCH_PARAM(                                                    \
+            "reclaim", state, member.reclaim, "yes",                          \
+            "when the maximum refuses a request, return segments without "    \
+            "live blocks to the device and grow again; RMM before 26.10: no")
 
 /* Initializes a pool that is zeroed except for its parameters. */
 void stream_pool_init(struct stream_pool *pool);

@@ -428,42 +428,17 @@ const char *vma_check(const struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    {
-        .name = "block",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct vma, block),
-        .init = "256MiB",
-        .min = 2048,
-        .max = 0x1p40,
-        .help = "preferred size of a block in bytes, rounded up to 2 KiB",
-    },
-    {
-        .name = "small_device",
-        .kind = FRAG_PARAM_SIZE,
-        .offset = offsetof(struct vma, small_device),
-        .init = "1GiB",
-        .min = 0,
-        .max = 0x1p40,
-        .help = "on a device of at most this many bytes, the preferred size "
-                "is an eighth of the device",
-    },
-    {
-        .name = "budget",
-        .kind = FRAG_PARAM_RATIO,
-        .offset = offsetof(struct vma, budget),
-        .init = "0.8",
-        .min = 0,
-        .max = 1,
-        .help = "fraction of the device's memory that blocks may use",
-    },
-    {
-        .name = "strategy",
-        .kind = FRAG_PARAM_CHOICE,
-        .offset = offsetof(struct vma, strategy),
-        .init = "default",
-        .choices = "default|min_memory|min_time|min_offset",
-        .help = "how the free memory of a block is searched",
-    },
+    FRAG_RANGE_PARAM(SIZE, "block", struct vma, block, "256MiB", 2048, 0x1p40,
+                     "preferred size of a block in bytes, rounded up to 2 KiB"),
+    FRAG_RANGE_PARAM(SIZE, "small_device", struct vma, small_device, "1GiB", 0,
+                     0x1p40,
+                     "on a device of at most this many bytes, the preferred "
+                     "size is an eighth of the device"),
+    FRAG_RANGE_PARAM(RATIO, "budget", struct vma, budget, "0.8", 0, 1,
+                     "fraction of the device's memory that blocks may use"),
+    FRAG_CHOICE_PARAM("strategy", struct vma, strategy, "default",
+                      "default|min_memory|min_time|min_offset",
+                      "how the free memory of a block is searched"),
     {.name = NULL},
 };
 
