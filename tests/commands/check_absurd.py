@@ -14,21 +14,21 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, need
+from harness import FRAGSIM, SANITIZED, need, share
 
 # A sanitizer needs memory and time of its own.
-SLACK = 4 if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "") else 1
+SLACK = 4 if SANITIZED else 1
 KIB_MAX, SECONDS_MAX = SLACK * (200 << 10), SLACK * 2
 FIT_SECONDS_MAX = 4 * SECONDS_MAX  # a fit is several replays
 CODES = {0, 2, 3}  # a result, wrong use, a malformed input: not "no memory"
-SIZES = (2**62, 64 << 40, 1 << 40)
-CAPACITIES = ("inf", "1TiB", "4EiB")
+SIZES = share((1 << 40, 2**62, 64 << 40), 2)
+CAPACITIES = share(("inf", "1TiB", "4EiB"), 2)
 EXTRA = ("torch:expandable_segments:True",)
 # A trace of one small block for each stream, freed at once. plan_online has a
 # whole allocator for each stream, which searches all of them after a refusal.
 # A sanitizer keeps the freed tables of all streams for a while.
 STREAMS, STREAMS_KIB, STREAMS_SECONDS = \
-    (20000, 100 << 10, 2) if SLACK == 1 else (4000, 4 << 20, 19)
+    (20000, 100 << 10, 2) if SLACK == 1 else (1000, 4 << 20, 19)
 BUSY = {"plan_online": 4}
 
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, ROOT, SMALL, need
+from harness import FRAGSIM, ROOT, SANITIZED, SMALL, need
 
 DOCUMENTED = {0, 1, 2, 3, 4}
 LIMIT = 30  # seconds, on a machine with other work; the tool needs 2 for each file
@@ -120,7 +120,7 @@ def made(folder, *words):
 def main():
     need(FRAGSIM)
     # Every place is read in a process of its own, which sanitizers slow down.
-    usual = 12 if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "") else 60
+    usual = 12 if SANITIZED else 60
     places = int(sys.argv[1]) if len(sys.argv) > 1 else usual
     folder = tempfile.mkdtemp()
     try:

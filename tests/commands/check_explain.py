@@ -27,7 +27,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, ROOT
+from harness import FRAGSIM, ROOT, share
 
 RECORDED = os.path.join(os.environ.get(
     "FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared")), "recorded")
@@ -496,7 +496,7 @@ def main():
     check_batches()
     deaths = [d for folder in ("dev", "causes", "batch")
               for d in table.died(os.path.join(RECORDED, folder))]
-    for snapshot, facts in deaths:
+    for snapshot, facts in share(deaths):
         check_death(snapshot, facts)
     for text in wrong:
         print(text)

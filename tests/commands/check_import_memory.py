@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import long_logs
-from harness import FRAGSIM
+from harness import FRAGSIM, SANITIZED
 
 # Bytes for each event. These readers sort by time, so they keep all events.
 LIMIT = {"static": 140, "kineto": 150}
@@ -37,7 +37,7 @@ def peak(form, pairs, others=0):
 
 
 def main():
-    if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", ""):
+    if SANITIZED:
         print("a sanitizer's own memory would be measured; skipped")
         return 77
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 50000

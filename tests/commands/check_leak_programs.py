@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM
+from harness import FRAGSIM, share
 
 KIB, MIB = 1 << 10, 1 << 20
 PACKAGES = "/usr/lib/python3/site-packages/"
@@ -427,7 +427,7 @@ def fault_of(row, name, leaks, marks, stacks, reason):
 
 def examine(folder):
     path = os.path.join(folder, "made.pickle")
-    for name, leaks, program, extra, marked, more, *reason in PROGRAMS:
+    for name, leaks, program, extra, marked, more, *reason in share(PROGRAMS):
         for marks in marked:
             for stacks in BOTH:
                 p = Program(marks, stacks)

@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, ROOT, SHARED
+from harness import FRAGSIM, ROOT, SHARED, share
 
 BUNDLED = os.path.join(ROOT, "traces", "bundled", "*.pickle.xz")
 GROUPS = ("dev", "causes", "h100", "multi", "batch")
@@ -80,7 +80,7 @@ def rows():
     found += [("further", path) for path in sorted(glob.glob(os.path.join(
         FURTHER, "*.pickle.xz")))] if FURTHER else []
     found = found or [("bundled", path) for path in sorted(glob.glob(BUNDLED))]
-    for group, path in found:
+    for group, path in share(found):
         yield from examine(group, path)
 
 

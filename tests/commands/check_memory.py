@@ -19,7 +19,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, ROOT
+from harness import FRAGSIM, ROOT, SANITIZED
 
 MAPPED = 64 * 2**20
 LEAST = 5  # samples of a replay, 2 ms apart
@@ -110,7 +110,7 @@ def check_growth(what, short, long):
 
 
 def main():
-    if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", ""):
+    if SANITIZED:
         print("check_memory: a sanitizer's own memory would be measured; "
               "skipped")
         return 77

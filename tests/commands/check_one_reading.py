@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, ROOT, SHARED, need
+from harness import FRAGSIM, ROOT, SHARED, need, share
 
 AS_RECORDED = ["--as-recorded", "-p", "torch@recorded"]
 
@@ -176,7 +176,7 @@ def differences(path, said):
 
 def main():
     need(FRAGSIM)
-    paths = sys.argv[1:] or recordings()
+    paths = sys.argv[1:] or share(recordings(), 6)
     count, wrong = {}, {}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for path, said in zip(paths, pool.map(said_of, paths)):

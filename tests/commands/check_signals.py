@@ -21,10 +21,10 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import long_logs
-from harness import BUNDLED, FRAGSIM, SMALL
+from harness import BUNDLED, FRAGSIM, SANITIZED, SMALL
 
 ALLOWED = 1.0  # seconds from the signal to the end of the process
-if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", ""):
+if SANITIZED:
     ALLOWED = 5.0  # a sanitizer looks for leaks at the end
 INTERRUPTED = 130
 

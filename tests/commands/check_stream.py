@@ -18,14 +18,15 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUNDLED, FRAGSIM
+from harness import BUNDLED, FRAGSIM, share
 
 RECORDINGS = ("gpt2_train", "multistream", "late_start",
               "lstm_varlen__cap_tight_exp")
-RUNS = ("-p torch -p torch:expandable_segments:True -c inf,900MiB,400MiB",
+RUNS = share((
+        "-p torch -p torch:expandable_segments:True -c inf,900MiB,400MiB",
         "-p size_class -p best_fit -p buddy -p rmm_binning -c inf,500MiB",
         "-p compact -p cuda_async --check -c 600MiB",
-        "-p torch -p direct -c 300MiB --stop-at-oom")
+        "-p torch -p direct -c 300MiB --stop-at-oom"), 3)
 # The first line of a stream is its header, so the second is event 0.
 LONG = 70000  # lines, more than a window has events
 REFUSED = (

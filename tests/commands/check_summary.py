@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUNDLED, FRAGSIM, SHARED, need
+from harness import BUNDLED, FRAGSIM, SHARED, need, share
 
 # The ones in which a snapshot does not determine the counter: an empty_cache
 # that frees nothing is not recorded.
@@ -150,8 +150,8 @@ def check_late(folder):
 
 def check_adopted(folder):
     """Expandable segments that were held before the first event."""
-    for share in (0.5, 0):
-        path, _ = rewritten("lstm_varlen__cap_tight_exp", folder, share)
+    for part in (0.5, 0):
+        path, _ = rewritten("lstm_varlen__cap_tight_exp", folder, part)
         run(path)
     path, _ = rewritten("lstm_varlen__cap_tight_exp", folder, 0.5)
     expect("began late" in run(path, "-p", "torch@recorded", "-c", "inf"),
@@ -213,7 +213,7 @@ def main():
     paths = glob.glob(os.path.join(BUNDLED, "*.json"))
     for folder in ("h100", "causes", "multi"):
         paths += glob.glob(os.path.join(SHARED, "recorded", folder, "*.json"))
-    for path in sorted(paths):
+    for path in share(sorted(paths), 6):
         with open(path, encoding="utf-8") as file:
             recorded = json.load(file)
         trace = path[:-5] + ".pickle.xz"

@@ -26,7 +26,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, attempt, need
+from harness import FRAGSIM, SANITIZED, attempt, need
 
 try:
     import h5py
@@ -37,8 +37,6 @@ KILLS = 20
 GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
         "best_fit:segment=5MiB..20MiB*2", "-c", "inf,1.2x,0.7x"]
 DONE, NO, USE, INPUT, FILES = 0, 1, 2, 3, 4
-# Its shadow memory is larger than any limit here.
-SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
 SPACE = 100 << 20
 
 

@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUNDLED, FRAGSIM, SHARED, need, output
+from harness import BUNDLED, FRAGSIM, SHARED, need, output, share
 
 MIB = 2 ** 20
 # 6144 blocks of 256 bytes: 1.5 MiB, or 3 MiB in quanta of 512 bytes.
@@ -160,8 +160,8 @@ def main():
                  os.path.join(BUNDLED, "two_streams.pt"),
                  os.path.join(BUNDLED, "late_start.pickle.xz"),
                  os.path.join(BUNDLED, "cudagraph.pickle.xz"),
-                 *sorted(glob.glob(os.path.join(
-                     SHARED, "recorded/dev", some + ".pickle.xz")))]
+                 *share(sorted(glob.glob(os.path.join(
+                     SHARED, "recorded/dev", some + ".pickle.xz"))), 6)]
         runs = 0
         for path in paths:
             runs += check_trace(path, own)

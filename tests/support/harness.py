@@ -21,9 +21,7 @@ SHARED = os.path.abspath(os.environ.get("FRAG_SHARED_DIR",
                                         os.path.join(ROOT, "..", "shared")))
 BUNDLED = os.path.join(ROOT, "traces", "bundled")
 SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
-# True if the tool runs several times slower than usual, because each access is
-# checked. A check then takes the smaller share of equal cases: the build without
-# sanitizers runs all of them.
+# Whether each access of the tool is checked; it then runs several times slower.
 SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
 
 
@@ -38,6 +36,12 @@ def need(*paths):
     for path in paths:
         if not os.path.exists(path):
             skip(f"{path} is absent")
+
+
+def share(cases, part=4):
+    """All cases; with sanitizers, which the build without them makes up for, one
+    case in `part`, the first one always."""
+    return cases[::part] if SANITIZED else cases
 
 
 def attempt(*arguments, **options):
