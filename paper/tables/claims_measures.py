@@ -91,8 +91,7 @@ class Data:
             raise Missing(f"claims_recorded.jsonl has no {verb}")
         command = {"counters": "fragsim validate RECORDING.pickle.xz",
                    "replay": "fragsim replay RECORDING -p torch@recorded --json -",
-                   "check": f"fragsim check RECORDING{words} --poll 1s,10s "
-                            "--threshold 0.9 --json -",
+                   "monitors": f"paper/tables/monitors.py RECORDING{words}",
                    "gen": "fragsim gen training:jitter=0.8 --seed 7 -o made.h5"}
         self.source("data/claims_recorded.jsonl",
                     command.get(verb, f"fragsim {verb} {words} --json -"),
@@ -811,7 +810,7 @@ def d7(m):
     seen = m.ratio("PollSeen", r["seen"]["1.0"]["allocated"] / r["true_allocated"],
                    "of the true peak of allocated bytes, seen by a poll each second",
                    r["seen"]["1.0"]["polls"], share)
-    rows = [p for r in m.data.of("check", "") if not r["capacity_bytes"]
+    rows = [p for r in m.data.of("monitors", "") if not r["capacity_bytes"]
             for p in r["polls"]
             if p["signal"] == "allocated" and p["period_seconds"] == 1]
     m.ratio("PollLeast", statistics.median(p["least_seen_bytes"] / p["peak_bytes"]
@@ -991,7 +990,7 @@ def d20(m):
 
 def warnings(data):
     """The polls of the jobs that died; those whose replay meets no OOM do not count."""
-    return [p for r in data.of("check", " -c LIMIT") if r["capacity_bytes"]
+    return [p for r in data.of("monitors", " LIMIT") if r["capacity_bytes"]
             for p in r["polls"] if p["warned_ratio"] is not None]
 
 

@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 from explain_table import died
+from monitors import monitors
 from places import DATA, ROOT
 from policy_table import FRAGSIM, SHARED, recordings
 
@@ -63,14 +64,8 @@ def explained(pair):
 
 
 def polled(path, capacity):
-    words = ["--poll", "1s,10s", "--threshold", "0.9"]
-    if capacity:
-        words += ["-c", str(capacity)]
-    rows = answer("check", path, *words)["polls"]
-    keys = ["signal", "period_seconds", "peak_bytes", "least_seen_bytes",
-            "most_seen_bytes", "peak_seen_ratio", "warned_ratio"]
-    return {"name": "check", "trace": shown(path), "capacity_bytes": capacity,
-            "polls": [{k: r[k] for k in keys} for r in rows]}
+    return {"name": "monitors", "trace": shown(path), "capacity_bytes": capacity,
+            "polls": monitors(path, capacity)}
 
 
 def ranked(*names):

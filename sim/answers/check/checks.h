@@ -1,16 +1,12 @@
-/* checks.h - checks devices by rules, and by what a monitor would have seen. */
+/* checks.h - checks devices by rules. */
 #ifndef FRAG_SIM_ANSWERS_CHECK_CHECKS_H
 #define FRAG_SIM_ANSWERS_CHECK_CHECKS_H
 
 #include "sim/answers/check/gates.h"
-#include "sim/answers/check/poll.h"
 
 /* The question; borrowed. */
 struct check_question {
-    const struct gates *gates; /* may be empty */
-    const frag_time *periods;  /* of monitors, in ns */
-    size_t period_count;
-    double threshold;   /* share of the capacity */
+    const struct gates *gates;
     frag_size capacity; /* FRAG_UNLIMITED: none */
 };
 
@@ -18,9 +14,6 @@ struct check_question {
 struct check_case {
     struct subject on;
     struct gate_facts facts;
-    struct poll_series memory; /* without its arrays: the peaks and the OOM */
-    struct poll_seen *seen;    /* for each period, one for each signal */
-    size_t seen_count;
 };
 
 struct checks {
@@ -29,8 +22,8 @@ struct checks {
     size_t count, room;
 };
 
-/* Adds a device. The trace may be closed afterwards. Errors of gates_measure
- * and poll_open; on error the checks are unchanged. */
+/* Adds a device. The trace may be closed afterwards. Errors of gates_measure;
+ * on error the checks are unchanged. */
 enum frag_err checks_add(struct checks *c, const struct replay_settings *s,
                          const struct input *in,
                          struct frag_error *e) FRAG_MUST_CHECK;
@@ -42,9 +35,8 @@ size_t checks_failed(const struct checks *c);
 /* Writes a row for each device and rule as the items of the array that is
  * open. */
 void checks_json(const struct checks *c, struct frag_json *j);
-/* Writes the members `passed`, `polls` and `traces` of the object that is open:
- * the polls have a row for each device, period and signal, and the traces have
- * the notes of each device. */
+/* Writes the members `passed` and `traces` of the object that is open: the
+ * traces have the notes of each device. */
 void checks_json_answers(const struct checks *c, struct frag_json *j);
 
 #endif

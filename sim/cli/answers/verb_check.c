@@ -1,9 +1,6 @@
-/* verb_check.c - the command check: judges traces by rules, and says what a
- * monitor would have seen of them. The analysis is in
+/* verb_check.c - the command check: judges traces by rules. The analysis is in
  * sim/answers/check/checks.h. */
 #include "sim/answers/check/checks.h"
-
-#include <stdlib.h>
 
 #include "sim/cli/answers/replay_options.h"
 #include "sim/cli/answers/text/check_text.h"
@@ -16,15 +13,7 @@ struct check_values {
     struct common common;
     struct replay_values replay;
     struct outputs outputs;
-    const char *rules, *poll;
-    double threshold;
-};
-
-/* The questions of the command line and of the file of rules. */
-struct asked {
-    struct gates gates;
-    frag_time *periods;
-    struct check_question question;
+    const char *rules;
 };
 
 struct visits {
@@ -53,37 +42,11 @@ static frag_size choose_capacity(const struct check_values *v,
     return g->capacity ? g->capacity : FRAG_UNLIMITED;
 }
 
-static enum frag_err ask(const struct check_values *v, struct asked *out,
-                         struct frag_error *e)
-{
-    struct check_question *q = &out->question;
-
-    if (v->rules)
-        FRAG_TRY(gates_read(v->rules, &out->gates, e));
-    if (v->poll)
-        FRAG_TRY(
-            poll_periods_read(v->poll, &out->periods, &q->period_count, e));
-    q->gates = &out->gates;
-    q->periods = out->periods;
-    q->capacity = choose_capacity(v, &out->gates);
-    q->threshold = v->threshold > 0 ? v->threshold : 0.9;
-    return FRAG_OK;
-}
-
-static void free_asked(struct asked *a)
-{
-    gates_free(&a->gates);
-    free(a->periods);
-}
-
 static int misused(const struct call *call, const struct check_values *v)
 {
-    if (!v->rules && !v->poll)
-        return cli_misuse(call, "expected --rules FILE or --poll LIST, found "
-                                "neither: there is nothing to check");
-    if (v->threshold > 0 && !v->poll)
-        return cli_misuse(call, "--threshold is for the monitors of --poll: "
-                                "pass --poll LIST as well");
+    if (!v->rules)
+        return cli_misuse(call, "expected --rules FILE, found none: there is "
+                                "nothing to check");
     return outputs_check(call, &v->outputs);
 }
 
@@ -123,10 +86,11 @@ static enum frag_err write_out(const struct call *call,
 
 static enum frag_err check_all(const struct call *call,
                                const struct check_values *v,
-                               const struct asked *asked, struct unread *unread,
+                               const struct gates *gates, struct unread *unread,
                                size_t *failed, struct frag_error *e)
 {
-    struct visits visits = {.checks = {.question = &asked->question},
+    const struct check_question question = {gates, choose_capacity(v, gates)};
+    struct visits visits = {.checks = {.question = &question},
                             .progress = progress_start(&v->common)};
     const struct inputs inputs =
         replay_inputs(&v->common, &v->replay, &visits.progress, unread);
@@ -135,7 +99,7 @@ static enum frag_err check_all(const struct call *call,
 
     FRAG_TRY(cell_settings_read(&(const struct cell_values){0}, &cell, e));
     visits.settings = (struct replay_settings){
-        &cell, v->replay.policy ? v->replay.policy : asked->gates.policy,
+        &cell, v->replay.policy ? v->replay.policy : gates->policy,
         v->replay.mark, progress_tick, &visits.progress};
     err = inputs_each(&inputs, visit, &visits, e);
     progress_clear(&visits.progress);
@@ -150,7 +114,7 @@ static enum frag_err check_all(const struct call *call,
 static int check_run(const struct call *call, const void *values)
 {
     const struct check_values *v = values;
-    struct asked asked = {.periods = NULL};
+    struct gates gates = {.path = NULL};
     struct unread unread = unread_of(call, &v->common);
     struct frag_error e = {""};
     size_t failed = 0;
@@ -160,10 +124,10 @@ static int check_run(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
-    err = ask(v, &asked, &e);
+    err = gates_read(v->rules, &gates, &e);
     if (err == FRAG_OK)
-        err = check_all(call, v, &asked, &unread, &failed, &e);
-    free_asked(&asked);
+        err = check_all(call, v, &gates, &unread, &failed, &e);
+    gates_free(&gates);
     if (err != FRAG_OK)
         return cli_fail(call, err, &e);
     return unread_exit(&unread, failed ? EXIT_NO : EXIT_DONE);
@@ -175,13 +139,6 @@ static const struct option_row options[] = {
     {"rules", 'r', "FILE",
      "file of rules; exit code 1 if one of them does not hold", OPTION_TEXT,
      AT(rules), NULL},
-    {"poll", 0, "LIST",
-     "what monitors with these periods would have seen, such as 100ms,1s "
-     "(units: us, ms, s, min)",
-     OPTION_TEXT, AT(poll), NULL},
-    {"threshold", 0, "RATIO",
-     "share of the capacity at which a monitor of --poll warns (default: 0.9)",
-     OPTION_RATIO, AT(threshold), NULL},
     REPLAY_OPTIONS(AT, "memory of the device; it overrides the file of "
                        "rules (default: unlimited)"),
     OUTPUT_JSON_OPTION(AT, "the same as JSON; - is stdout"),
@@ -193,7 +150,7 @@ static const struct option_row options[] = {
 const struct verb verb_check = {
     .name = "check",
     .args = "TRACE...",
-    .summary = "judge traces by rules, and say what a monitor would have seen",
+    .summary = "judge traces by rules",
     .about =
         "A file of rules has one rule a line, a comment begins with #. A rule "
         "is a measure, <= or >=, and a limit: `peak_reserved <= 20GiB', "
@@ -214,22 +171,10 @@ const struct verb verb_check = {
         "ooms then counts the reports of the recording, and retries its "
         "allocations during which segments were returned to the device, if "
         "these are more than the policy has in the replay.\n\n"
-        "With --poll, the answer says what a monitor sees that reads the "
-        "allocated or the reserved bytes once in a period. Where it begins is "
-        "chance, so 100 beginnings are tried. seen at least is the smallest of "
-        "the peaks that they read, missed is its distance from the true peak, "
-        "and sees peak is the share of the beginnings that read the true peak. "
-        "With a capacity, warned is the share of the beginnings that read "
-        "--threshold of the capacity before the first OOM, and the leads are "
-        "the times from that reading to the OOM. The recording needs times.\n\n"
-        "Examples with a recording in traces/bundled/: with the rules "
+        "An example with a recording in traces/bundled/: with the rules "
         "`capacity 5.05GiB', `ooms <= 0' and `fragmentation <= 25%', `fragsim "
         "check lstm_varlen__cap_below.pickle.xz --rules FILE' prints that one "
-        "OOM was found, and ends with 1. `fragsim check "
-        "lstm_varlen__cap_below.pickle.xz -c 5.05GiB --poll 100ms,1s "
-        "--threshold 0.85' shows that a monitor of reserved bytes warns, and "
-        "that one of allocated bytes never does; at the default of 0.9 neither "
-        "does.",
+        "OOM was found, and ends with 1.",
     .example = "fragsim check snapshot.pickle --rules nightly.rules",
     .options = options,
     .size = sizeof(struct check_values),

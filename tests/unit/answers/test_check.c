@@ -180,12 +180,7 @@ static void checks_count_what_failed(void **state)
     struct frag_trace *t = job_trace(&leak);
     const struct input in = {t, t->devices, "job"};
     struct gates g;
-    const frag_time periods[] = {1000, 1000000};
-    struct check_question q = {.gates = &g,
-                               .periods = periods,
-                               .period_count = 2,
-                               .threshold = 0.9,
-                               .capacity = FRAG_UNLIMITED};
+    struct check_question q = {.gates = &g, .capacity = FRAG_UNLIMITED};
     struct checks c = {.question = &q};
 
     (void)state;
@@ -195,96 +190,8 @@ static void checks_count_what_failed(void **state)
     assert_int_equal(checks_add(&c, &settings, &in, &error), FRAG_OK);
     frag_trace_close(t);
     assert_int_equal(checks_failed(&c), 2);
-    assert_int_equal(c.items[0].seen_count, 4);
-    assert_int_equal(c.items[0].seen[0].least, c.items[0].seen[0].peak);
-    assert_true(c.items[0].seen[2].least < c.items[0].seen[2].peak);
     checks_free(&c);
     gates_free(&g);
-}
-
-/* ---- monitors ---- */
-
-enum { EVENTS = 4 };
-
-/* 90 of 100 bytes are reserved during a quarter of the period. */
-static void monitors_are_counted(void **state)
-{
-    static frag_time at[EVENTS] = {1000, 2000, 3000, 9000};
-    static frag_size reserved[EVENTS] = {10, 90, 20, 20};
-    struct poll_series p = {.count = EVENTS,
-                            .at = at,
-                            .readings = {reserved, reserved},
-                            .peak = {90, 90},
-                            .capacity = 100,
-                            .died = true,
-                            .death = 6000};
-    struct poll_seen s = poll_see(&p, POLL_RESERVED, 4000, 0.9);
-
-    (void)state;
-    assert_int_equal(s.whole, 25);
-    assert_int_equal(s.least, 20);
-    assert_int_equal(s.most, 90);
-    assert_int_equal(s.warned, 25);
-    assert_int_equal(s.longest, 4000);
-    assert_int_equal(s.shortest, 3040);
-    s = poll_see(&p, POLL_RESERVED, 4000, 0.91);
-    assert_int_equal(s.warned, 0);
-    s = poll_see(&p, POLL_RESERVED, 1000, 0.9);
-    assert_int_equal(s.whole, POLL_PHASES);
-    assert_int_equal(s.least, 90);
-    s = poll_see(&p, POLL_RESERVED, 100000, 0.9);
-    assert_int_equal(s.whole, 1);
-    assert_int_equal(s.least, 0);
-    p.death = 2500; /* readings after the failure warn nobody */
-    s = poll_see(&p, POLL_RESERVED, 4000, 0.9);
-    assert_int_equal(s.warned, 13);
-    p.capacity = FRAG_UNLIMITED;
-    assert_int_equal(poll_see(&p, POLL_RESERVED, 4000, 0.9).warned, 0);
-}
-
-static void a_trace_without_times_is_refused(void **state)
-{
-    const struct job j = {.steps = 3, .dies_in = UINT64_MAX};
-    struct frag_trace *t = job_trace(&j);
-    const struct input in = {t, t->devices, "job"};
-    struct poll_series p;
-
-    (void)state;
-    assert_int_equal(poll_open(&settings, &in, FRAG_UNLIMITED, &p, &error),
-                     FRAG_OK);
-    assert_int_equal(p.count, t->devices->count);
-    assert_true(p.peak[POLL_RESERVED] >= p.peak[POLL_ALLOCATED]);
-    poll_close(&p);
-    t->devices->time = NULL;
-    assert_int_equal(poll_open(&settings, &in, FRAG_UNLIMITED, &p, &error),
-                     FRAG_CORRUPT);
-    assert_non_null(strstr(error.text, "expected the times"));
-    frag_trace_close(t);
-}
-
-static void periods_are_read(void **state)
-{
-    static const char *const wrong[] = {"",    "100", "ms",  "0ms",  "1h",
-                                        "1s,", "-1s", "1ns", "nans", "infs"};
-    frag_time *periods;
-    size_t count;
-
-    (void)state;
-    assert_int_equal(
-        poll_periods_read("1us,0.5ms,2s,1min", &periods, &count, &error),
-        FRAG_OK);
-    assert_int_equal(count, 4);
-    assert_int_equal(periods[0], 1000);
-    assert_int_equal(periods[1], 500000);
-    assert_int_equal(periods[2], 2000000000);
-    assert_int_equal(periods[3], 60000000000);
-    free(periods);
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-        assert_int_equal(poll_periods_read(wrong[i], &periods, &count, &error),
-                         FRAG_INVALID);
-        assert_non_null(strstr(error.text, "100ms,1s"));
-        free(periods);
-    }
 }
 
 int main(void)
@@ -296,9 +203,6 @@ int main(void)
         cmocka_unit_test(facts_are_measured),
         cmocka_unit_test(a_limit_of_the_policy_counts),
         cmocka_unit_test(checks_count_what_failed),
-        cmocka_unit_test(monitors_are_counted),
-        cmocka_unit_test(a_trace_without_times_is_refused),
-        cmocka_unit_test(periods_are_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

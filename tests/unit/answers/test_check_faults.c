@@ -30,10 +30,7 @@ static enum frag_err ask_checks(const struct input *in, struct frag_error *e)
 {
     struct gate gate = {.measure = gate_measures};
     const struct gates gates = {.items = &gate, .count = 1};
-    const frag_time period = 1000000;
     const struct check_question q = {.gates = &gates,
-                                     .periods = &period,
-                                     .period_count = 1,
                                      .capacity = 64 * FRAG_MIB};
     struct checks c = {.question = &q};
     const enum frag_err err = checks_add(&c, &settings, in, e);
