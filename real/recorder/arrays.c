@@ -107,9 +107,8 @@ driver_result cuArray3DCreate_v2(void **array,
                                  const struct driver_array_3d *like)
 {
     static const struct driver_array_3d none;
-    struct watch w;
+    struct watch w = begin_array(like ? like : &none, 1);
 
-    w = begin_array(like ? like : &none, 1);
     return end_array(&w, DRIVER_PASS_ON(cuArray3DCreate_v2, array, like),
                      array);
 }
@@ -119,22 +118,16 @@ driver_result cuMipmappedArrayCreate(void **array,
                                      unsigned levels)
 {
     static const struct driver_array_3d none;
-    struct watch w;
+    struct watch w = begin_array(like ? like : &none, levels);
 
-    w = begin_array(like ? like : &none, levels);
     return end_array(
         &w, DRIVER_PASS_ON(cuMipmappedArrayCreate, array, like, levels), array);
 }
 
-#define DESTROY(name)                                      \
-    driver_result name(void *array)                        \
-    {                                                      \
-        struct watch w;                                    \
-                                                           \
-        w = watch_begin_release(RECORD_ARRAY_GONE);        \
-        w.call.other = (uint64_t)(uintptr_t)array;         \
-        return watch_end(&w, DRIVER_PASS_ON(name, array)); \
-    }
+#define DESTROY(name)                               \
+    WATCHED(name, (void *array), (array),           \
+            watch_begin_release(RECORD_ARRAY_GONE), \
+            w.call.other = (uint64_t)(uintptr_t)array)
 
 DESTROY(cuArrayDestroy)
 DESTROY(cuMipmappedArrayDestroy)

@@ -36,9 +36,8 @@ driver_result graph_end(struct watch *w, driver_result result,
 
 static struct watch begin_node(const struct driver_graph_memory *memory)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_GRAPH);
 
-    w = watch_begin(RECORD_GRAPH);
     if (memory && memory->place.location.type == DRIVER_ON_DEVICE)
         w.call.device = memory->place.location.device;
     w.call.bytes = memory ? memory->bytes : 0;
@@ -49,9 +48,8 @@ driver_result cuGraphAddMemAllocNode(void **node, void *graph,
                                      const void *after, size_t count,
                                      struct driver_graph_memory *memory)
 {
-    struct watch w;
+    struct watch w = begin_node(memory);
 
-    w = begin_node(memory);
     return graph_end(&w,
                      DRIVER_PASS_ON(cuGraphAddMemAllocNode, node, graph, after,
                                     count, memory),

@@ -17,9 +17,8 @@ static driver_result end_foreign_block(struct watch *w, driver_result result,
 driver_result cuMemPoolImportPointer(driver_address *at, void *pool,
                                      void *shared)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_FOREIGN);
 
-    w = watch_begin(RECORD_FOREIGN);
     return end_foreign_block(
         &w, DRIVER_PASS_ON(cuMemPoolImportPointer, at, pool, shared), at);
 }
@@ -27,9 +26,8 @@ driver_result cuMemPoolImportPointer(driver_address *at, void *pool,
 driver_result cuExternalMemoryGetMappedBuffer(driver_address *at, void *memory,
                                               const void *buffer)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_FOREIGN);
 
-    w = watch_begin(RECORD_FOREIGN);
     return end_foreign_block(
         &w, DRIVER_PASS_ON(cuExternalMemoryGetMappedBuffer, at, memory, buffer),
         at);
@@ -47,9 +45,8 @@ static driver_result end_foreign_handle(struct watch *w, driver_result result,
 driver_result cuMemImportFromShareableHandle(driver_handle *handle,
                                              void *shared, int type)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_FOREIGN);
 
-    w = watch_begin(RECORD_FOREIGN);
     return end_foreign_handle(
         &w,
         DRIVER_PASS_ON(cuMemImportFromShareableHandle, handle, shared, type),
@@ -60,24 +57,16 @@ driver_result cuMemImportFromShareableHandle(driver_handle *handle,
  * counts where it was created. */
 driver_result cuMulticastCreate(driver_handle *handle, const void *like)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_FOREIGN);
 
-    w = watch_begin(RECORD_FOREIGN);
     return end_foreign_handle(
         &w, DRIVER_PASS_ON(cuMulticastCreate, handle, like), handle);
 }
 
 /* ---- calls that the log cannot describe ---- */
 
-#define UNREAD(name, arguments, values)                                     \
-    driver_result name arguments                                            \
-    {                                                                       \
-        struct watch w;                                                     \
-                                                                            \
-        w = watch_begin_unread(#name);                                      \
-        return watch_end(&w, driver_get()->name ? driver_get()->name values \
-                                                : DRIVER_NOT_FOUND);        \
-    }
+#define UNREAD(name, parameters, values) \
+    WATCHED(name, parameters, values, watch_begin_unread(#name), (void)0)
 
 UNREAD(cuMemMapArrayAsync, (void *map, unsigned count, void *stream),
        (map, count, stream))

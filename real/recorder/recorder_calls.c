@@ -6,9 +6,8 @@
 
 driver_result cuMemAlloc_v2(driver_address *at, size_t bytes)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_ALLOC);
 
-    w = watch_begin(RECORD_ALLOC);
     w.call.bytes = bytes;
     w.call.context = watch_context();
     return watch_end_block(&w, DRIVER_PASS_ON(cuMemAlloc_v2, at, bytes), at);
@@ -19,10 +18,9 @@ driver_result cuMemAlloc_v2(driver_address *at, size_t bytes)
 driver_result cuMemAllocPitch_v2(driver_address *at, size_t *pitch,
                                  size_t width, size_t rows, unsigned element)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_ALLOC_PITCH);
     driver_result result;
 
-    w = watch_begin(RECORD_ALLOC_PITCH);
     w.call.context = watch_context();
     result =
         DRIVER_PASS_ON(cuMemAllocPitch_v2, at, pitch, width, rows, element);
@@ -33,23 +31,16 @@ driver_result cuMemAllocPitch_v2(driver_address *at, size_t *pitch,
 driver_result cuMemAllocManaged(driver_address *at, size_t bytes,
                                 unsigned flags)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_ALLOC_MANAGED);
 
-    w = watch_begin(RECORD_ALLOC_MANAGED);
     w.call.bytes = bytes;
     w.call.context = watch_context();
     return watch_end_block(
         &w, DRIVER_PASS_ON(cuMemAllocManaged, at, bytes, flags), at);
 }
 
-driver_result cuMemFree_v2(driver_address at)
-{
-    struct watch w;
-
-    w = watch_begin_release(RECORD_FREE);
-    w.call.address = at;
-    return watch_end(&w, DRIVER_PASS_ON(cuMemFree_v2, at));
-}
+WATCHED(cuMemFree_v2, (driver_address at), (at),
+        watch_begin_release(RECORD_FREE), w.call.address = at)
 
 /* ---- blocks in stream order ---- */
 
@@ -144,19 +135,12 @@ ALLOC_ASYNC(cuMemAllocAsync_ptsz, true)
 ALLOC_FROM_POOL(cuMemAllocFromPoolAsync, false)
 ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz, true)
 
-#define FREE_ASYNC(name, per_thread)                            \
-    driver_result name(driver_address at, void *stream)         \
-    {                                                           \
-        struct watch w;                                         \
-                                                                \
-        w = watch_begin_release(RECORD_FREE_ASYNC);             \
-        w.call.address = at;                                    \
-        w.call.stream = name_of(meant(stream, per_thread));     \
-        return watch_end(&w, DRIVER_PASS_ON(name, at, stream)); \
-    }
-
-FREE_ASYNC(cuMemFreeAsync, false)
-FREE_ASYNC(cuMemFreeAsync_ptsz, true)
+WATCHED(cuMemFreeAsync, (driver_address at, void *stream), (at, stream),
+        watch_begin_release(RECORD_FREE_ASYNC), w.call.address = at,
+        w.call.stream = name_of(stream))
+WATCHED(cuMemFreeAsync_ptsz, (driver_address at, void *stream), (at, stream),
+        watch_begin_release(RECORD_FREE_ASYNC), w.call.address = at,
+        w.call.stream = name_of(meant(stream, true)))
 
 /* ---- pools ---- */
 
@@ -181,27 +165,20 @@ static driver_result end_pool(struct watch *w, driver_result result,
 
 driver_result cuMemPoolCreate(void **pool, const struct recorder_place *place)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_POOL);
 
-    w = watch_begin(RECORD_POOL);
     w.call.device = device_of_place(place);
     return end_pool(&w, DRIVER_PASS_ON(cuMemPoolCreate, pool, place), pool);
 }
 
-driver_result cuMemPoolDestroy(void *pool)
-{
-    struct watch w;
-
-    w = watch_begin_release(RECORD_POOL_GONE);
-    w.call.other = (uint64_t)(uintptr_t)pool;
-    return watch_end(&w, DRIVER_PASS_ON(cuMemPoolDestroy, pool));
-}
+WATCHED(cuMemPoolDestroy, (void *pool), (pool),
+        watch_begin_release(RECORD_POOL_GONE),
+        w.call.other = (uint64_t)(uintptr_t)pool)
 
 driver_result cuDeviceGetDefaultMemPool(void **pool, int device)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_POOL);
 
-    w = watch_begin(RECORD_POOL);
     w.call.device = device;
     w.call.bytes = 1;
     return end_pool(&w, DRIVER_PASS_ON(cuDeviceGetDefaultMemPool, pool, device),
@@ -212,9 +189,8 @@ driver_result cuMemGetDefaultMemPool(void **pool,
                                      const struct driver_location *location,
                                      int type)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_POOL);
 
-    w = watch_begin(RECORD_POOL);
     w.call.device = device_of(location);
     w.call.bytes = type == DRIVER_PINNED;
     return end_pool(
@@ -242,9 +218,8 @@ static driver_result end_pool_in_use(struct watch *w, driver_result result,
 
 driver_result cuDeviceGetMemPool(void **pool, int device)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_POOL);
 
-    w = watch_begin(RECORD_POOL);
     w.call.device = device;
     return end_pool_in_use(&w, DRIVER_PASS_ON(cuDeviceGetMemPool, pool, device),
                            pool);
@@ -253,37 +228,25 @@ driver_result cuDeviceGetMemPool(void **pool, int device)
 driver_result cuMemGetMemPool(void **pool,
                               const struct driver_location *location, int type)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_POOL);
 
-    w = watch_begin(RECORD_POOL);
     w.call.device = device_of(location);
     return end_pool_in_use(
         &w, DRIVER_PASS_ON(cuMemGetMemPool, pool, location, type), pool);
 }
 
-driver_result cuDeviceSetMemPool(int device, void *pool)
-{
-    struct watch w;
-
-    w = watch_begin(RECORD_POOL_USED);
-    w.call.device = device;
-    w.call.other = (uint64_t)(uintptr_t)pool;
-    return watch_end(&w, DRIVER_PASS_ON(cuDeviceSetMemPool, device, pool));
-}
+WATCHED(cuDeviceSetMemPool, (int device, void *pool), (device, pool),
+        watch_begin(RECORD_POOL_USED), w.call.device = device,
+        w.call.other = (uint64_t)(uintptr_t)pool)
 
 /* A pool that does not belong to a device is recorded as RECORD_ELSEWHERE:
  * cuMemAllocAsync allocates nothing from it. */
-driver_result cuMemSetMemPool(const struct driver_location *location, int type,
-                              void *pool)
-{
-    struct watch w;
-
-    w = watch_begin(RECORD_POOL_USED);
-    w.call.device =
-        type == DRIVER_PINNED ? device_of(location) : RECORD_ELSEWHERE;
-    w.call.other = (uint64_t)(uintptr_t)pool;
-    return watch_end(&w, DRIVER_PASS_ON(cuMemSetMemPool, location, type, pool));
-}
+WATCHED(cuMemSetMemPool,
+        (const struct driver_location *location, int type, void *pool),
+        (location, type, pool), watch_begin(RECORD_POOL_USED),
+        w.call.device = type == DRIVER_PINNED ? device_of(location)
+                                              : RECORD_ELSEWHERE,
+        w.call.other = (uint64_t)(uintptr_t)pool)
 
 /* ---- virtual memory ---- */
 
@@ -291,10 +254,9 @@ driver_result cuMemCreate(driver_handle *handle, size_t bytes,
                           const struct recorder_place *place,
                           unsigned long long flags)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_CREATE);
     driver_result result;
 
-    w = watch_begin(RECORD_CREATE);
     w.call.bytes = bytes;
     w.call.device = device_of_place(place);
     result = DRIVER_PASS_ON(cuMemCreate, handle, bytes, place, flags);
@@ -303,21 +265,14 @@ driver_result cuMemCreate(driver_handle *handle, size_t bytes,
     return watch_end_alloc(&w, result);
 }
 
-driver_result cuMemRelease(driver_handle handle)
-{
-    struct watch w;
-
-    w = watch_begin_release(RECORD_RELEASE);
-    w.call.other = handle;
-    return watch_end(&w, DRIVER_PASS_ON(cuMemRelease, handle));
-}
+WATCHED(cuMemRelease, (driver_handle handle), (handle),
+        watch_begin_release(RECORD_RELEASE), w.call.other = handle)
 
 driver_result cuMemRetainAllocationHandle(driver_handle *handle, void *at)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_RETAIN);
     driver_result result;
 
-    w = watch_begin(RECORD_RETAIN);
     w.call.address = (uint64_t)(uintptr_t)at;
     result = DRIVER_PASS_ON(cuMemRetainAllocationHandle, handle, at);
     if (result == DRIVER_SUCCESS)
@@ -325,37 +280,23 @@ driver_result cuMemRetainAllocationHandle(driver_handle *handle, void *at)
     return watch_end(&w, result);
 }
 
-driver_result cuMemMap(driver_address at, size_t bytes, size_t offset,
-                       driver_handle handle, unsigned long long flags)
-{
-    struct watch w;
+WATCHED(cuMemMap,
+        (driver_address at, size_t bytes, size_t offset, driver_handle handle,
+         unsigned long long flags),
+        (at, bytes, offset, handle, flags), watch_begin(RECORD_MAP),
+        w.call.address = at, w.call.bytes = bytes, w.call.other = handle)
 
-    w = watch_begin(RECORD_MAP);
-    w.call.address = at;
-    w.call.bytes = bytes;
-    w.call.other = handle;
-    return watch_end(
-        &w, DRIVER_PASS_ON(cuMemMap, at, bytes, offset, handle, flags));
-}
-
-driver_result cuMemUnmap(driver_address at, size_t bytes)
-{
-    struct watch w;
-
-    w = watch_begin_release(RECORD_UNMAP);
-    w.call.address = at;
-    w.call.bytes = bytes;
-    return watch_end(&w, DRIVER_PASS_ON(cuMemUnmap, at, bytes));
-}
+WATCHED(cuMemUnmap, (driver_address at, size_t bytes), (at, bytes),
+        watch_begin_release(RECORD_UNMAP), w.call.address = at,
+        w.call.bytes = bytes)
 
 driver_result cuMemAddressReserve(driver_address *at, size_t bytes,
                                   size_t alignment, driver_address wish,
                                   unsigned long long flags)
 {
-    struct watch w;
+    struct watch w = watch_begin(RECORD_RESERVE);
     driver_result result;
 
-    w = watch_begin(RECORD_RESERVE);
     w.call.bytes = bytes;
     result =
         DRIVER_PASS_ON(cuMemAddressReserve, at, bytes, alignment, wish, flags);
@@ -364,12 +305,6 @@ driver_result cuMemAddressReserve(driver_address *at, size_t bytes,
     return watch_end(&w, result);
 }
 
-driver_result cuMemAddressFree(driver_address at, size_t bytes)
-{
-    struct watch w;
-
-    w = watch_begin_release(RECORD_UNRESERVE);
-    w.call.address = at;
-    w.call.bytes = bytes;
-    return watch_end(&w, DRIVER_PASS_ON(cuMemAddressFree, at, bytes));
-}
+WATCHED(cuMemAddressFree, (driver_address at, size_t bytes), (at, bytes),
+        watch_begin_release(RECORD_UNRESERVE), w.call.address = at,
+        w.call.bytes = bytes)

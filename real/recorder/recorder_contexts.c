@@ -2,15 +2,10 @@
  * that was allocated in a context is released with it. */
 #include "real/recorder/watch.h"
 
-#define DESTROY(name)                                        \
-    driver_result name(void *context)                        \
-    {                                                        \
-        struct watch w;                                      \
-                                                             \
-        w = watch_begin_release(RECORD_CONTEXT_GONE);        \
-        w.call.context = (uint64_t)(uintptr_t)context;       \
-        return watch_end(&w, DRIVER_PASS_ON(name, context)); \
-    }
+#define DESTROY(name)                                 \
+    WATCHED(name, (void *context), (context),         \
+            watch_begin_release(RECORD_CONTEXT_GONE), \
+            w.call.context = (uint64_t)(uintptr_t)context)
 
 DESTROY(cuCtxDestroy)
 DESTROY(cuCtxDestroy_v2)
@@ -53,15 +48,10 @@ static uint64_t primary_context(int device)
 }
 
 /* A reset ends a primary context, even if others have retained it. */
-#define RESET(name)                                         \
-    driver_result name(int device)                          \
-    {                                                       \
-        struct watch w;                                     \
-                                                            \
-        w = watch_begin_release(RECORD_CONTEXT_GONE);       \
-        w.call.context = primary_context(device);           \
-        return watch_end(&w, DRIVER_PASS_ON(name, device)); \
-    }
+#define RESET(name)                                   \
+    WATCHED(name, (int device), (device),             \
+            watch_begin_release(RECORD_CONTEXT_GONE), \
+            w.call.context = primary_context(device))
 
 RESET(cuDevicePrimaryCtxReset)
 RESET(cuDevicePrimaryCtxReset_v2)
@@ -98,11 +88,10 @@ driver_result cuGreenCtxCreate(void **green, void *resources, int device,
                                unsigned flags)
 {
     const struct driver *d = driver_get();
-    struct watch w;
+    struct watch w = watch_begin(RECORD_CONTEXT_GREEN);
     driver_result result;
     void *context;
 
-    w = watch_begin(RECORD_CONTEXT_GREEN);
     result = DRIVER_PASS_ON(cuGreenCtxCreate, green, resources, device, flags);
     if (result == DRIVER_SUCCESS && d->cuCtxFromGreenCtx &&
         d->cuCtxFromGreenCtx(&context, *green) == DRIVER_SUCCESS) {
@@ -130,10 +119,9 @@ static uint64_t active_devices(uint64_t mask)
 driver_result cuGreenCtxDestroy(void *green)
 {
     uint64_t contexts[DRIVER_DEVICES] = {0}, before;
-    struct watch w;
+    struct watch w = watch_begin_release(RECORD_CONTEXT_GONE);
     driver_result result;
 
-    w = watch_begin_release(RECORD_CONTEXT_GONE);
     before = active_devices(atomic_load(&green_devices));
     for (int device = 0; device < DRIVER_DEVICES; device++)
         if (before >> device & 1)

@@ -218,8 +218,11 @@ static inline const struct driver *driver_get(void)
 
 /* Passes a call on to the driver; evaluates to DRIVER_NOT_FOUND if the driver
  * lacks the function. */
-#define DRIVER_PASS_ON(name, ...)                         \
-    (driver_get()->name ? driver_get()->name(__VA_ARGS__) \
+#define DRIVER_PASS_ON(name, ...) DRIVER_PASS_ALL(name, (__VA_ARGS__))
+
+/* The same; the values are in parentheses. */
+#define DRIVER_PASS_ALL(name, values)               \
+    (driver_get()->name ? driver_get()->name values \
                         : (driver_result)DRIVER_NOT_FOUND)
 
 #endif

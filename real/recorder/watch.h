@@ -45,6 +45,19 @@ driver_result graph_end(struct watch *w, driver_result result,
  * that has changed. Returns `result`. */
 driver_result graph_log_held(driver_result result);
 
+/* Defines a function of the driver of which the log has only what is known
+ * before the call. The parameters and the values that are passed on are in
+ * parentheses; `begin` is one of the calls above, and `...` sets members of
+ * w.call. */
+#define WATCHED(name, parameters, values, begin, ...)        \
+    driver_result name parameters                            \
+    {                                                        \
+        struct watch w = begin;                              \
+                                                             \
+        __VA_ARGS__;                                         \
+        return watch_end(&w, DRIVER_PASS_ALL(name, values)); \
+    }
+
 /* The thread's context, or 0 if it has none. */
 uint64_t watch_context(void);
 
