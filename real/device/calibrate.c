@@ -44,67 +44,27 @@ struct bench {
 
 /* ---- the calls ---- */
 
-static enum frag_err alloc_segment(struct frag_backend *mem, frag_size size,
-                                   struct slot *s)
-{
-    return mem->ops->segment_alloc(mem, size, &s->addr);
-}
+/* A call of the backend with a size and what a slot holds. */
+#define CALL(name, call, ...)                                           \
+    static enum frag_err name(struct frag_backend *mem, frag_size size, \
+                              struct slot *s)                           \
+    {                                                                   \
+        return mem->ops->call(mem, __VA_ARGS__);                        \
+    }
 
-static enum frag_err free_segment(struct frag_backend *mem, frag_size size,
-                                  struct slot *s)
-{
-    return mem->ops->segment_free(mem, s->addr, size);
-}
-
-static enum frag_err reserve_range(struct frag_backend *mem, frag_size size,
-                                   struct slot *s)
-{
-    return mem->ops->va_reserve(mem, size, &s->addr);
-}
-
-static enum frag_err free_range(struct frag_backend *mem, frag_size size,
-                                struct slot *s)
-{
-    return mem->ops->va_free(mem, s->addr, size);
-}
-
-static enum frag_err create_phys(struct frag_backend *mem, frag_size size,
-                                 struct slot *s)
-{
-    return mem->ops->phys_create(mem, size, &s->phys);
-}
-
-static enum frag_err release_phys(struct frag_backend *mem, frag_size size,
-                                  struct slot *s)
-{
-    return mem->ops->phys_release(mem, s->phys, size);
-}
-
-static enum frag_err map_phys(struct frag_backend *mem, frag_size size,
-                              struct slot *s)
-{
-    return mem->ops->map(mem, s->addr, size, s->phys);
-}
-
-static enum frag_err unmap_phys(struct frag_backend *mem, frag_size size,
-                                struct slot *s)
-{
-    return mem->ops->unmap(mem, s->addr, size);
-}
+CALL(alloc_segment, segment_alloc, size, &s->addr)
+CALL(free_segment, segment_free, s->addr, size)
+CALL(reserve_range, va_reserve, size, &s->addr)
+CALL(free_range, va_free, s->addr, size)
+CALL(create_phys, phys_create, size, &s->phys)
+CALL(release_phys, phys_release, s->phys, size)
+CALL(map_phys, map, s->addr, size, s->phys)
+CALL(unmap_phys, unmap, s->addr, size)
 
 /* A pair is one segment of twice the size: a copy goes from one half to the
  * other. */
-static enum frag_err alloc_pair(struct frag_backend *mem, frag_size size,
-                                struct slot *s)
-{
-    return mem->ops->segment_alloc(mem, 2 * size, &s->addr);
-}
-
-static enum frag_err free_pair(struct frag_backend *mem, frag_size size,
-                               struct slot *s)
-{
-    return mem->ops->segment_free(mem, s->addr, 2 * size);
-}
+CALL(alloc_pair, segment_alloc, 2 * size, &s->addr)
+CALL(free_pair, segment_free, s->addr, 2 * size)
 
 static enum frag_err copy_and_wait(struct frag_backend *mem, frag_size size,
                                    struct slot *s)

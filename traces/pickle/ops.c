@@ -80,6 +80,14 @@ static enum frag_err truth(struct pickle *p, bool is_true)
 
 #define IGNORE (void)arg
 
+/* An opcode that does nothing but return `result`. */
+#define RUN_IS(name, result) \
+    RUN(name)                \
+    {                        \
+        IGNORE;              \
+        return result;       \
+    }
+
 RUN(proto)
 {
     if (*arg < 2 || *arg > 5)
@@ -95,73 +103,18 @@ RUN(frame)
     return FRAG_OK;
 }
 
-RUN(stop)
-{
-    IGNORE;
-    return stack_stop(p);
-}
-
-RUN(mark)
-{
-    IGNORE;
-    return stack_mark(p);
-}
-
-RUN(pop)
-{
-    IGNORE;
-    return stack_pop(p);
-}
-
-RUN(pop_mark)
-{
-    IGNORE;
-    return stack_pop_marked(p);
-}
-
-RUN(dup)
-{
-    IGNORE;
-    return stack_dup(p);
-}
-
-RUN(none)
-{
-    IGNORE;
-    return stack_push(p, (struct pickle_value){.tag = PICKLE_NONE});
-}
-
-RUN(true)
-{
-    IGNORE;
-    return truth(p, true);
-}
-
-RUN(false)
-{
-    IGNORE;
-    return truth(p, false);
-}
-
-RUN(int1)
-{
-    return stack_push_int(p, arg[0]);
-}
-
-RUN(int2)
-{
-    return stack_push_int(p, arg[0] | arg[1] << 8);
-}
-
-RUN(int4)
-{
-    return stack_push_int(p, (int32_t)bytes_little4(arg));
-}
-
-RUN(long1)
-{
-    return whole(p, arg[0]);
-}
+RUN_IS(stop, stack_stop(p))
+RUN_IS(mark, stack_mark(p))
+RUN_IS(pop, stack_pop(p))
+RUN_IS(pop_mark, stack_pop_marked(p))
+RUN_IS(dup, stack_dup(p))
+RUN_IS(none, stack_push(p, (struct pickle_value){.tag = PICKLE_NONE}))
+RUN_IS(yes, truth(p, true))
+RUN_IS(no, truth(p, false))
+RUN_IS(int1, stack_push_int(p, arg[0]))
+RUN_IS(int2, stack_push_int(p, arg[0] | arg[1] << 8))
+RUN_IS(int4, stack_push_int(p, (int32_t)bytes_little4(arg)))
+RUN_IS(long1, whole(p, arg[0]))
 
 RUN(long4)
 {
@@ -182,35 +135,12 @@ RUN(float)
     return stack_push(p, v);
 }
 
-RUN(text1)
-{
-    return text(p, arg[0]);
-}
-
-RUN(text4)
-{
-    return text(p, bytes_little4(arg));
-}
-
-RUN(text8)
-{
-    return text(p, bytes_little8(arg));
-}
-
-RUN(bytes1)
-{
-    return bytes_unused(p, arg[0]);
-}
-
-RUN(bytes4)
-{
-    return bytes_unused(p, bytes_little4(arg));
-}
-
-RUN(bytes8)
-{
-    return bytes_unused(p, bytes_little8(arg));
-}
+RUN_IS(text1, text(p, arg[0]))
+RUN_IS(text4, text(p, bytes_little4(arg)))
+RUN_IS(text8, text(p, bytes_little8(arg)))
+RUN_IS(bytes1, bytes_unused(p, arg[0]))
+RUN_IS(bytes4, bytes_unused(p, bytes_little4(arg)))
+RUN_IS(bytes8, bytes_unused(p, bytes_little8(arg)))
 
 RUN(empty_dict)
 {
@@ -220,101 +150,27 @@ RUN(empty_dict)
 }
 
 /* EMPTY_SET also runs this: no schema names a set, so it may be a list. */
-RUN(empty_list)
-{
-    IGNORE;
-    return stack_begin(p, PICKLE_IS_LIST);
-}
-
-RUN(set_items)
-{
-    IGNORE;
-    return stack_put_marked(p, PICKLE_IS_DICT);
-}
-
-RUN(set_item)
-{
-    IGNORE;
-    return stack_put_top(p, PICKLE_IS_DICT);
-}
-
-RUN(appends)
-{
-    IGNORE;
-    return stack_put_marked(p, PICKLE_IS_LIST);
-}
-
-RUN(append)
-{
-    IGNORE;
-    return stack_put_top(p, PICKLE_IS_LIST);
-}
-
-RUN(tuple)
-{
-    IGNORE;
-    return stack_wrap_marked(p, true);
-}
+RUN_IS(empty_list, stack_begin(p, PICKLE_IS_LIST))
+RUN_IS(set_items, stack_put_marked(p, PICKLE_IS_DICT))
+RUN_IS(set_item, stack_put_top(p, PICKLE_IS_DICT))
+RUN_IS(appends, stack_put_marked(p, PICKLE_IS_LIST))
+RUN_IS(append, stack_put_top(p, PICKLE_IS_LIST))
+RUN_IS(tuple, stack_wrap_marked(p, true))
 
 /* LIST, DICT and FROZENSET create a container from the values above the MARK.
  * The reader cannot know the kind of such a container while its members are
  * read, so an OTHER replaces it. Picklers write lists and dictionaries with
  * EMPTY_LIST and EMPTY_DICT. */
-RUN(wrap)
-{
-    IGNORE;
-    return stack_wrap_marked(p, false);
-}
-
-RUN(wrap0)
-{
-    IGNORE;
-    return stack_push_other(p);
-}
-
-RUN(wrap1)
-{
-    IGNORE;
-    return stack_wrap_top(p, 1);
-}
-
-RUN(wrap2)
-{
-    IGNORE;
-    return stack_wrap_top(p, 2);
-}
-
-RUN(wrap3)
-{
-    IGNORE;
-    return stack_wrap_top(p, 3);
-}
-
-RUN(memoize)
-{
-    IGNORE;
-    return refs_memoize(p, p->memo.next++);
-}
-
-RUN(put1)
-{
-    return refs_memoize(p, arg[0]);
-}
-
-RUN(put4)
-{
-    return refs_memoize(p, bytes_little4(arg));
-}
-
-RUN(get1)
-{
-    return refs_recall(p, arg[0]);
-}
-
-RUN(get4)
-{
-    return refs_recall(p, bytes_little4(arg));
-}
+RUN_IS(wrap, stack_wrap_marked(p, false))
+RUN_IS(wrap0, stack_push_other(p))
+RUN_IS(wrap1, stack_wrap_top(p, 1))
+RUN_IS(wrap2, stack_wrap_top(p, 2))
+RUN_IS(wrap3, stack_wrap_top(p, 3))
+RUN_IS(memoize, refs_memoize(p, p->memo.next++))
+RUN_IS(put1, refs_memoize(p, arg[0]))
+RUN_IS(put4, refs_memoize(p, bytes_little4(arg)))
+RUN_IS(get1, refs_recall(p, arg[0]))
+RUN_IS(get4, refs_recall(p, bytes_little4(arg)))
 
 /* Opcodes that are refused */
 
@@ -362,8 +218,8 @@ const struct opcode opcodes[256] = {
     ['1']  = {"POP_MARK", 0, run_pop_mark},
     ['2']  = {"DUP", 0, run_dup},
     [OPCODE_NONE]  = {"NONE", 0, run_none},
-    [OPCODE_TRUE] = {"NEWTRUE", 0, run_true},
-    [OPCODE_FALSE] = {"NEWFALSE", 0, run_false},
+    [OPCODE_TRUE] = {"NEWTRUE", 0, run_yes},
+    [OPCODE_FALSE] = {"NEWFALSE", 0, run_no},
     [OPCODE_BININT1]  = {"BININT1", 1, run_int1},
     [OPCODE_BININT2]  = {"BININT2", 2, run_int2},
     [OPCODE_BININT]  = {"BININT", 4, run_int4},

@@ -56,79 +56,53 @@ static void faulty_drop(struct faulty *f, frag_addr addr, frag_size size,
         f->misuse = "returned what it did not hold";
 }
 
-static enum frag_err faulty_segment_alloc(struct frag_backend *mem,
-                                          frag_size size, frag_addr *addr)
+/* The same for a call that takes memory. */
+static enum frag_err faulty_taking_turn(struct faulty *f, frag_size size)
 {
-    struct faulty *f = faulty_of(mem);
-
     FRAG_TRY(faulty_turn(f));
-    if (size > f->limit - f->used)
-        return FRAG_OOM;
-    FRAG_TRY(f->inner->ops->segment_alloc(f->inner, size, addr));
+    return size > f->limit - f->used ? FRAG_OOM : FRAG_OK;
+}
+
+static void faulty_took(struct faulty *f, frag_size size)
+{
     f->base.peak = f->inner->peak;
     f->used += size;
-    faulty_hold(f, *addr, size, false);
-    return FRAG_OK;
 }
 
-static enum frag_err faulty_segment_free(struct frag_backend *mem,
-                                         frag_addr addr, frag_size size)
-{
-    struct faulty *f = faulty_of(mem);
+/* Define the calls that acquire or release an address or a handle; both are 64
+ * bits. `turn` decides whether a call fails; a release can only fail with a
+ * device error. `...` follows a call that has succeeded. */
+#define FAULTY_ACQUIRE(call, turn, ...)                              \
+    static enum frag_err faulty_##call(struct frag_backend *mem,     \
+                                       frag_size size, uint64_t *at) \
+    {                                                                \
+        struct faulty *f = faulty_of(mem);                           \
+                                                                     \
+        FRAG_TRY(turn);                                              \
+        FRAG_TRY(f->inner->ops->call(f->inner, size, at));           \
+        __VA_ARGS__;                                                 \
+        return FRAG_OK;                                              \
+    }
+#define FAULTY_RELEASE(call, ...)                                             \
+    static enum frag_err faulty_##call(struct frag_backend *mem, uint64_t at, \
+                                       frag_size size)                        \
+    {                                                                         \
+        struct faulty *f = faulty_of(mem);                                    \
+                                                                              \
+        FRAG_TRY(faulty_device_turn(f));                                      \
+        FRAG_TRY(f->inner->ops->call(f->inner, at, size));                    \
+        __VA_ARGS__;                                                          \
+        return FRAG_OK;                                                       \
+    }
 
-    FRAG_TRY(faulty_device_turn(f));
-    FRAG_TRY(f->inner->ops->segment_free(f->inner, addr, size));
-    f->used -= size;
-    faulty_drop(f, addr, size, false);
-    return FRAG_OK;
-}
-
-static enum frag_err faulty_va_reserve(struct frag_backend *mem, frag_size size,
-                                       frag_addr *addr)
-{
-    struct faulty *f = faulty_of(mem);
-
-    FRAG_TRY(faulty_device_turn(f));
-    FRAG_TRY(f->inner->ops->va_reserve(f->inner, size, addr));
-    f->va += size;
-    return FRAG_OK;
-}
-
-static enum frag_err faulty_va_free(struct frag_backend *mem, frag_addr addr,
-                                    frag_size size)
-{
-    struct faulty *f = faulty_of(mem);
-
-    FRAG_TRY(faulty_device_turn(f));
-    FRAG_TRY(f->inner->ops->va_free(f->inner, addr, size));
-    f->va -= size;
-    return FRAG_OK;
-}
-
-static enum frag_err faulty_phys_create(struct frag_backend *mem,
-                                        frag_size size, frag_phys *phys)
-{
-    struct faulty *f = faulty_of(mem);
-
-    FRAG_TRY(faulty_turn(f));
-    if (size > f->limit - f->used)
-        return FRAG_OOM;
-    FRAG_TRY(f->inner->ops->phys_create(f->inner, size, phys));
-    f->base.peak = f->inner->peak;
-    f->used += size;
-    return FRAG_OK;
-}
-
-static enum frag_err faulty_phys_release(struct frag_backend *mem,
-                                         frag_phys phys, frag_size size)
-{
-    struct faulty *f = faulty_of(mem);
-
-    FRAG_TRY(faulty_device_turn(f));
-    FRAG_TRY(f->inner->ops->phys_release(f->inner, phys, size));
-    f->used -= size;
-    return FRAG_OK;
-}
+FAULTY_ACQUIRE(segment_alloc, faulty_taking_turn(f, size), faulty_took(f, size),
+               faulty_hold(f, *at, size, false))
+FAULTY_RELEASE(segment_free, f->used -= size, faulty_drop(f, at, size, false))
+FAULTY_ACQUIRE(va_reserve, faulty_device_turn(f), f->va += size)
+FAULTY_RELEASE(va_free, f->va -= size)
+FAULTY_ACQUIRE(phys_create, faulty_taking_turn(f, size), faulty_took(f, size))
+FAULTY_RELEASE(phys_release, f->used -= size)
+FAULTY_RELEASE(unmap, faulty_drop(f, at, size, true))
 
 static enum frag_err faulty_map(struct frag_backend *mem, frag_addr addr,
                                 frag_size size, frag_phys phys)
@@ -138,17 +112,6 @@ static enum frag_err faulty_map(struct frag_backend *mem, frag_addr addr,
     FRAG_TRY(faulty_device_turn(f));
     FRAG_TRY(f->inner->ops->map(f->inner, addr, size, phys));
     faulty_hold(f, addr, size, true);
-    return FRAG_OK;
-}
-
-static enum frag_err faulty_unmap(struct frag_backend *mem, frag_addr addr,
-                                  frag_size size)
-{
-    struct faulty *f = faulty_of(mem);
-
-    FRAG_TRY(faulty_device_turn(f));
-    FRAG_TRY(f->inner->ops->unmap(f->inner, addr, size));
-    faulty_drop(f, addr, size, true);
     return FRAG_OK;
 }
 
