@@ -6,61 +6,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/gnuplot/gnuplot.h"
 #include "traces/text.h"
 
-static enum frag_err write_files(const struct figure *f,
-                                 const struct gnuplot *g,
-                                 const struct figure_source *s,
-                                 struct frag_error *e)
-{
-    for (const struct figure_file *file = f->files; file->suffix; file++) {
-        FILE *data = gnuplot_data(g, file->suffix, e);
-        enum frag_err err;
-
-        if (!data)
-            return FRAG_IO;
-        err = file->write(data, s);
-        FRAG_TRY(gnuplot_written(data, e));
-        FRAG_TRY(err);
-    }
-    return FRAG_OK;
-}
-
 /* The caption of a figure of runs. */
-static enum frag_err write_note(const struct gnuplot *g,
-                                const struct figure_note *n,
-                                struct frag_error *e)
+static void put_note(FILE *out, const void *user)
 {
-    FILE *data = gnuplot_data(g, ".note.tsv", e);
+    const struct figure_note *n = ((const struct figure_source *)user)->note;
 
-    if (!data)
-        return FRAG_IO;
-    fputs("limited\tshown\trule\n", data);
+    fputs("limited\tshown\trule\n", out);
     if (*n->shown)
-        fprintf(data, "1\t%c%s.\tShown: %s.\n", toupper(n->shown[0]),
+        fprintf(out, "1\t%c%s.\tShown: %s.\n", toupper(n->shown[0]),
                 n->shown + 1, n->rule);
     else
-        fputs("0\t\t\n", data);
-    return gnuplot_written(data, e);
+        fputs("0\t\t\n", out);
 }
 
-/* Draws what was found. note: the caption of a figure of runs; else NULL. */
 static enum frag_err draw(const struct figure *f, const struct figure_source *s,
-                          const struct figure_note *note, const char *out,
-                          const char *keep, struct frag_error *e)
+                          const char *out, const char *keep,
+                          struct frag_error *e)
 {
-    struct gnuplot g;
-    enum frag_err err;
+    struct gnuplot_file files[sizeof(f->files) / sizeof(*f->files) + 1];
+    size_t n = 0;
 
-    FRAG_TRY(gnuplot_open(&g, f->name, keep, e));
-    err = write_files(f, &g, s, e);
-    if (err == FRAG_OK && note)
-        err = write_note(&g, note, e);
-    if (err == FRAG_OK)
-        err = gnuplot_draw(&g, out, e);
-    gnuplot_close(&g);
-    return err;
+    memcpy(files, f->files, sizeof(f->files));
+    while (files[n].suffix)
+        n++;
+    if (s->note)
+        files[n++] = (struct gnuplot_file){".note.tsv", put_note};
+    files[n].suffix = NULL;
+    return gnuplot_draw(f->name, files, s, out, keep, e);
 }
 
 static enum frag_err find(const struct figure *f, struct figure_source *s,
@@ -130,7 +104,7 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
 {
     const char *lacks = f->lacks ? f->lacks(s) : NULL;
     struct selection shown = {0};
-    struct figure_source source = {.runs = &shown};
+    struct figure_source source = {.runs = &shown, .note = note};
     enum frag_err err;
 
     *note = (struct figure_note){"", ""};
@@ -145,7 +119,7 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
         err = find(f, &source, e);
     if (err == FRAG_OK) {
         limit_found(f, source.found, limit, &shown, note);
-        err = draw(f, &source, note, out, keep, e);
+        err = draw(f, &source, out, keep, e);
     }
     release(f, &source);
     selection_free(&shown);
@@ -160,7 +134,7 @@ enum frag_err figure_draw_trace(const struct figure *f,
     enum frag_err err = find(f, &s, e);
 
     if (err == FRAG_OK)
-        err = draw(f, &s, NULL, out, keep, e);
+        err = draw(f, &s, out, keep, e);
     release(f, &s);
     return err;
 }

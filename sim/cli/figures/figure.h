@@ -8,9 +8,8 @@
 #ifndef FRAG_SIM_CLI_FIGURES_FIGURE_H
 #define FRAG_SIM_CLI_FIGURES_FIGURE_H
 
-#include <stdio.h>
-
 #include "sim/cli/figures/selection.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/progress.h"
 #include "sim/experiments/choices.h"
 
@@ -29,12 +28,15 @@ struct trace_view {
 #define FIGURE_COLORS "lifetime|size"
 enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE };
 
+struct figure_note;
+
 /* What a figure shows: runs of result files or a trace; the other pointer is
  * NULL. */
 struct figure_source {
     const struct selection *runs;
     const struct trace_view *trace;
-    void *found; /* by the figure's `find` */
+    void *found;                    /* by the figure's `find` */
+    const struct figure_note *note; /* of runs */
 };
 
 /* A figure has room for a limited number of panels, rows, columns or lines. Of
@@ -66,11 +68,7 @@ struct figure_note {
 struct figure {
     const char *name;
     bool is_of_trace;
-    struct figure_file {
-        const char *suffix; /* of FOLDER/NAME<suffix>; NULL ends the list */
-        enum frag_err (*write)(FILE *out,
-                               const struct figure_source *s); /* NOMEM */
-    } files[5];
+    struct gnuplot_file files[5]; /* their user: a struct figure_source */
     /* Computes what the files share, in `size` bytes at s->found that are
      * zeroed; release is called on error too. NULL: the files share nothing. */
     size_t size;

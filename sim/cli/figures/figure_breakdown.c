@@ -11,8 +11,9 @@ static void put_part(FILE *out, frag_size size)
     fprintf(out, "\t%" PRIu64, size);
 }
 
-static enum frag_err rows(FILE *out, const struct figure_source *source)
+static void rows(FILE *out, const void *user)
 {
+    const struct figure_source *source = user;
     const struct selection *s = source->runs;
 
     fputs("label\tnote\trequested\trounding\tpending\tfree_here\tfree_stream\t"
@@ -36,7 +37,6 @@ static enum frag_err rows(FILE *out, const struct figure_source *source)
         put_trace(out, s);
         fputc('\n', out);
     }
-    return FRAG_OK;
 }
 
 const struct figure figure_breakdown = {

@@ -5,8 +5,9 @@
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 
-static enum frag_err rows(FILE *out, const struct figure_source *source)
+static void rows(FILE *out, const void *user)
 {
+    const struct figure_source *source = user;
     const struct selection *s = source->runs;
 
     fputs("label\tnote\trequested\treserved\tooms\ttrace\n", out);
@@ -24,7 +25,6 @@ static enum frag_err rows(FILE *out, const struct figure_source *source)
         put_trace(out, s);
         fputc('\n', out);
     }
-    return FRAG_OK;
 }
 
 const struct figure figure_compare = {

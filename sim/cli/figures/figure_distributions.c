@@ -130,15 +130,15 @@ static void release(void *found)
     spread_free(&s->lifetime);
 }
 
-static enum frag_err rows(FILE *out, const struct figure_source *s)
+static void rows(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct spreads *found = s->found;
 
     fputs("kind\tpower\trequests\tbytes\trequest_share\tbyte_share\ttrace\n",
           out);
     put_spread(out, "size", &found->size, s->trace);
     put_spread(out, "lifetime", &found->lifetime, s->trace);
-    return FRAG_OK;
 }
 
 const struct figure figure_distributions = {

@@ -208,8 +208,9 @@ static void put_tiles(FILE *out, const struct frontier *f, size_t row,
     }
 }
 
-static enum frag_err rows(FILE *out, const struct figure_source *s)
+static void rows(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct frontier *f = s->found;
 
     fputs("row\tcolumn\tpolicy\tcapacity\tshare\truns\tsurvived\tooms\tdone\t"
@@ -217,7 +218,6 @@ static enum frag_err rows(FILE *out, const struct figure_source *s)
           out);
     for (size_t i = 0; i < f->ranking.count && i < s->runs->most[0]; i++)
         put_tiles(out, f, i, s->runs, &f->places[i]);
-    return FRAG_OK;
 }
 
 static size_t count_columns(const void *found)

@@ -72,18 +72,19 @@ static void put_row(FILE *out, const struct figure_source *s, size_t row)
     fprintf(out, "\t%.6g\t0\n", p->is_whole ? p->memory : 0.0);
 }
 
-static enum frag_err cells(FILE *out, const struct figure_source *s)
+static void cells(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct ranking *r = s->found;
 
     fputs("row\tcolumn\tpolicy\tratio\tooms\n", out);
     for (size_t i = 0; i < r->count && i < s->runs->most[0]; i++)
         put_row(out, s, i);
-    return FRAG_OK;
 }
 
-static enum frag_err traces(FILE *out, const struct figure_source *s)
+static void traces(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct ranking *r = s->found;
 
     fputs("column\ttrace\n", out);
@@ -92,7 +93,6 @@ static enum frag_err traces(FILE *out, const struct figure_source *s)
         put_subject(out, s->runs, r->subjects[i].first);
         fputc('\n', out);
     }
-    return FRAG_OK;
 }
 
 const struct figure figure_heatmap = {

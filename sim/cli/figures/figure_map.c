@@ -210,8 +210,9 @@ static int64_t recorded_oom(const struct frag_device_trace *d)
     return event;
 }
 
-static enum frag_err facts(FILE *out, const struct figure_source *s)
+static void facts(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct trace_view *v = s->trace;
     const struct map *m = s->found;
     char size[FRAG_BOUND_TEXT];
@@ -230,29 +231,28 @@ static enum frag_err facts(FILE *out, const struct figure_source *s)
     fprintf(out, "\t%" PRId64 "\t%" PRId64 "\n",
             (int64_t)m->track.run.summary.first_oom_event,
             recorded_oom(v->device));
-    return FRAG_OK;
 }
 
-static enum frag_err ooms(FILE *out, const struct figure_source *s)
+static void ooms(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct map *m = s->found;
 
     /* A row that is not drawn, because gnuplot rejects a file without rows. */
     fputs("event\n-1\n", out);
     for (uint64_t i = 0; i < m->track.run.oom_count; i++)
         fprintf(out, "%" PRIu64 "\n", m->track.run.ooms[i].event);
-    return FRAG_OK;
 }
 
-static enum frag_err cells(FILE *out, const struct figure_source *s)
+static void cells(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct map *m = s->found;
 
     for (size_t y = 0; y < HIGH; y++)
         for (size_t x = 0; x < WIDE; x++)
             fprintf(out, "%.3g%c", shown(&m->cells[y * WIDE + x]),
                     x + 1 < WIDE ? ' ' : '\n');
-    return FRAG_OK;
 }
 
 const struct figure figure_map = {

@@ -162,8 +162,9 @@ static void release(void *found)
     free(p->places);
 }
 
-static enum frag_err rows(FILE *out, const struct figure_source *s)
+static void rows(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct pareto *p = s->found;
 
     qsort(p->places, p->count, sizeof(*p->places), by_claim);
@@ -175,7 +176,6 @@ static enum frag_err rows(FILE *out, const struct figure_source *s)
     for (size_t i = 0; i < p->count; i++)
         put_point(out, s->runs, &p->ranking, p->places[i].first,
                   p->places[i].count - 1, p->places[i].is_named);
-    return FRAG_OK;
 }
 
 static size_t count_places(const void *found)

@@ -230,28 +230,6 @@ static double height(const struct sweep *w, const struct point *p)
                : peak_over_bound(p->entry->run);
 }
 
-static enum frag_err find(const struct figure_source *s, struct frag_error *e)
-{
-    const struct selection *runs = s->runs;
-    struct sweep *w = s->found;
-
-    (void)e;
-    w->policy = name_of(swept(runs));
-    w->points = calloc(runs->count, sizeof(*w->points));
-    if (!w->points)
-        return FRAG_NOMEM;
-    FRAG_TRY(find_key(runs, w->policy, &w->key));
-    FRAG_TRY(ranking_make(runs, &w->ranking));
-    w->values = values(runs, w->policy, w->key, &w->value_count);
-    if (!w->values)
-        return FRAG_NOMEM;
-    for (size_t i = 0; i < w->ranking.run_count; i++)
-        if (equal(name_of(w->ranking.entries[i].run), w->policy))
-            add(w, &w->ranking.entries[i]);
-    qsort(w->points, w->count, sizeof(*w->points), by_line);
-    return FRAG_OK;
-}
-
 static void release(void *found)
 {
     struct sweep *w = found;
@@ -340,7 +318,7 @@ static enum frag_err name_lines(struct sweep *w, const struct selection *s)
     w->texts = calloc(w->lines, sizeof(*w->texts));
     if (!w->texts)
         return FRAG_NOMEM;
-    for (size_t i = 0; i < shown(w, s); i++) {
+    for (size_t i = 0; i < w->count; i++) {
         const struct frag_loaded_run *r = w->points[i].entry->run;
         struct label *l = &w->texts[w->points[i].line];
         size_t size;
@@ -361,6 +339,28 @@ static enum frag_err name_lines(struct sweep *w, const struct selection *s)
     return FRAG_OK;
 }
 
+static enum frag_err find(const struct figure_source *s, struct frag_error *e)
+{
+    const struct selection *runs = s->runs;
+    struct sweep *w = s->found;
+
+    (void)e;
+    w->policy = name_of(swept(runs));
+    w->points = calloc(runs->count, sizeof(*w->points));
+    if (!w->points)
+        return FRAG_NOMEM;
+    FRAG_TRY(find_key(runs, w->policy, &w->key));
+    FRAG_TRY(ranking_make(runs, &w->ranking));
+    w->values = values(runs, w->policy, w->key, &w->value_count);
+    if (!w->values)
+        return FRAG_NOMEM;
+    for (size_t i = 0; i < w->ranking.run_count; i++)
+        if (equal(name_of(w->ranking.entries[i].run), w->policy))
+            add(w, &w->ranking.entries[i]);
+    qsort(w->points, w->count, sizeof(*w->points), by_line);
+    return name_lines(w, runs);
+}
+
 static void put_point(FILE *out, const struct sweep *w, const struct point *p)
 {
     const struct frag_loaded_run *r = p->entry->run;
@@ -374,19 +374,19 @@ static void put_point(FILE *out, const struct sweep *w, const struct point *p)
     fputc('\n', out);
 }
 
-static enum frag_err points(FILE *out, const struct figure_source *s)
+static void points(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     struct sweep *w = s->found;
 
-    FRAG_TRY(name_lines(w, s->runs));
     fputs("line\tvalue\treserved\tooms\tbound\tlabel\n", out);
     for (size_t i = 0; i < shown(w, s->runs); i++)
         put_point(out, w, &w->points[i]);
-    return FRAG_OK;
 }
 
-static enum frag_err ticks(FILE *out, const struct figure_source *s)
+static void ticks(FILE *out, const void *user)
 {
+    const struct figure_source *s = user;
     const struct sweep *w = s->found;
 
     fputs("value\ttext\tpolicy\tparameter\ttrace\n", out);
@@ -401,7 +401,6 @@ static enum frag_err ticks(FILE *out, const struct figure_source *s)
         put_trace(out, s->runs);
         fputc('\n', out);
     }
-    return FRAG_OK;
 }
 
 static size_t count_lines(const void *found)

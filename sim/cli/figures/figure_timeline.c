@@ -52,8 +52,9 @@ static void put_steps(FILE *out, const struct frag_run *m)
     put_corner(out, m->summary.events, &last);
 }
 
-static enum frag_err points(FILE *out, const struct figure_source *source)
+static void points(FILE *out, const void *user)
 {
+    const struct figure_source *source = user;
     const struct selection *s = source->runs;
 
     fputs("# event\tallocated\treserved\n", out);
@@ -61,11 +62,11 @@ static enum frag_err points(FILE *out, const struct figure_source *source)
         fputs(i ? "\n\n" : "", out);
         put_steps(out, &s->runs[i]->run);
     }
-    return FRAG_OK;
 }
 
-static enum frag_err ooms(FILE *out, const struct figure_source *source)
+static void ooms(FILE *out, const void *user)
 {
+    const struct figure_source *source = user;
     const struct selection *s = source->runs;
 
     /* A row that is not drawn, because gnuplot rejects a file without rows. */
@@ -75,12 +76,12 @@ static enum frag_err ooms(FILE *out, const struct figure_source *source)
             fprintf(out, "%zu\t%" PRIu64 "\t%" PRIu64 "\n", i,
                     s->runs[i]->run.ooms[k].event,
                     s->runs[i]->run.ooms[k].reserved);
-    return FRAG_OK;
 }
 
 /* The name column is empty if all runs are of one trace. */
-static enum frag_err runs(FILE *out, const struct figure_source *source)
+static void runs(FILE *out, const void *user)
 {
+    const struct figure_source *source = user;
     const struct selection *s = source->runs;
 
     fputs("label\ttrace\tcapacity\tevents\tname\tnote\tpeak\tfirst_oom\n", out);
@@ -100,7 +101,6 @@ static enum frag_err runs(FILE *out, const struct figure_source *source)
         fprintf(out, "\t%" PRIu64 "\t%" PRId64 "\n", m->peak_reserved,
                 (int64_t)m->first_oom_event);
     }
-    return FRAG_OK;
 }
 
 static const char *lacks(const struct selection *s)

@@ -16,6 +16,12 @@
 #include "traces/bytes/atomic_file.h"
 #include "traces/bytes/temporary.h"
 
+struct gnuplot {
+    const char *name; /* of the script, without .gp */
+    char *folder;
+    bool kept; /* the folder stays in place */
+};
+
 /* -- the folder ---------------------------------------------------------- */
 
 static bool exists(const char *folder, const char *name, char path[PATH_MAX])
@@ -50,6 +56,33 @@ static enum frag_err find_script(const char *name, char path[PATH_MAX],
                      name);
 }
 
+/* Creates the data file FOLDER/NAME<suffix>; NULL with *e if it cannot be
+ * created. */
+static FILE *open_data(const struct gnuplot *g, const char *suffix,
+                       struct frag_error *e)
+{
+    char *path = scratch_path(g->folder, g->name, suffix);
+    FILE *data = path ? fopen(path, "w") : NULL;
+
+    if (!data)
+        frag_fail(e, FRAG_IO, "%.256s: %s", path ? path : g->name,
+                  strerror(errno));
+    free(path);
+    return data;
+}
+
+/* Closes a data file. */
+static enum frag_err written(FILE *data, struct frag_error *e)
+{
+    bool done = !ferror(data) && fflush(data) == 0;
+    int why = errno;
+
+    if (fclose(data) == 0 && done)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_IO, "the data of the plot cannot be written: %s",
+                     strerror(done ? errno : why));
+}
+
 static enum frag_err copy(FILE *from, FILE *to, struct frag_error *e)
 {
     char bytes[4096];
@@ -57,7 +90,7 @@ static enum frag_err copy(FILE *from, FILE *to, struct frag_error *e)
 
     while ((n = fread(bytes, 1, sizeof(bytes), from)) > 0)
         fwrite(bytes, 1, n, to);
-    return gnuplot_written(to, e);
+    return written(to, e);
 }
 
 static enum frag_err copy_script(const struct gnuplot *g, struct frag_error *e)
@@ -70,7 +103,7 @@ static enum frag_err copy_script(const struct gnuplot *g, struct frag_error *e)
     from = fopen(path, "r");
     if (!from)
         return frag_fail(e, FRAG_IO, "%.256s: %s", path, strerror(errno));
-    to = gnuplot_data(g, ".gp", e);
+    to = open_data(g, ".gp", e);
     err = to ? copy(from, to, e) : FRAG_IO;
     fclose(from);
     return err;
@@ -88,20 +121,7 @@ static enum frag_err make_folder(struct gnuplot *g, const char *keep,
     return g->folder ? FRAG_OK : FRAG_NOMEM;
 }
 
-enum frag_err gnuplot_open(struct gnuplot *g, const char *name,
-                           const char *keep, struct frag_error *e)
-{
-    enum frag_err err;
-
-    *g = (struct gnuplot){.name = name};
-    FRAG_TRY(make_folder(g, keep, e));
-    err = copy_script(g, e);
-    if (err != FRAG_OK)
-        gnuplot_close(g);
-    return err;
-}
-
-void gnuplot_close(struct gnuplot *g)
+static void close_folder(struct gnuplot *g)
 {
     if (g->kept)
         free(g->folder);
@@ -110,28 +130,17 @@ void gnuplot_close(struct gnuplot *g)
     *g = (struct gnuplot){0};
 }
 
-FILE *gnuplot_data(const struct gnuplot *g, const char *suffix,
-                   struct frag_error *e)
+static enum frag_err open_folder(struct gnuplot *g, const char *name,
+                                 const char *keep, struct frag_error *e)
 {
-    char *path = scratch_path(g->folder, g->name, suffix);
-    FILE *data = path ? fopen(path, "w") : NULL;
+    enum frag_err err;
 
-    if (!data)
-        frag_fail(e, FRAG_IO, "%.256s: %s", path ? path : g->name,
-                  strerror(errno));
-    free(path);
-    return data;
-}
-
-enum frag_err gnuplot_written(FILE *data, struct frag_error *e)
-{
-    bool done = !ferror(data) && fflush(data) == 0;
-    int why = errno;
-
-    if (fclose(data) == 0 && done)
-        return FRAG_OK;
-    return frag_fail(e, FRAG_IO, "the data of the plot cannot be written: %s",
-                     strerror(done ? errno : why));
+    *g = (struct gnuplot){.name = name};
+    FRAG_TRY(make_folder(g, keep, e));
+    err = copy_script(g, e);
+    if (err != FRAG_OK)
+        close_folder(g);
+    return err;
 }
 
 /* -- gnuplot ------------------------------------------------------------- */
@@ -222,8 +231,8 @@ bool gnuplot_can_draw(const char *out)
     return false;
 }
 
-enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
-                           struct frag_error *e)
+static enum frag_err draw(const struct gnuplot *g, const char *out,
+                          struct frag_error *e)
 {
     struct atomic_file file;
     struct stat made;
@@ -238,5 +247,35 @@ enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
         return atomic_file_commit(&file, e);
     }
     atomic_file_abort(&file);
+    return err;
+}
+
+/* -- data and picture ---------------------------------------------------- */
+
+static enum frag_err write_file(const struct gnuplot *g,
+                                const struct gnuplot_file *file,
+                                const void *user, struct frag_error *e)
+{
+    FILE *data = open_data(g, file->suffix, e);
+
+    if (!data)
+        return FRAG_IO;
+    file->write(data, user);
+    return written(data, e);
+}
+
+enum frag_err gnuplot_draw(const char *name, const struct gnuplot_file *files,
+                           const void *user, const char *out, const char *keep,
+                           struct frag_error *e)
+{
+    struct gnuplot g;
+    enum frag_err err = FRAG_OK;
+
+    FRAG_TRY(open_folder(&g, name, keep, e));
+    for (; err == FRAG_OK && files->suffix; files++)
+        err = write_file(&g, files, user, e);
+    if (err == FRAG_OK)
+        err = draw(&g, out, e);
+    close_folder(&g);
     return err;
 }

@@ -370,16 +370,16 @@ enum frag_err draw_holes(const struct explain *x, const char *name,
                          const char *out, const char *keep,
                          struct frag_error *e)
 {
-    static const struct plot_file files[] = {{".facts.tsv", facts},
-                                             {".tsv", runs},
-                                             {".frames.tsv", frames},
-                                             {".spaces.tsv", spaces},
-                                             {NULL, NULL}};
+    static const struct gnuplot_file files[] = {{".facts.tsv", facts},
+                                                {".tsv", runs},
+                                                {".frames.tsv", frames},
+                                                {".spaces.tsv", spaces},
+                                                {NULL, NULL}};
     struct packed p = {.x = x, .name = name};
     enum frag_err err = make(&p, e);
 
     if (err == FRAG_OK)
-        err = plot_draw("holes", files, &p, out, keep, e);
+        err = gnuplot_draw("holes", files, &p, out, keep, e);
     free(p.segments);
     free(p.filled);
     free(p.pixels);

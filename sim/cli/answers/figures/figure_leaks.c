@@ -127,12 +127,12 @@ enum frag_err draw_leaks(const struct input *in, const struct leaks *l,
                          const struct leaks_reach *reach, const char *out,
                          const char *keep, struct frag_error *e)
 {
-    static const struct plot_file files[] = {{".facts.tsv", facts},
-                                             {".sites.tsv", sites},
-                                             {".tsv", values},
-                                             {".windows.tsv", peaks},
-                                             {NULL, NULL}};
+    static const struct gnuplot_file files[] = {{".facts.tsv", facts},
+                                                {".sites.tsv", sites},
+                                                {".tsv", values},
+                                                {".windows.tsv", peaks},
+                                                {NULL, NULL}};
 
-    return plot_draw("leaks", files, &(const struct plotted){in, l, reach}, out,
-                     keep, e);
+    return gnuplot_draw("leaks", files, &(const struct plotted){in, l, reach},
+                        out, keep, e);
 }

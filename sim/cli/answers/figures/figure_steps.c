@@ -138,14 +138,14 @@ enum frag_err draw_steps(const struct steps_subject *on,
                          const struct step_table *t, const char *out,
                          const char *keep, struct frag_error *e)
 {
-    static const struct plot_file files[] = {
+    static const struct gnuplot_file files[] = {
         {".facts.tsv", facts}, {".tsv", bars}, {NULL, NULL}};
     struct plotted p = {
         .on = on, .table = t, .stride = (t->count + MOST_BARS - 1) / MOST_BARS};
     enum frag_err err = find_growth(&p, e);
 
     if (err == FRAG_OK)
-        err = plot_draw("steps", files, &p, out, keep, e);
+        err = gnuplot_draw("steps", files, &p, out, keep, e);
     free(p.live);
     return err;
 }
