@@ -7,7 +7,7 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/texts/texts.h"
+#include "sim/cli/texts/cli_texts.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
 #include "traces/bytes/source.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/texts/texts.h"
+#include "sim/cli/texts/cli_texts.h"
 #include "traces/bytes/source.h"
 #include "traces/printable.h"
 

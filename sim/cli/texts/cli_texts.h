@@ -1,7 +1,7 @@
-/* texts.h - the files of this folder as strings: CMake makes texts.c of them.
+/* cli_texts.h - the files of this folder as strings: CMake makes texts.c of them.
  */
-#ifndef FRAG_SIM_CLI_TEXTS_TEXTS_H
-#define FRAG_SIM_CLI_TEXTS_TEXTS_H
+#ifndef FRAG_SIM_CLI_TEXTS_CLI_TEXTS_H
+#define FRAG_SIM_CLI_TEXTS_CLI_TEXTS_H
 
 /* The glossary: each word that the tables of the commands print, and its
  * meaning in one sentence without a period. Formulas and units are those of
