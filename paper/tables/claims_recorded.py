@@ -73,8 +73,7 @@ def ranked(*names):
     found = answer("ranks", *paths)
     return {"name": "ranks", "trace": shown(paths[0]),
             "ranks": [{k: r[k] for k in ("peak_requested_bytes", "peak_allocated_bytes",
-                                         "peak_reserved_bytes", "communication_basis",
-                                         "communication_ratio")}
+                                         "peak_reserved_bytes")}
                       for r in found["results"]], "imbalance": found["imbalance"]}
 
 

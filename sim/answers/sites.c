@@ -29,7 +29,8 @@ static bool is_python(const char *file)
     return length >= 3 && !strcmp(file + length - 3, ".py");
 }
 
-bool site_is_library(const struct frag_trace *t, const struct frag_frame *f)
+/* Whether the frame belongs to a library and not to the user. */
+static bool is_library(const struct frag_trace *t, const struct frag_frame *f)
 {
     const char *file = string_of(t, f->file);
 
@@ -55,7 +56,7 @@ const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack)
     const uint64_t end = stack < t->stack_count ? t->stack_first[stack + 1] : 0;
 
     for (uint64_t i = first; i < end; i++)
-        if (!site_is_library(t, &t->frames[i]))
+        if (!is_library(t, &t->frames[i]))
             return &t->frames[i];
     for (uint64_t i = first; i < end; i++)
         if (!is_recorder(t, &t->frames[i]))

@@ -14,9 +14,6 @@
 
 #include "traces/trace.h"
 
-/* Whether the frame belongs to a library and not to the user. */
-bool site_is_library(const struct frag_trace *t, const struct frag_frame *f);
-
 /* The site of a stack; NULL for stack 0 and for an empty stack. */
 const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack);
 

@@ -97,17 +97,13 @@ def main():
     ddp, fsdp = (["multi_" + kind + "_rank0", "multi_" + kind + "_rank1"]
                  for kind in ("ddp", "fsdp"))
     check_peaks(ddp)
-    answer = check_peaks(fsdp)
-    for row in answer["results"]:
-        expect(0 < row["communication_ratio"] < 0.1 and
-               row["communication_basis"] == "streams", f"fsdp: {row}")
+    check_peaks(fsdp)
     check_deaths(fsdp, 1)
     both = check_peaks(["multi_dp"])["results"]
     for row in both:
         alone = ask("ranks", path("multi_dp"), "--device",
                     str(row["device"]))["results"][0]
         expect({**alone, "rank": row["rank"]} == row, f"multi_dp: {alone}")
-        expect(row["communication_bytes"] is None, f"multi_dp: {row}")
         check_rules("multi_dp", row)
     for failure in failures:
         print(f"check_ranks: {failure}", file=sys.stderr)

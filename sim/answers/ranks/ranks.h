@@ -4,7 +4,6 @@
 #ifndef FRAG_SIM_ANSWERS_RANKS_RANKS_H
 #define FRAG_SIM_ANSWERS_RANKS_RANKS_H
 
-#include "sim/answers/ranks/comm.h"
 #include "sim/answers/replayed.h"
 #include "sim/answers/subject.h"
 #include "sim/results/json.h"
@@ -31,7 +30,6 @@ struct rank {
     uint64_t ooms;
     frag_size reserved_there; /* peak reserved */
     struct rank_death replayed;
-    struct comm comm;
 };
 
 struct ranks {

@@ -30,17 +30,6 @@ static void put_capacity(struct frag_json *j, const struct ranks *r,
     put_death(j, "replayed_oom", &rank->replayed);
 }
 
-static void put_comm(struct frag_json *j, const struct comm *c)
-{
-    static const char *const bases[] = {NULL, "streams", "stacks and streams"};
-    const bool known = c->basis != COMM_UNKNOWN;
-
-    frag_json_text(j, "communication_basis", bases[c->basis]);
-    frag_json_count(j, "communication_bytes", known ? c->bytes : UINT64_MAX);
-    frag_json_real(j, "communication_ratio",
-                   known && c->of ? (double)c->bytes / (double)c->of : NAN);
-}
-
 static void put_rank(struct frag_json *j, const struct ranks *r, size_t i)
 {
     const struct rank *rank = &r->items[i];
@@ -62,8 +51,6 @@ static void put_rank(struct frag_json *j, const struct ranks *r, size_t i)
     frag_json_number(j, "num_recorded_ooms", rank->recorded_ooms);
     put_death(j, "recorded_oom", &rank->recorded);
     put_capacity(j, r, rank);
-    frag_json_line(j, 3);
-    put_comm(j, &rank->comm);
     frag_json_line(j, 3);
     subject_json_notes(j, &rank->on);
     frag_json_end(j);

@@ -1,5 +1,4 @@
-/* test_ranks.c - tests the comparison of ranks, and the rule that tells buffers
- * of the communication from other blocks. */
+/* test_ranks.c - tests the comparison of ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,93 +113,6 @@ static void without_times_the_event_decides(void **state)
     assert_false(ranks_first(&r, recorded).by_time);
 }
 
-/* ---- communication ---- */
-
-static const char *const strings[] = {
-    "/x/site-packages/torch/distributed/fsdp/_flat_param.py", /* 0 */
-    "_alloc_storage",                                         /* 1 */
-    "/x/site-packages/torch/nn/modules/linear.py",            /* 2 */
-    "forward",                                                /* 3 */
-    "/x/site-packages/torch/nn/parallel/distributed.py",      /* 4 */
-    "/home/me/distributed/train.py",                          /* 5 */
-    "step",                                                   /* 6 */
-    "my_All_Reduce",                                          /* 7 */
-    "allocate",                                               /* 8 */
-};
-
-static const struct frag_frame frames[] = {
-    {0, 1, 1}, {4, 3, 1}, {5, 6, 1}, /* 1: a buffer of FSDP */
-    {2, 3, 1}, {4, 3, 1}, {5, 6, 1}, /* 2: an activation under DDP */
-    {2, 8, 1}, {5, 6, 1}, {0, 1, 1}, /* 3: a user's block */
-    {2, 8, 1}, {5, 7, 1},            /* 4: the user's own all_reduce */
-    {4, 8, 1},                       /* 5: a bucket of DDP */
-};
-
-static const uint64_t firsts[] = {0, 0, 3, 6, 9, 11, 12};
-
-static const struct frag_trace stacks = {.strings = strings,
-                                         .string_count = 9,
-                                         .stack_count = 6,
-                                         .stack_first = firsts,
-                                         .frames = frames};
-
-static void stacks_name_the_communication(void **state)
-{
-    static const bool expected[] = {false, true, false, false, true, true};
-
-    (void)state;
-    for (uint32_t i = 0; i < 6; i++)
-        assert_int_equal(comm_is_stack(&stacks, i), expected[i]);
-    assert_false(comm_is_stack(&stacks, 99));
-}
-
-enum { BLOCKS = 4 };
-
-/* Four blocks; the third is on another stream, the last has the stack of a
- * bucket. */
-static void buffers_are_measured(void **state)
-{
-    static const uint8_t op[BLOCKS] = {FRAG_ALLOC, FRAG_ALLOC, FRAG_ALLOC,
-                                       FRAG_ALLOC};
-    static const uint32_t id[BLOCKS] = {0, 1, 2, 3}, stack[] = {2, 3, 0, 5};
-    static const uint64_t bytes[BLOCKS] = {1000, 500, 300, 200};
-    static const frag_stream stream[BLOCKS] = {1, 1, 0, 1};
-    static const frag_pool pool[BLOCKS] = {0};
-    struct frag_device_trace d = {.count = BLOCKS,
-                                  .slots = BLOCKS,
-                                  .op = op,
-                                  .id = id,
-                                  .bytes = bytes,
-                                  .stream = stream,
-                                  .pool = pool,
-                                  .stack = stack,
-                                  .stream_count = 2};
-    struct comm c;
-
-    (void)state;
-    assert_int_equal(comm_measure(&stacks, &d, &c, &error), FRAG_OK);
-    assert_int_equal(c.basis, COMM_STACKS);
-    assert_int_equal(c.main, 1);
-    assert_int_equal(c.bytes, 500);
-    assert_int_equal(c.blocks, 2);
-    assert_int_equal(c.of, 2000);
-    /* A request that failed is not live. */
-    d.recorded.addr = (const frag_addr[BLOCKS]){1 << 9, 0, 2 << 9, 3 << 9};
-    assert_int_equal(comm_measure(&stacks, &d, &c, &error), FRAG_OK);
-    assert_int_equal(c.of, 1500);
-    d.recorded.addr = NULL;
-    d.stack = NULL;
-    assert_int_equal(comm_measure(&stacks, &d, &c, &error), FRAG_OK);
-    assert_int_equal(c.basis, COMM_STREAMS);
-    assert_int_equal(c.bytes, 300);
-    d.stream_count = 1;
-    d.stream = (const frag_stream[BLOCKS]){0};
-    assert_int_equal(comm_measure(&stacks, &d, &c, &error), FRAG_OK);
-    assert_int_equal(c.basis, COMM_UNKNOWN);
-    d.count = 0;
-    assert_int_equal(comm_measure(&stacks, &d, &c, &error), FRAG_INVALID);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,8 +120,6 @@ int main(void)
         cmocka_unit_test(a_capacity_is_replayed),
         cmocka_unit_test(imbalance_is_largest_over_mean),
         cmocka_unit_test(without_times_the_event_decides),
-        cmocka_unit_test(stacks_name_the_communication),
-        cmocka_unit_test(buffers_are_measured),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

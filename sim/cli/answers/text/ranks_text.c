@@ -7,10 +7,10 @@
 #include "sim/cli/output/table.h"
 
 static const char *const heads[] = {
-    "rank",   "trace",          "device",        "policy",
-    "events", "peak requested", "peak reserved", "fragmentation",
-    "steps",  "growth a step",  "communication", "recorded OOMs",
-    "OOMs",   "free at peak"};
+    "rank",        "trace",          "device",        "policy",
+    "events",      "peak requested", "peak reserved", "fragmentation",
+    "steps",       "growth a step",  "recorded OOMs", "OOMs",
+    "free at peak"};
 
 enum { HEADS = sizeof(heads) / sizeof(*heads), HEADS_OF_CAPACITY = 2 };
 
@@ -29,16 +29,6 @@ static void put_growth(struct table *t, const struct replayed_steps *s)
         table_cell(t, false, "-");
 }
 
-static void put_comm(struct table *t, const struct comm *c)
-{
-    if (c->basis == COMM_UNKNOWN || !c->of)
-        table_cell(t, false, "-");
-    else
-        table_cell(t, false, "%.1f %%%s",
-                   100 * (double)c->bytes / (double)c->of,
-                   c->basis == COMM_STREAMS ? " ?" : "");
-}
-
 static void put_rank(struct table *t, const struct ranks *r, size_t i)
 {
     const struct rank *rank = &r->items[i];
@@ -53,7 +43,6 @@ static void put_rank(struct table *t, const struct ranks *r, size_t i)
     table_cell(t, false, "%.1f %%", 100 * rank->fragmentation);
     table_cell(t, false, "%" PRIu64, rank->steps.count);
     put_growth(t, &rank->steps);
-    put_comm(t, &rank->comm);
     table_cell(t, rank->recorded_ooms > 0, "%" PRIu64, rank->recorded_ooms);
     if (r->capacity == FRAG_UNLIMITED)
         return;
@@ -63,7 +52,7 @@ static void put_rank(struct table *t, const struct ranks *r, size_t i)
 
 static enum frag_err print_table(const struct ranks *r, FILE *out, bool color)
 {
-    struct table t = {.columns = HEADS, .right = "rnrprrrrrrrrrr"};
+    struct table t = {.columns = HEADS, .right = "rnrprrrrrrrrr"};
 
     if (r->capacity == FRAG_UNLIMITED)
         t.columns -= HEADS_OF_CAPACITY;
@@ -123,34 +112,6 @@ static void print_first(const struct ranks *r, const char *where, size_t offset,
     print_order(r, &first, out);
 }
 
-/* The weakest evidence on which the communication of the ranks rests. */
-static enum comm_basis basis_of(const struct ranks *r)
-{
-    enum comm_basis least = COMM_STACKS;
-
-    for (size_t i = 0; i < r->count; i++)
-        if (r->items[i].comm.basis < least)
-            least = r->items[i].comm.basis;
-    return least;
-}
-
-static void print_basis(const struct ranks *r, FILE *out)
-{
-    static const char *const lines[] = {
-        [COMM_UNKNOWN] =
-            "communication: a rank without stacks and with a single stream "
-            "shows - : record with stacks to know it",
-        [COMM_STREAMS] =
-            "communication: a guess (?) for ranks without stacks: all blocks "
-            "of streams other than the main one",
-        [COMM_STACKS] =
-            "communication: blocks whose stacks name it, and blocks of streams "
-            "other than the main one",
-    };
-
-    fprintf(out, "%s\n", lines[basis_of(r)]);
-}
-
 enum frag_err ranks_text(const struct ranks *r, FILE *out, bool color)
 {
     char size[FRAG_SIZE_TEXT], where[64];
@@ -166,7 +127,6 @@ enum frag_err ranks_text(const struct ranks *r, FILE *out, bool color)
                  frag_size_format(r->capacity, size));
         print_first(r, where, offsetof(struct rank, replayed), out);
     }
-    print_basis(r, out);
     for (size_t i = 0; i < r->count; i++)
         subject_say_death(&r->items[i].on, out);
     return FRAG_OK;

@@ -6,9 +6,8 @@
 
 #include "sim/answers/ranks/ranks.h"
 
-/* Prints the table of the ranks, and below it the imbalance, which rank dies
- * first, and what the share of the communication rests on. NOMEM; then nothing
- * is printed. */
+/* Prints the table of the ranks, and below it the imbalance and which rank dies
+ * first. NOMEM; then nothing is printed. */
 enum frag_err ranks_text(const struct ranks *r, FILE *out,
                          bool color) FRAG_MUST_CHECK;
 
