@@ -114,10 +114,11 @@ static const struct loss {
     {HOLDS_LIVE, "blocks that are never freed (they end with the trace)"},
 };
 
-enum frag_err export_losses(const struct export_format *f,
-                            const struct frag_trace *trace,
-                            const struct frag_device_trace *device,
-                            struct export_notes *notes)
+/* Notes what the format does not hold of the trace. NOMEM. */
+static enum frag_err note_losses(const struct export_format *f,
+                                 const struct frag_trace *trace,
+                                 const struct frag_device_trace *device,
+                                 struct export_notes *notes)
 {
     char text[400] = "";
 
@@ -176,7 +177,7 @@ enum frag_err export_write(enum export_format_number format,
                          "%s holds the events once: expected no --repeat, "
                          "found --repeat %" PRIu64 "; csv can repeat them",
                          f->name, job->repeat);
-    FRAG_TRY(export_losses(f, job->trace, job->device, notes));
+    FRAG_TRY(note_losses(f, job->trace, job->device, notes));
     if (f->write_trace)
         return f->write_trace(job->trace, job->device->device, path, e);
     return f->write_runs(job, path, notes, e);

@@ -71,12 +71,6 @@ enum export_format_number {
 };
 extern const struct export_format export_formats[EXPORT_FORMATS];
 
-/* Notes what the format does not hold of the trace. NOMEM. */
-enum frag_err export_losses(const struct export_format *f,
-                            const struct frag_trace *trace,
-                            const struct frag_device_trace *device,
-                            struct export_notes *notes) FRAG_MUST_CHECK;
-
 /* Writes the file. Errors as of the format's writer; INVALID for a policy with
  * a format that holds no runs, and for more policies than it holds. */
 enum frag_err export_write(enum export_format_number format,

@@ -124,7 +124,8 @@ bool put_texts(hid_t at, const char *name, const char *const *values,
 
 /* -- columns ------------------------------------------------------------- */
 
-hid_t put_type(enum frag_column_kind kind)
+/* The HDF5 type of a number of this kind in the file. */
+static hid_t type_of(enum frag_column_kind kind)
 {
     switch (kind) {
     case FRAG_COLUMN_REAL:
@@ -203,7 +204,7 @@ static hid_t put_column(hid_t group, const struct frag_column *c,
                         const uint64_t *values, size_t count)
 {
     const hsize_t shape[] = {count};
-    hid_t type = put_type(c->kind), data = -1;
+    hid_t type = type_of(c->kind), data = -1;
     hid_t space = H5Screate_simple(1, shape, NULL);
     hid_t how = creation(count, sizeof(*values));
 
@@ -310,7 +311,7 @@ static bool insert(hid_t type, const struct frag_column *c, size_t at,
     bool done;
 
     if (c->kind != FRAG_COLUMN_TEXT)
-        return H5Tinsert(type, c->name, at, put_type(c->kind)) >= 0;
+        return H5Tinsert(type, c->name, at, type_of(c->kind)) >= 0;
     text = text_type(wide);
     done = text >= 0 && H5Tinsert(type, c->name, at, text) >= 0;
     if (text >= 0)

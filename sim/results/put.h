@@ -42,7 +42,4 @@ bool put_table(const struct put *p, hid_t at, const char *name,
  * longest text. */
 bool put_summary(hid_t at, const struct frag_result_row *rows, size_t count);
 
-/* The HDF5 type of a number of this kind in the file. */
-hid_t put_type(enum frag_column_kind kind);
-
 #endif

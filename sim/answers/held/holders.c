@@ -9,8 +9,9 @@
 #include "traces/facts.h"
 #include "traces/printable.h"
 
-bool holders_has_stacks(const struct frag_trace *t,
-                        const struct frag_device_trace *d)
+/* Whether a stack was recorded for an ALLOC of the device. */
+static bool has_stacks(const struct frag_trace *t,
+                       const struct frag_device_trace *d)
 {
     for (uint64_t i = 0; d->stack && i < d->count; i++)
         if (d->op[i] == FRAG_ALLOC && site_of(t, d->stack[i]))
@@ -29,7 +30,7 @@ const char *holders_stacks_remedy(const struct frag_trace *t)
 enum holders_by holders_best(const struct frag_trace *t,
                              const struct frag_device_trace *d)
 {
-    return holders_has_stacks(t, d) ? HOLDERS_BY_SITE : HOLDERS_BY_SIZE;
+    return has_stacks(t, d) ? HOLDERS_BY_SITE : HOLDERS_BY_SIZE;
 }
 
 /* -- the filter ---------------------------------------------------------- */
@@ -259,7 +260,7 @@ enum frag_err holders_find(const struct frag_trace *t,
                         .device = d,
                         .by = options->by,
                         .event = event,
-                        .has_stacks = holders_has_stacks(t, d)};
+                        .has_stacks = has_stacks(t, d)};
     const enum frag_err err = fill(&h, options, e);
 
     if (err == FRAG_OK)

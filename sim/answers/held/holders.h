@@ -71,10 +71,6 @@ struct holders {
     uint64_t count;
 };
 
-/* Whether a stack was recorded for an ALLOC of the device. */
-bool holders_has_stacks(const struct frag_trace *t,
-                        const struct frag_device_trace *d);
-
 /* How a recording like this one has stacks: the end of a sentence. */
 const char *holders_stacks_remedy(const struct frag_trace *t);
 
