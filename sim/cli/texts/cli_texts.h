@@ -1,4 +1,5 @@
-/* cli_texts.h - the files of this folder as strings: CMake makes texts.c of them.
+/* cli_texts.h - the files of this folder as strings: CMake makes texts.c of
+ * them.
  */
 #ifndef FRAG_SIM_CLI_TEXTS_CLI_TEXTS_H
 #define FRAG_SIM_CLI_TEXTS_CLI_TEXTS_H
