@@ -310,10 +310,6 @@ struct frag_plugin {
     FRAG_END_DECLS                                      \
     const struct frag_plugin frag_policy_plugin = {FRAG_POLICY_ABI, &(policy)}
 
-#define POLICY(name) extern const struct frag_policy frag_policy_##name;
-#include "policies/policy_list.h"
-#undef POLICY
-
 /* The registered policies in the order of policy_list.h; NULL ends the array.
  */
 extern const struct frag_policy *const frag_policies[];

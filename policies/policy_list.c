@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "policies/policy.h"
+#include "policies/policies.h"
 
 const struct frag_policy *const frag_policies[] = {
 #define POLICY(name) &frag_policy_##name,

@@ -45,6 +45,7 @@
 
 #include "policies/mechanism/segments.h"
 #include "policies/plan/plan_parts.h"
+#include "policies/policies.h"
 
 struct planner {
     uint64_t effort;

@@ -51,6 +51,7 @@
 #include "policies/mechanism/nodes.h"
 #include "policies/mechanism/segments.h"
 #include "policies/plan/step.h"
+#include "policies/policies.h"
 
 enum { PATIENCE = 4 }; /* successive periods of little use that drop a plan */
 

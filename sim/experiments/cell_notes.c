@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/policies.h"
 #include "sim/arena/arena.h"
 #include "sim/experiments/start.h"
 #include "traces/facts.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/policies.h"
 #include "policies/torch/platform.h"
 #include "sim/experiments/plugin.h"
 #include "sim/replay/place.h"

@@ -1,6 +1,7 @@
 /* start.c - compares a recorded layout with what a run can hold. */
 #include "sim/experiments/start.h"
 
+#include "policies/policies.h"
 #include "traces/torch_sizes.h"
 
 /* The unit in which the device counts segments. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "policies/policies.h"
 #include "sim/replay/replay.h"
 #include "sim/validate/recorded.h"
 #include "sim/validate/validate_parts.h"

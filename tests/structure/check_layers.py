@@ -45,7 +45,8 @@ ROOMS = {
                           "traces/json traces/file +"),
     "traces/gen": ([], "traces/import +"),
     "policies/device": ([], "traces/base.h traces/bytes/input.h"),
-    "policies/policy.h": (["policies/policy.h", "policies/policy_list.h",
+    "policies/policy.h": (["policies/policy.h", "policies/policies.h",
+                           "policies/policy_list.h",
                            "policies/heap.c", "policies/params.c",
                            "policies/params.h"],
                           "policies/device traces/base.h traces/grow.h "

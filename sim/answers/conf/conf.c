@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/policies.h"
 #include "sim/answers/conf/conf_parts.h"
 #include "traces/nearest.h"
 #include "traces/text.h"

@@ -13,6 +13,7 @@
 #ifndef FRAG_SIM_ANSWERS_EXPLAIN_EXPLAIN_PARTS_H
 #define FRAG_SIM_ANSWERS_EXPLAIN_EXPLAIN_PARTS_H
 
+#include "policies/policies.h"
 #include "policies/torch/torch.h"
 #include "sim/answers/explain/explain.h"
 #include "traces/steps/steps.h"

@@ -1,6 +1,7 @@
 /* summary_make.c - replays a trace up to the event, with an observer of
  * PyTorch's counters or, for a policy that has none, with counters made from
  * what the replay measures. */
+#include "policies/policies.h"
 #include "sim/answers/summary/summary.h"
 
 #include <inttypes.h>

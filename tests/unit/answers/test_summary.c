@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/policies.h"
 #include "sim/answers/summary/summary.h"
 #include "sim/arena/arena.h"
 #include "tests/support/dead_job.h"

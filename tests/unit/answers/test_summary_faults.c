@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "policies/policies.h"
 #include "sim/answers/summary/summary.h"
 #include "tests/support/dead_job.h"
 #include "tests/support/failing_malloc.h"

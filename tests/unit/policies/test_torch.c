@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "policies/policies.h"
 #include "policies/torch/platform.h"
 #include "policies/torch/torch.h"
 #include "policies/torch/torch_conf.h"

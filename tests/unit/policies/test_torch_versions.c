@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "policies/policies.h"
 #include "policies/torch/torch.h"
 #include "policies/torch/torch_conf.h"
 #include "sim/arena/arena.h"
