@@ -194,9 +194,8 @@ static int plot_run(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
-    return cli_fail(
-        call, f->is_of_trace ? plot_trace(f, v, &e) : plot(f, v, &e),
-        &e);
+    return cli_fail(call,
+                    f->is_of_trace ? plot_trace(f, v, &e) : plot(f, v, &e), &e);
 }
 
 /* clang-format off */
