@@ -180,25 +180,26 @@ def calls(build, files):
     where there are none."""
     known = set(files)
     defined, inside, wanted = {}, {}, {}
+    objects = {}
     for path in glob.glob(os.path.join(build, "CMakeFiles", "*.dir", "**",
                                        "*.c.o"), recursive=True):
         source = re.sub(r"^[^/]*\.dir/", "",
                         os.path.relpath(path, os.path.join(build, "CMakeFiles")))
         source = source[:-2]
-        if source not in known or source in wanted:
-            continue
-        wanted[source] = set()
-        text = subprocess.run(["nm", "-g", path], capture_output=True,
-                              text=True).stdout
-        for line in text.split("\n"):
-            words = line.split()
-            if len(words) == 2 and words[0] == "U":
-                wanted[source].add(words[1])
-            elif len(words) == 3 and words[1] in "TDBRCVW":
-                room = room_of(source)
-                owner = inside.setdefault(room, {}) if room in MODULES \
-                    else defined
-                owner.setdefault(words[2], source)
+        if source in known and source not in wanted:
+            wanted[source] = set()
+            objects[path] = source
+    text = subprocess.run(["nm", "-gA", *objects], capture_output=True,
+                          text=True).stdout if objects else ""
+    for line in text.split("\n"):
+        path, _, symbol = line.partition(":")
+        source, words = objects.get(path), symbol.split()
+        if len(words) == 2 and words[0] == "U":
+            wanted[source].add(words[1])
+        elif len(words) == 3 and words[1] in "TDBRCVW":
+            room = room_of(source)
+            owner = inside.setdefault(room, {}) if room in MODULES else defined
+            owner.setdefault(words[2], source)
     graph = {}
     for source, symbols in wanted.items():
         for symbol in symbols:
