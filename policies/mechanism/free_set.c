@@ -1,13 +1,22 @@
-/* free_set.c - bins that keep free blocks in the order of (size, address), and
- * the check of that order. See free_set.h.
+/* free_set.c - bins that keep free blocks in the order of (size, rank,
+ * address), and the check of that order. See free_set.h.
  */
 #include "policies/mechanism/free_set.h"
 
 #include <stdlib.h>
 
-static bool less(const struct free_node *a, const struct free_node *b)
+static bool less(const struct free_set *set, const struct free_node *a,
+                 const struct free_node *b)
 {
-    return a->size != b->size ? a->size < b->size : a->addr < b->addr;
+    if (a->size != b->size)
+        return a->size < b->size;
+    if (set->rank) {
+        const uint64_t x = set->rank(a), y = set->rank(b);
+
+        if (x != y)
+            return x < y;
+    }
+    return a->addr < b->addr;
 }
 
 static uint64_t priority(const struct free_node *n)
@@ -16,18 +25,19 @@ static uint64_t priority(const struct free_node *n)
 }
 
 /* Inserts a node into a treap. */
-static __attribute__((noinline)) void plant(struct free_node **link,
+static __attribute__((noinline)) void plant(const struct free_set *set,
+                                            struct free_node **link,
                                             struct free_node *node)
 {
     struct free_node **low = &node->left, **high = &node->right;
     struct free_node *tree;
 
     while (*link && priority(*link) >= priority(node))
-        link = less(node, *link) ? &(*link)->left : &(*link)->right;
+        link = less(set, node, *link) ? &(*link)->left : &(*link)->right;
 
     /* Split the subtree below into the nodes before and after `node`. */
     for (tree = *link; tree;) {
-        if (less(tree, node)) {
+        if (less(set, tree, node)) {
             *low = tree;
             low = &tree->right;
             tree = *low;
@@ -42,12 +52,13 @@ static __attribute__((noinline)) void plant(struct free_node **link,
 }
 
 /* Removes a node from the treap that has it. */
-static void uproot(struct free_node **link, struct free_node *node)
+static void uproot(const struct free_set *set, struct free_node **link,
+                   struct free_node *node)
 {
     struct free_node *low = node->left, *high = node->right;
 
     while (*link != node)
-        link = less(node, *link) ? &(*link)->left : &(*link)->right;
+        link = less(set, node, *link) ? &(*link)->left : &(*link)->right;
 
     while (low && high) {
         if (priority(low) >= priority(high)) {
@@ -76,11 +87,12 @@ static struct free_node *pluck(struct free_node **link)
 }
 
 /* Nearly all bins hold at most two nodes; a treap of one needs no search. */
-static void bin_insert(struct free_node **bin, struct free_node *node)
+static void bin_insert(const struct free_set *set, struct free_node **bin,
+                       struct free_node *node)
 {
     struct free_node *least = *bin;
 
-    if (!least || less(node, least)) {
+    if (!least || less(set, node, least)) {
         *bin = node;
         node->left = NULL;
         node->right = least ? least->right : NULL;
@@ -89,19 +101,20 @@ static void bin_insert(struct free_node **bin, struct free_node *node)
     if (!node)
         return;
     if ((*bin)->right) {
-        plant(&(*bin)->right, node);
+        plant(set, &(*bin)->right, node);
         return;
     }
     node->left = node->right = NULL;
     (*bin)->right = node;
 }
 
-static void bin_remove(struct free_node **bin, struct free_node *node)
+static void bin_remove(const struct free_set *set, struct free_node **bin,
+                       struct free_node *node)
 {
     struct free_node *rest = node->right;
 
     if (*bin != node) {
-        uproot(&(*bin)->right, node);
+        uproot(set, &(*bin)->right, node);
         return;
     }
     *bin = rest ? pluck(&rest) : NULL;
@@ -109,12 +122,13 @@ static void bin_remove(struct free_node **bin, struct free_node *node)
         (*bin)->right = rest;
 }
 
-static void put_in_bin(struct free_bins *t, struct free_node *node)
+static void put_in_bin(const struct free_set *set, struct free_bins *t,
+                       struct free_node *node)
 {
     const unsigned bin = free_bin_of(node->size);
 
     t->used[bin / 64] |= (uint64_t)1 << (bin % 64);
-    bin_insert(&t->bins[bin], node);
+    bin_insert(set, &t->bins[bin], node);
 }
 
 /* Moves all nodes into bins, unless the host has no memory. */
@@ -127,8 +141,8 @@ static __attribute__((noinline)) void make_table(struct free_set *set)
     if (!t)
         return;
     while ((n = set->only)) {
-        bin_remove(&set->only, n);
-        put_in_bin(t, n);
+        bin_remove(set, &set->only, n);
+        put_in_bin(set, t, n);
     }
     set->table = t;
 }
@@ -136,10 +150,10 @@ static __attribute__((noinline)) void make_table(struct free_set *set)
 void free_set_insert_any(struct free_set *set, struct free_node *node)
 {
     if (set->table) {
-        put_in_bin(set->table, node);
+        put_in_bin(set, set->table, node);
         return;
     }
-    bin_insert(&set->only, node);
+    bin_insert(set, &set->only, node);
     if (++set->insertions == FREE_MANY)
         make_table(set);
 }
@@ -150,10 +164,10 @@ void free_set_remove_any(struct free_set *set, struct free_node *node)
     const unsigned bin = free_bin_of(node->size);
 
     if (!t) {
-        bin_remove(&set->only, node);
+        bin_remove(set, &set->only, node);
         return;
     }
-    bin_remove(&t->bins[bin], node);
+    bin_remove(set, &t->bins[bin], node);
     if (!t->bins[bin])
         t->used[bin / 64] &= ~((uint64_t)1 << (bin % 64));
 }
@@ -236,10 +250,10 @@ struct free_node *free_set_after(const struct free_set *set,
     const unsigned bin = free_bin_of(node->size);
     struct free_node *least = least_of(set, bin), *best = NULL;
 
-    if (least && less(node, least))
+    if (least && less(set, node, least))
         return least;
     for (struct free_node *n = least ? least->right : NULL; n;) {
-        if (less(node, n)) {
+        if (less(set, node, n)) {
             best = n;
             n = n->left;
         } else {
@@ -255,10 +269,10 @@ struct free_node *free_set_before(const struct free_set *set,
     const unsigned bin = free_bin_of(node->size);
     struct free_node *least = least_of(set, bin), *best = NULL;
 
-    if (least && less(least, node))
+    if (least && less(set, least, node))
         best = least;
     for (struct free_node *n = best ? best->right : NULL; n;) {
-        if (less(n, node)) {
+        if (less(set, n, node)) {
             best = n;
             n = n->right;
         } else {
@@ -277,6 +291,7 @@ static uint64_t start_of(unsigned bin)
 }
 
 struct walk {
+    const struct free_set *set;
     unsigned bin; /* FREE_BINS: the only bin of a set without a table */
     const void *home;
     struct met *met;
@@ -290,8 +305,7 @@ static const char *check_node(struct walk *w, const struct free_node *n)
     CHECK(w->bin == FREE_BINS ||
               (units >= start_of(w->bin) && units < start_of(w->bin + 1)),
           "a node of a free set is not in the bin of its size");
-    CHECK(!w->last || w->last->size < n->size ||
-              (w->last->size == n->size && w->last->addr < n->addr),
+    CHECK(!w->last || less(w->set, w->last, n),
           "the nodes of a free set are not in order");
     w->last = n;
     return NULL;
@@ -326,12 +340,12 @@ const char *free_set_check(const struct free_set *set, const void *home,
                            struct met *met)
 {
     const struct free_bins *t = set->table;
-    struct walk all = {.bin = FREE_BINS, .home = home, .met = met};
+    struct walk all = {.set = set, .bin = FREE_BINS, .home = home, .met = met};
 
     if (!t)
         return check_bin(&all, set->only);
     for (unsigned bin = 0; bin < FREE_BINS; bin++) {
-        struct walk w = {.bin = bin, .home = home, .met = met};
+        struct walk w = {.set = set, .bin = bin, .home = home, .met = met};
         const bool is_marked = t->used[bin / 64] >> (bin % 64) & 1;
 
         CHECK(is_marked == (t->bins[bin] != NULL),

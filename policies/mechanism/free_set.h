@@ -1,4 +1,4 @@
-/* free_set.h - free blocks ordered by (size, address), for best fit.
+/* free_set.h - free blocks ordered by (size, rank, address), for best fit.
  *
  * The nodes are members of the caller's blocks, so no function here allocates
  * or fails. Sizes are divided into bins of an eighth of an octave. A bitmap
@@ -39,6 +39,9 @@ struct free_bins {
 struct free_set {
     struct free_bins *table; /* NULL: `only` has all nodes */
     struct free_node *only;
+    /* Orders nodes of equal size before their addresses do; it must not change
+     * while the node is in the set. NULL: only the addresses do. */
+    uint64_t (*rank)(const struct free_node *node);
     uint32_t insertions; /* so far, until the table is made */
 };
 
@@ -118,7 +121,7 @@ FREE_STEP void free_set_remove(struct free_set *set, struct free_node *node)
 }
 
 /* The smallest node of at least `size` bytes, and its bin; among nodes of equal
- * size the one with the lowest address. NULL if there is none. */
+ * size the one with the lowest rank and address. NULL if there is none. */
 FREE_STEP struct free_node *free_set_find(const struct free_set *set,
                                           frag_size size, unsigned *bin)
 {
@@ -142,7 +145,7 @@ FREE_STEP struct free_node *free_set_fit(const struct free_set *set,
     return free_set_find(set, size, &bin);
 }
 
-/* The first and the last node in the order of (size, address), and the next and
+/* The first and the last node in the order of the set, and the next and
  * the previous one. NULL at the ends. `node` need not be in the set. */
 struct free_node *free_set_first(const struct free_set *set);
 struct free_node *free_set_last(const struct free_set *set);

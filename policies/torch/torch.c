@@ -4,11 +4,12 @@
  * A request is rounded up to a multiple of 512 bytes, or to a fraction of a
  * power of two. It belongs to the small pool (up to 1 MiB) or to the large
  * pool, and gets the smallest free block of its stream that fits; among equal
- * sizes, the one with the lowest address. The remainder is split off: in the
- * small pool and in expandable mode if it is at least 512 bytes, otherwise only
- * if it is more than 1 MiB. A freed block merges with its free neighbours. If
- * no free block fits, the policy obtains memory from the device
- * (torch_segments.c, expand.c).
+ * sizes, the one with the lowest address (from PyTorch 2.13 on, the lowest
+ * address in the oldest segment; in 2.12, the oldest record). The remainder is
+ * split off: in the small pool and in expandable mode if it is at least 512
+ * bytes, otherwise only if it is more than 1 MiB. A freed block merges with its
+ * free neighbours. If no free block fits, the policy obtains memory from the
+ * device (torch_segments.c, expand.c).
  *
  * The policy does not model these parts, because no trace shows them: CUDA IPC,
  * pools that serve other pools on OOM (use_on_oom), pools that never split
@@ -51,6 +52,9 @@ static enum frag_err torch_init(struct frag_heap *heap)
     t->counts_searches = torch_limit_collected(t, heap->mem) != FRAG_UNLIMITED;
     t->edge.use = TORCH_USED;
     t->unmaps = t->conf.expandable_segments;
+    t->ranks_segments = !torch_has_earlier(t->conf.version, TORCH_TIE_RECORD);
+    t->ranks_blocks = !torch_has_earlier(t->conf.version, TORCH_TIE_ADDRESS) &&
+                      !t->ranks_segments;
     return FRAG_OK;
 }
 

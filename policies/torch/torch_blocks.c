@@ -12,38 +12,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct torch_slab {
-    struct torch_slab *next;
-    uint64_t count;
-    _Alignas(64) struct torch_block blocks[]; /* one cache line each */
-};
-
 _Static_assert(sizeof(struct torch_block) == 64, "a block is a cache line");
+_Static_assert(sizeof(struct torch_slab) <= TORCH_SLAB_BYTES,
+               "a slab has room between its multiples");
 
-enum frag_err torch_add_slab(struct torch *t, uint64_t count)
+static enum frag_err add_slab(struct torch *t)
 {
-    struct torch_slab *slab = aligned_alloc(
-        64, frag_round_up(sizeof(*slab) + count * sizeof(*slab->blocks), 64));
+    struct torch_slab *slab = aligned_alloc(TORCH_SLAB_BYTES, TORCH_SLAB_BYTES);
 
     if (!slab)
         return FRAG_NOMEM;
-    memset(slab, 0, sizeof(*slab) + count * sizeof(*slab->blocks));
+    memset(slab, 0, sizeof(*slab));
     slab->next = t->slabs;
-    slab->count = count;
     t->slabs = slab;
-    for (uint64_t i = count; i-- > 0;) {
+    for (uint64_t i = TORCH_SLAB_BLOCKS; i-- > 0;) {
         slab->blocks[i].next = t->spare;
         t->spare = &slab->blocks[i];
     }
-    t->spare_count += count;
-    t->record_count += count;
+    t->spare_count += TORCH_SLAB_BLOCKS;
+    t->record_count += TORCH_SLAB_BLOCKS;
+    return FRAG_OK;
+}
+
+enum frag_err torch_add_spare(struct torch *t, uint64_t count)
+{
+    while (t->spare_count < count)
+        FRAG_TRY(add_slab(t));
     return FRAG_OK;
 }
 
 struct torch_block *torch_walk_next(struct torch_walk *w)
 {
     for (; w->slab; w->slab = w->slab->next, w->at = 0)
-        while (w->at < w->slab->count) {
+        while (w->at < TORCH_SLAB_BLOCKS) {
             const struct torch_block *b = &w->slab->blocks[w->at++];
 
             if (b->node.size)
@@ -98,6 +99,11 @@ static enum frag_err add_space(struct torch *t, struct torch_space *space)
     return FRAG_OK;
 }
 
+static uint64_t rank_of(const struct free_node *node)
+{
+    return *torch_rank(torch_block_of(node));
+}
+
 /* Creates a space that does not exist yet, in a pool and of a stream that do
  * exist. */
 static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
@@ -113,6 +119,8 @@ static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
     space->stream = stream;
     space->pool = pool;
     space->is_small = is_small;
+    if (t->ranks_blocks || t->ranks_segments)
+        space->free.rank = rank_of;
     err = add_space(t, space);
     if (err != FRAG_OK) {
         free(space);

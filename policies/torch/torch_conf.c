@@ -213,6 +213,7 @@ enum key_kind {
     ALIGN,
     OTHER_SWITCH, /* no effect on placement: checked and ignored */
     OTHER_NUMBER, /* the same */
+    OTHER_VALUE,  /* any value; the policy does not model the setting */
 };
 
 static const struct key {
@@ -238,6 +239,12 @@ static const struct key {
     {"pinned_use_background_threads", OTHER_SWITCH},
     {"pinned_num_register_threads", OTHER_NUMBER},
     {"pinned_reserve_segment_size_mb", OTHER_NUMBER},
+    {"pinned_free_catch_all", OTHER_SWITCH},
+    {"pinned_max_cached_size_mb", OTHER_NUMBER},
+    {"pinned_max_round_threshold_mb", OTHER_NUMBER},
+    {"throw_on_cudamalloc_oom", OTHER_VALUE},
+    {"expandable_segments_reserve", OTHER_VALUE},
+    {"expandable_segments_reserve_by_class", OTHER_VALUE},
 };
 
 static const struct key *find_key(const char *name)
@@ -246,6 +253,15 @@ static const struct key *find_key(const char *name)
         if (!strcmp(keys[i].name, name))
             return &keys[i];
     return NULL;
+}
+
+/* Passes over all up to the next comma outside of brackets. */
+static void skip_value(struct tokens *t)
+{
+    int depth = 0;
+
+    for (; t->at < t->count && (depth > 0 || !next_is(t, ",")); t->at++)
+        depth += next_is(t, "[") - next_is(t, "]");
 }
 
 /* Reports a setting such as "expandable_segments=True". */
@@ -260,22 +276,28 @@ static enum frag_err equals_sign(const char *text, struct frag_error *e)
                      text + length + 1);
 }
 
-static enum frag_err unknown_key(const char *name, struct frag_error *e)
+/* Passes over a key that is not known, with its value. A release after
+ * TORCH_NEWEST may have it, so it is no error unless it is a known key with a
+ * slip. */
+static enum frag_err skip_unknown(struct tokens *t, struct frag_error *e)
 {
-    struct nearest near = nearest_to(name);
-    char hint[NEAREST_HINT], known[400] = "";
+    const char *name = t->token[t->at];
+    const char *meant = torch_setting_meant(name);
+    char known[400] = "";
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-        nearest_try(&near, keys[i].name);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         if (keys[i].kind <= BACKEND)
             text_add(known, sizeof(known), ", ", "%s", keys[i].name);
-    }
-    nearest_hint(&near, hint);
-    return frag_fail(
-        e, FRAG_INVALID,
-        "\"%.40s\" is not an allocator setting of PyTorch 2.11%s %s "
-        "settings that affect placement are %s",
-        name, *hint ? hint : ";", *hint ? "The" : "the", known);
+    if (meant || is_separator(*name) || t->at + 2 >= t->count ||
+        strcmp(t->token[t->at + 1], ":") != 0)
+        return frag_fail(e, FRAG_INVALID,
+                         "\"%.40s\" is not an allocator setting of PyTorch up "
+                         "to 2.%d%s%s%she settings that affect placement "
+                         "are %s",
+                         name, TORCH_NEWEST, meant ? "; did you mean \"" : "",
+                         meant ? meant : "", meant ? "\"? T" : ". T", known);
+    skip_value(t);
+    return FRAG_OK;
 }
 
 static enum frag_err read_backend(const char *word, struct frag_error *e)
@@ -296,7 +318,7 @@ static enum frag_err read_version(const char *word, unsigned *version,
     char want[64];
 
     snprintf(want, sizeof(want), "a release of PyTorch from 2.%d to 2.%d",
-             TORCH_MODEL_OLDEST, TORCH_MODEL);
+             TORCH_MODEL_OLDEST, TORCH_MODEL_NEWEST);
     if (torch_version_read(word, version, NULL) != FRAG_OK ||
         !torch_is_modelled(*version))
         return bad("torch_version", want, word, e);
@@ -324,7 +346,7 @@ static enum frag_err check_known(const struct torch_conf *conf,
 {
     const struct torch_setting *s = torch_setting_find(key->name);
 
-    if (s && s->since > conf->version)
+    if (s && conf->is_named && s->since > conf->version)
         return frag_fail(e, FRAG_INVALID,
                          "%s: PyTorch 2.%u does not know this setting; 2.%u is "
                          "the first release that does",
@@ -382,6 +404,10 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
         return FRAG_OK;
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
+    case OTHER_VALUE:
+        t->at--;
+        skip_value(t);
+        return FRAG_OK;
     case OTHER_NUMBER:
     default:
         return to_number(word, &number) ? FRAG_OK
@@ -399,8 +425,11 @@ static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
 
         if (!key && strchr(t->token[t->at], '='))
             return equals_sign(t->token[t->at], e);
-        if (!key)
-            return unknown_key(t->token[t->at], e);
+        if (!key) {
+            FRAG_TRY(skip_unknown(t, e));
+            next_token(t); /* the comma */
+            continue;
+        }
         FRAG_TRY(check_known(conf, key, e));
         next_token(t);
         if (!is_separator(*next_token(t)) || t->at == t->count)
@@ -459,7 +488,11 @@ static enum frag_err read_all(struct tokens *t, unsigned version,
 {
     /* The other settings depend on these two. PyTorch, too, reads
      * large_segment_size_mb first. */
+    conf->version = 0;
     FRAG_TRY(read_first(t, VERSION, conf, e));
+    conf->is_named = version || conf->version;
+    if (!conf->is_named)
+        conf->version = TORCH_MODEL;
     if (version)
         conf->version = version;
     FRAG_TRY(read_first(t, LARGE_SEGMENT, conf, e));
@@ -486,6 +519,54 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
                                struct frag_error *e)
 {
     return parse_as(conf, text, 0, e);
+}
+
+/* ---- settings without an effect ---- */
+
+const char *torch_setting_meant(const char *name)
+{
+    enum { SLIP = 2 };
+    struct nearest near = nearest_to(name);
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        nearest_try(&near, keys[i].name);
+    return near.found && near.least <= SLIP ? near.found : NULL;
+}
+
+static void list_key(struct tokens *t, char *unknown, char *others)
+{
+    enum { MOST = 300 };
+    const char *name = next_token(t);
+    const struct key *key = find_key(name);
+
+    if (!key)
+        text_add(unknown, MOST, ", ", "%.60s", name);
+    else if (key->kind == OTHER_VALUE && next_is(t, ":") &&
+             (t->at + 1 == t->count || strcmp(t->token[t->at + 1], "False")))
+        text_add(others, MOST, ", ", "%s", name);
+    skip_value(t);
+    next_token(t); /* the comma */
+}
+
+void torch_left_out(const char *settings, char *text, size_t room)
+{
+    char unknown[300] = "", others[300] = "";
+    struct tokens t;
+
+    *text = '\0';
+    if (split_text(&t, settings, NULL) != FRAG_OK)
+        return;
+    while (t.at < t.count)
+        list_key(&t, unknown, others);
+    free(t.token);
+    if (*unknown)
+        text_add(text, room, "",
+                 "this fragsim knows the settings of PyTorch up to 2.%d, and "
+                 "leaves out what it does not know: %s",
+                 TORCH_NEWEST, unknown);
+    if (*others)
+        text_add(text, room, "; ", "the policy torch does not model %s",
+                 others);
 }
 
 /* ---- versions ---- */
@@ -519,10 +600,20 @@ static bool concerns(enum torch_rule rule, const struct torch_conf *x,
         return x->expandable_segments && x->max_split != FRAG_UNLIMITED;
     case TORCH_FILL_AT_LAST:
         return memcmp(x->divisions, y->divisions, sizeof(x->divisions)) != 0;
+    case TORCH_TIE_ADDRESS:
+    case TORCH_TIE_RECORD:
+        return true;
     case TORCH_RULES:
     default:
         return false;
     }
+}
+
+bool torch_accepts(const char *settings, unsigned version)
+{
+    struct torch_conf conf;
+
+    return parse_as(&conf, settings, version, NULL) == FRAG_OK;
 }
 
 unsigned torch_differences(const char *settings, bool has_pools, unsigned a,

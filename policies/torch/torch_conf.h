@@ -7,10 +7,14 @@
  * The grammar is that of PyTorch 2.11, with its tolerances: white space is
  * dropped, other characters after a number are ignored ("128MB" is 128), and of
  * two equal keys the later one wins. A text that PyTorch refuses is refused
- * here, with the reason. Two keys are fragsim's own: torch_version names the
- * release whose rules and settings hold, 2.11 without it (`torch@2.6:X` is
- * short for `torch:torch_version:2.6,X`), and padding is that of
- * traces/torch_sizes.h. base_addr_aligned_kb is a key of torch_npu.
+ * here, with the reason. Settings of later releases up to TORCH_NEWEST are
+ * accepted if the text names no release. A key that no release up to then knows
+ * is passed over, unless it is a known one with a slip: torch_left_out
+ * (versions.h) lists such keys, for the notes of an answer. Two keys are
+ * fragsim's own: torch_version names the release whose rules and settings
+ * hold, 2.11 without it (`torch@2.6:X` is short for
+ * `torch:torch_version:2.6,X`), and padding is that of traces/torch_sizes.h.
+ * base_addr_aligned_kb is a key of torch_npu.
  *
  * Source: c10/core/AllocatorConfig and c10/cuda/CUDAAllocatorConfig of PyTorch
  * 2.11, as read; the list form of roundup_power2_divisions and both modes of
@@ -27,6 +31,7 @@
 /* All sizes in bytes. */
 struct torch_conf {
     unsigned version;        /* of PyTorch 2, whose rules are followed */
+    bool is_named;           /* `version` was named, so its settings count */
     frag_size large_segment; /* segment size for requests of 1 to 10 MiB */
     frag_size max_split;     /* max_split_size_mb; FRAG_UNLIMITED: off */
     frag_size max_non_split_rounding;

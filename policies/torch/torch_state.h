@@ -56,6 +56,28 @@ struct torch_block {
     bool expandable;     /* belongs to an expandable segment */
 };
 
+/* A slab of blocks, with the rank of each (torch_rank) outside of its cache
+ * line, since only ties between equal sizes need it. Slabs lie at multiples of
+ * their size. */
+enum { TORCH_SLAB_BYTES = 1 << 16, TORCH_SLAB_BLOCKS = 908 };
+
+struct torch_slab {
+    struct torch_slab *next;
+    uint64_t ranks[TORCH_SLAB_BLOCKS];
+    _Alignas(64) struct torch_block blocks[TORCH_SLAB_BLOCKS];
+};
+
+/* The rank of a block among free blocks of equal size, from PyTorch 2.12 on
+ * (versions.h): the number of its segment, or, in 2.12, of its record. */
+static inline uint64_t *torch_rank(const struct torch_block *b)
+{
+    struct torch_slab *slab =
+        (struct torch_slab *)((uintptr_t)b &
+                              ~(uintptr_t)(TORCH_SLAB_BYTES - 1));
+
+    return &slab->ranks[b - slab->blocks];
+}
+
 #define TORCH_HELD UINT64_MAX
 
 /* The address space of one expandable segment. */
@@ -106,6 +128,8 @@ struct torch {
                              all pools */
     bool counts_searches; /* a limit is set and garbage collection is on */
     bool unmaps;          /* there may be expandable segments */
+    bool ranks_blocks, ranks_segments; /* torch_rank is in use */
+    uint64_t ranked;                   /* ranks given so far */
 
     struct torch_lane latest; /* of the latest request: most have the same */
     struct torch_pool *pools;
@@ -147,23 +171,22 @@ static inline bool torch_is_split(const struct torch_block *b)
 
 /* ---- torch_blocks.c ---- */
 
-/* Adds `count` spare blocks. NOMEM: nothing changed. */
-enum frag_err torch_add_slab(struct torch *t, uint64_t count);
+/* Makes sure that there are `count` spare blocks. NOMEM. */
+enum frag_err torch_add_spare(struct torch *t, uint64_t count);
 
 /* Makes sure that one call of the policy has enough spare blocks, so that it
  * needs no malloc. An unmap splits a block into three, and one release may
- * unmap every block; nothing else needs more than MARGIN. NOMEM: nothing
- * changed. */
+ * unmap every block; nothing else needs more than MARGIN. NOMEM. */
 static inline enum frag_err torch_reserve(struct torch *t)
 {
-    enum { MARGIN = 8, MORE = 244 };
+    enum { MARGIN = 8 };
     uint64_t needed = MARGIN;
 
     if (t->unmaps)
         needed += 2 * (t->record_count - t->spare_count);
     if (t->spare_count >= needed)
         return FRAG_OK;
-    return torch_add_slab(t, needed + MORE);
+    return torch_add_spare(t, needed);
 }
 
 /* Allocates a block from the spare ones, of which there must be one. The block
@@ -175,6 +198,8 @@ static inline struct torch_block *torch_new_block(struct torch *t)
     assert(b);
     t->spare = b->next;
     t->spare_count--;
+    if (t->ranks_blocks | t->ranks_segments)
+        *torch_rank(b) = ++t->ranked;
     return b;
 }
 
@@ -294,6 +319,8 @@ static inline struct torch_block *torch_new_part(struct torch *t,
     part->space = b->space;
     part->use = b->use;
     part->expandable = b->expandable;
+    if (t->ranks_segments)
+        *torch_rank(part) = *torch_rank(b);
     return part;
 }
 

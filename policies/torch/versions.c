@@ -64,7 +64,11 @@ const struct torch_setting torch_known_settings[] = {
     {"pinned_num_register_threads", 2, 0, 0},
     {"pinned_use_background_threads", 6, 0, 0},
     {"pinned_reserve_segment_size_mb", 10, 0, 0},
+    {"pinned_free_catch_all", 12, 0, 0},
     {"pinned_max_cached_size_mb", 13, 0, 0},
+    {"pinned_max_round_threshold_mb", 13, 0, 0},
+    {"expandable_segments_reserve", 15, 0, 0},
+    {"expandable_segments_reserve_by_class", 15, 0, 0},
     {"roundup_bypass_threshold_mb", TORCH_NEVER, 0, 0},
     {NULL, 0, 0, 0},
 };
@@ -79,6 +83,10 @@ const struct torch_change torch_changes[TORCH_RULES] = {
          "the release of large free blocks fails with an internal assertion"},
     [TORCH_FILL_AT_LAST] = {10, "roundup_power2_divisions with \">\"",
                             "\">\" also sets the last interval before it"},
+    [TORCH_TIE_ADDRESS] = {12, "free blocks of equal size",
+                           "the one with the lowest address is taken"},
+    [TORCH_TIE_RECORD] = {13, "free blocks of equal size",
+                          "the one whose record is the oldest is taken"},
 };
 
 const struct torch_setting *torch_setting_find(const char *name)

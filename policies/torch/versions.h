@@ -15,7 +15,8 @@ enum {
     TORCH_NEWEST = 15, /* the newest release when the table was made */
     TORCH_MODEL = 11,  /* the version whose placement the torch policy models
                           unless the setting torch_version names another */
-    TORCH_MODEL_OLDEST = 1, /* the oldest version whose placement it models */
+    TORCH_MODEL_OLDEST = 1,  /* the oldest version whose placement it models */
+    TORCH_MODEL_NEWEST = 15, /* the newest one */
     TORCH_LIST_ZERO =
         4,             /* the first version whose lists may have 0 divisions */
     TORCH_NEVER = 999, /* `since` of a setting that PyTorch 2 does not know */
@@ -30,20 +31,24 @@ struct torch_setting {
     unsigned relaxed;
 };
 
-/* The rules of placement that changed from TORCH_MODEL_OLDEST to TORCH_MODEL.
- * No other difference between these versions changes a placement that the
- * policy models; versions.c has the evidence. */
+/* The rules of placement that changed from TORCH_MODEL_OLDEST to
+ * TORCH_MODEL_NEWEST. No other difference between these versions changes a
+ * placement that the policy models; versions.c has the evidence. */
 enum torch_rule {
     TORCH_ONE_DIVISION,   /* one division switches rounding off altogether */
     TORCH_POOL_SEGMENTS,  /* private pools do not use expandable segments */
     TORCH_OVERSIZE_FAILS, /* an expandable block of max_split_size or more
                              stops the process when memory runs out */
     TORCH_FILL_AT_LAST,   /* ">" in a list also sets the last interval named */
+    TORCH_TIE_ADDRESS, /* of free blocks of equal size the one with the lowest
+                          address is taken */
+    TORCH_TIE_RECORD,  /* the one whose record is the oldest (2.12 only);
+                          later the lowest address of the oldest segment */
     TORCH_RULES
 };
 
 struct torch_change {
-    unsigned since;      /* first version with the rule of TORCH_MODEL */
+    unsigned since;      /* first version with the later rule */
     const char *concern; /* the settings that it concerns, for a message */
     const char *before;  /* the earlier rule, one sentence */
 };
@@ -59,7 +64,7 @@ static inline bool torch_has_earlier(unsigned version, enum torch_rule rule)
 /* Whether the torch policy models the placement of a version. */
 static inline bool torch_is_modelled(unsigned version)
 {
-    return version >= TORCH_MODEL_OLDEST && version <= TORCH_MODEL;
+    return version >= TORCH_MODEL_OLDEST && version <= TORCH_MODEL_NEWEST;
 }
 
 /* The rules that make two modelled versions place the same requests otherwise,
@@ -68,6 +73,9 @@ static inline bool torch_is_modelled(unsigned version)
  * versions refuses count as no difference. */
 unsigned torch_differences(const char *settings, bool has_pools, unsigned a,
                            unsigned b);
+
+/* Whether a version accepts such settings. */
+bool torch_accepts(const char *settings, unsigned version);
 
 /* The version that such settings name; TORCH_MODEL if they name none. */
 unsigned torch_version_of(const char *settings);
@@ -78,6 +86,15 @@ extern const struct torch_setting torch_known_settings[];
 
 /* The row of a setting; NULL if the table has none. */
 const struct torch_setting *torch_setting_find(const char *name);
+
+/* The known setting for which a name is a slip: one or two letters differ, or
+ * its end is missing. NULL: the name is something else. */
+const char *torch_setting_meant(const char *name);
+
+/* Writes a sentence about the settings of a text that the torch policy passes
+ * over: those that the table does not know, and those that it does not model.
+ * "" if there are none. */
+void torch_left_out(const char *settings, char *text, size_t room);
 
 /* The least value in MiB that a version accepts; 0: that of 2.11. */
 unsigned torch_setting_least(const struct torch_setting *setting,

@@ -15,8 +15,11 @@ bool release_range(const struct frag_trace *trace, unsigned *first,
     const char *text = trace->releases;
     const int n = text ? sscanf(text, "2.%u to 2.%u", first, last) : 0;
 
+    /* A history of 2.12 or later shows that it is. */
     if (n == 1)
-        *last = strstr(text, "or later") ? TORCH_NEWEST : *first;
+        *last = !strstr(text, "or later") ? *first
+                : *first <= TORCH_MODEL   ? TORCH_MODEL
+                                          : TORCH_NEWEST;
     return n >= 1;
 }
 
@@ -24,7 +27,7 @@ static unsigned modelled(unsigned version)
 {
     if (version < TORCH_MODEL_OLDEST)
         return TORCH_MODEL_OLDEST;
-    return version > TORCH_MODEL ? TORCH_MODEL : version;
+    return version > TORCH_MODEL_NEWEST ? TORCH_MODEL_NEWEST : version;
 }
 
 /* The settings of the run as one text, which the caller frees. */
@@ -58,11 +61,11 @@ static void compare(const struct frag_trace *trace, const char *settings,
 
     if (!release_range(trace, &first, &last))
         return;
-    if (first > TORCH_MODEL) {
+    if (first > TORCH_MODEL_NEWEST) {
         snprintf(text, RELEASE_NOTE,
                  "PyTorch %s wrote the recording; the policy models releases "
                  "up to 2.%d, and later ones were not compared with them",
-                 trace->releases, TORCH_MODEL);
+                 trace->releases, TORCH_MODEL_NEWEST);
         return;
     }
     first = modelled(first);
@@ -85,7 +88,7 @@ enum frag_err release_note(const struct policy_choice *policy,
                            const struct frag_device_trace *device,
                            char text[RELEASE_NOTE], struct frag_error *e)
 {
-    char *settings;
+    char *settings, left_out[RELEASE_NOTE / 2];
 
     *text = '\0';
     if (strcmp(policy->policy->name, "torch") != 0)
@@ -94,6 +97,9 @@ enum frag_err release_note(const struct policy_choice *policy,
     if (!settings)
         return frag_no_memory(e, "settings");
     compare(trace, settings, device->pool_count > 1, text);
+    torch_left_out(settings, left_out, sizeof(left_out));
+    if (*left_out)
+        text_add(text, RELEASE_NOTE, "; ", "%s", left_out);
     free(settings);
     return FRAG_OK;
 }
@@ -105,10 +111,11 @@ unsigned release_version(const struct frag_trace *trace,
     const unsigned used = torch_version_of(settings);
     unsigned first, last;
 
-    if (!release_range(trace, &first, &last) || first > TORCH_MODEL)
+    if (!release_range(trace, &first, &last) || first > TORCH_MODEL_NEWEST)
         return used;
     last = modelled(last);
-    return torch_differences(settings, device->pool_count > 1, last, used)
+    return torch_differences(settings, device->pool_count > 1, last, used) ||
+                   !torch_accepts(settings, used)
                ? last
                : used;
 }

@@ -11,6 +11,7 @@
 
 #include "policies/policies.h"
 #include "sim/answers/conf/conf_parts.h"
+#include "sim/version.h"
 #include "traces/nearest.h"
 #include "traces/text.h"
 
@@ -105,8 +106,13 @@ static bool say_unknown(struct conf_answer *a, size_t item)
     for (const struct conf_key *k = conf_keys; k->name; k++)
         nearest_try(&near, k->name);
     nearest_hint(&near, hint);
-    return conf_say(a, CONF_REFUSED, item,
-                    "PyTorch has no setting of this name%s%s", hint,
+    if (torch_setting_meant(key))
+        return conf_say(a, CONF_REFUSED, item,
+                        "PyTorch has no setting of this name%s", hint);
+    return conf_say(a, CONF_UNKNOWN, item,
+                    "fragsim %s does not know this setting and leaves it out; "
+                    "it knows the settings of PyTorch 2.%d to 2.%d%s%s",
+                    frag_version, TORCH_OLDEST, TORCH_NEWEST, hint,
                     *hint ? "" : ".");
 }
 
@@ -143,6 +149,8 @@ static bool has_form(enum conf_kind kind, const char *value)
         return is_number(value, &n) && n;
     case CONF_THREADS:
         return is_number(value, &n) && n && n <= 128 && !(n & (n - 1));
+    case CONF_ANY:
+        return true;
     case CONF_NUMBER:
     case CONF_PLACEMENT:
     default:

@@ -22,6 +22,7 @@ enum conf_kind {
     CONF_NUMBER,    /* a whole number */
     CONF_POSITIVE,  /* a whole number above 0 */
     CONF_THREADS,   /* a power of two, at most 128 */
+    CONF_ANY,       /* not checked */
 };
 
 /* One setting. The texts are whole sentences. */
@@ -51,6 +52,7 @@ const char *conf_key_versions(const struct conf_key *key,
 /* How serious a finding is; the most serious first. */
 #define CONF_LEVELS(X)  \
     X(REFUSED, refused) \
+    X(UNKNOWN, unknown) \
     X(IGNORED, ignored) \
     X(DANGER, danger)   \
     X(NOTE, note)

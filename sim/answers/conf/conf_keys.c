@@ -132,6 +132,33 @@ const struct conf_key conf_keys[] = {
      "It returns pinned memory to the host's other programs.",
      "Buffers that are not kept are allocated again by slow driver calls. It "
      "has no effect on the memory of the GPU."},
+    {"pinned_max_round_threshold_mb", CONF_NUMBER, true, "a number of MiB",
+     "unlimited",
+     "Pinned requests of the host above this size keep their size; smaller "
+     "ones "
+     "are rounded up to a power of two.",
+     "It saves up to half of large pinned buffers.",
+     "Buffers of many different sizes are used again less often. It has no "
+     "effect on the memory of the GPU."},
+    {"pinned_free_catch_all", CONF_SWITCH, true, "True or False", "False",
+     "An error while a pinned buffer of the host is freed is ignored.",
+     "It lets a program end whose device has failed.",
+     "It hides errors. It has no effect on the memory of the GPU."},
+    {"expandable_segments_reserve", CONF_ANY, false,
+     "a share of the device's memory, or a number of GiB such as 4G",
+     "no bound",
+     "It bounds the range of addresses that each expandable segment reserves.",
+     "It helps where many segments exhaust the address space of the process.",
+     "A request above the bound fails although memory is free. The torch "
+     "policy "
+     "does not model it."},
+    {"expandable_segments_reserve_by_class", CONF_ANY, false,
+     "a list such as [small:1G,large:0.5]", "no bound",
+     "It is expandable_segments_reserve for each class of segments.",
+     "It helps where many segments exhaust the address space of the process.",
+     "A request above the bound fails although memory is free. The torch "
+     "policy "
+     "does not model it."},
     {"roundup_bypass_threshold_mb", CONF_NUMBER, false, "a number of MiB",
      "none",
      "In PyTorch 1.13, requests above this size were not rounded by "

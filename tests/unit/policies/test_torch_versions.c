@@ -92,7 +92,7 @@ static void one_division_rounds_since_2_4(void **state)
     static const char list[] = "roundup_power2_divisions:[1:4,4:1]";
 
     (void)state;
-    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++) {
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL_NEWEST; v++) {
         assert_int_equal(granted(v, one, 700), v < 4 ? 700 : 1024);
         assert_int_equal(granted(v, one, 5000000), v < 4 ? 5000000 : 5000192);
         assert_int_equal(granted(v, one, 513), v < 4 ? 513 : 1024);
@@ -111,7 +111,7 @@ static void the_fill_is_above_the_last_interval_since_2_10(void **state)
     static const char list[] = "roundup_power2_divisions:[1:2,8:4,>:8]";
 
     (void)state;
-    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++) {
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL_NEWEST; v++) {
         assert_int_equal(granted(v, list, 8 * FRAG_MIB + 1),
                          (v < 10 ? 9 : 10) * FRAG_MIB);
         assert_int_equal(granted(v, list, 16 * FRAG_MIB + 1), 18 * FRAG_MIB);
@@ -123,7 +123,7 @@ static void the_fill_is_above_the_last_interval_since_2_10(void **state)
 static void private_pools_expand_since_2_5(void **state)
 {
     (void)state;
-    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++) {
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL_NEWEST; v++) {
         struct frag_block a, b, c;
         struct rig r;
 
@@ -149,7 +149,7 @@ static void expandable_blocks_are_skipped_since_2_5(void **state)
     (void)state;
     snprintf(settings, sizeof(settings),
              "expandable_segments:True,max_split_size_mb:64");
-    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++) {
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL_NEWEST; v++) {
         const struct frag_arena_options opts = {
             .capacity = 200 * FRAG_MIB,
             .total = FRAG_H200_TOTAL,
@@ -174,6 +174,63 @@ static void expandable_blocks_are_skipped_since_2_5(void **state)
     }
 }
 
+/* Two free blocks of 1 MiB in two segments: the one in the first segment has
+ * the lower address up to 2.11 and the older segment from 2.13 on, but its
+ * record was made last, which counts in 2.12. */
+static void ties_changed_in_2_12_and_2_13(void **state)
+{
+    (void)state;
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL_NEWEST; v++) {
+        struct frag_block a[2], b[2], again;
+        struct rig r;
+
+        rig_open(&r, v, "");
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(ask(&r, FRAG_MIB, 0, &a[i]), FRAG_OK);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(ask(&r, FRAG_MIB, 0, &b[i]), FRAG_OK);
+        frag_policy_torch.free(&r.heap, &a[0]);
+        frag_policy_torch.free(&r.heap, &a[1]);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(ask(&r, FRAG_MIB, 0, &a[i]), FRAG_OK);
+        frag_policy_torch.free(&r.heap, &a[0]);
+        frag_policy_torch.free(&r.heap, &b[1]);
+        assert_int_equal(ask(&r, FRAG_MIB, 0, &again), FRAG_OK);
+        assert_int_equal(again.addr, v == 12 ? b[1].addr
+                                     : v > 12 || a[0].addr < b[1].addr
+                                         ? a[0].addr
+                                         : b[1].addr);
+        assert_null(frag_policy_torch.check(&r.heap));
+        rig_close(&r);
+    }
+}
+
+/* The same, but the older segment has the higher address: its range is that of
+ * a segment that was returned. */
+static void the_older_segment_wins_since_2_13(void **state)
+{
+    (void)state;
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL_NEWEST; v++) {
+        struct frag_block s[3], again;
+        struct rig r;
+        bool is_lower;
+
+        rig_open(&r, v, "");
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(ask(&r, 12 * FRAG_MIB, 0, &s[i]), FRAG_OK);
+        frag_policy_torch.free(&r.heap, &s[0]);
+        frag_policy_torch.trim(&r.heap);
+        assert_int_equal(ask(&r, 12 * FRAG_MIB, 0, &s[2]), FRAG_OK);
+        is_lower = s[1].addr < s[2].addr;
+        frag_policy_torch.free(&r.heap, &s[1]);
+        frag_policy_torch.free(&r.heap, &s[2]);
+        assert_int_equal(ask(&r, 12 * FRAG_MIB, 0, &again), FRAG_OK);
+        assert_int_equal(again.addr,
+                         v >= 12 || is_lower ? s[1].addr : s[2].addr);
+        rig_close(&r);
+    }
+}
+
 static void a_version_has_its_settings_only(void **state)
 {
     static const struct {
@@ -188,9 +245,17 @@ static void a_version_has_its_settings_only(void **state)
         {"torch_version:2.3,roundup_power2_divisions:[1:0,2:4]",
          "power of two"},
         {"torch_version:2.4,roundup_power2_divisions:[1:0,2:4]", NULL},
-        {"torch_version:2.0", "2.1 to 2.11"},
-        {"torch_version:2.12", "2.1 to 2.11"},
-        {"torch_version:3", "2.1 to 2.11"},
+        {"torch_version:2.0", "2.1 to 2.15"},
+        {"torch_version:2.16", "2.1 to 2.15"},
+        {"pinned_max_round_threshold_mb:4,expandable_segments_reserve:0.5",
+         NULL},
+        {"torch_version:2.12,pinned_max_round_threshold_mb:4",
+         "2.13 is the first"},
+        {"sth_new:[a:1,b:2],max_split_size_mb:64,other_new:3", NULL},
+        {"sth_new", "not an allocator setting"},
+        {"sth_new:", "not an allocator setting"},
+        {"max_split_size:64", "did you mean \"max_split_size_mb\"?"},
+        {"torch_version:3", "2.1 to 2.15"},
     };
     struct torch_conf conf;
 
@@ -213,7 +278,7 @@ static void a_description_restores_the_settings(void **state)
         "roundup_power2_divisions:1", "roundup_power2_divisions:[1:2,8:4,>:8]"};
 
     (void)state;
-    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++)
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL_NEWEST; v++)
         for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
             struct frag_params *first, *second;
             char text[1024];
@@ -249,7 +314,7 @@ static void a_release_follows_the_at(void **state)
     assert_int_equal(policy_choice_read("torch@2.6", &p, &e), FRAG_OK);
     assert_string_equal(p.given, "torch_version:2.6");
     policy_choice_free(&p);
-    assert_int_equal(policy_choice_read("torch@2.12", &p, &e), FRAG_INVALID);
+    assert_int_equal(policy_choice_read("torch@2.16", &p, &e), FRAG_INVALID);
     assert_int_equal(policy_choice_read("torch@2.6x", &p, &e), FRAG_INVALID);
     assert_int_equal(policy_choice_read("best_fit@2.6", &p, &e), FRAG_INVALID);
 }
@@ -280,7 +345,16 @@ static void a_run_by_other_rules_says_so(void **state)
         {"torch:roundup_power2_divisions:4", "2.1", NULL, 1, NULL},
         {"torch:expandable_segments:True,max_split_size_mb:64", "2.1", NULL, 1,
          "internal assertion"},
-        {"torch", "2.12 or later", NULL, 1, "up to 2.11"},
+        {"torch", "2.12", NULL, 1,
+         "otherwise with free blocks of equal size (before 2.12"},
+        {"torch", "2.13 or later", NULL, 1,
+         "torch@2.15 follows the recorded release"},
+        {"torch@2.15", "2.13 or later", NULL, 1, NULL},
+        {"torch@2.15:sth_new:[a:1,b:2],throw_on_cudamalloc_oom:True",
+         "2.13 or later", NULL, 1,
+         "does not know: sth_new; the policy torch does not model "
+         "throw_on_cudamalloc_oom"},
+        {"torch", "2.16 or later", NULL, 1, "up to 2.15"},
         {"torch", NULL, NULL, 2, NULL},
         {"best_fit", "2.12 or later", NULL, 1, NULL},
     };
@@ -312,6 +386,8 @@ int main(void)
         cmocka_unit_test(the_fill_is_above_the_last_interval_since_2_10),
         cmocka_unit_test(private_pools_expand_since_2_5),
         cmocka_unit_test(expandable_blocks_are_skipped_since_2_5),
+        cmocka_unit_test(ties_changed_in_2_12_and_2_13),
+        cmocka_unit_test(the_older_segment_wins_since_2_13),
         cmocka_unit_test(a_version_has_its_settings_only),
         cmocka_unit_test(a_description_restores_the_settings),
         cmocka_unit_test(a_release_follows_the_at),

@@ -744,7 +744,13 @@ static void keys_tell_the_releases(void **state)
          "'allocator_settings': {'expandable_segments': F, "
          "'graph_capture_record_stream_reuse': F}, "
          "'external_annotations': []}",
-         12, UINT32_MAX},
+         12, 12},
+        {"{'segments': [], 'device_traces': [[{" ENTRY ", 'time_us': 1, "
+         "'compile_context': 'N/A', 'user_metadata': '', 'pool_id': (0, 0)}]], "
+         "'allocator_settings': {'expandable_segments': F, "
+         "'graph_capture_record_stream_reuse': F, 'max_round_threshold': -1}, "
+         "'external_annotations': []}",
+         13, UINT32_MAX},
     };
 #undef ENTRY
 

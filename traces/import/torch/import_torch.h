@@ -33,6 +33,7 @@
     X(gc_threshold, "garbage_collection_threshold")       \
     X(expandable, "expandable_segments")                  \
     X(capture_reuse, "graph_capture_record_stream_reuse") \
+    X(round_threshold, "max_round_threshold")             \
     X(divisions, "roundup_power2_divisions")              \
     X(compile_context, "compile_context")                 \
     X(policy, "fragsim: policy")                          \

@@ -2,10 +2,12 @@
  * PyTorch write such snapshots. A snapshot does not name its release.
  *
  * Source: the keys that libtorch_python of each release from 2.0.1 to 2.14.0
- * contains, as published. Whether a library contains "pool_id" cannot be seen;
- * #177717 of March 2026 added it to the entries, so after 2.11. Of 2.5 to 2.7
- * only 2.5 contains "compile_context", and whether it writes that key is not
- * known, so the key's presence excludes neither.
+ * contains, as published; "max_round_threshold" was seen in snapshots
+ * of 2.13.0, 2.14.1 and 2.15.0, and not in those of 2.12.1. Whether a library
+ * contains "pool_id" cannot be seen; #177717 of March 2026 added it to the
+ * entries, so after 2.11. Of 2.5 to 2.7 only 2.5 contains "compile_context",
+ * and whether it writes that key is not known, so the key's presence excludes
+ * neither.
  */
 #include "traces/import/torch/import_torch.h"
 
@@ -25,6 +27,7 @@ static const struct key {
     {K_SETTINGS, W_capture_reuse, 9, 9},
     {K_ENTRY, W_user_metadata, 10, 10},
     {K_ENTRY, W_pool_id, 12, 12},
+    {K_SETTINGS, W_round_threshold, 13, 13},
 };
 
 void release_find(const struct import *in)

@@ -6,7 +6,7 @@
 #include "traces/import/torch/import_torch.h"
 #include "traces/text.h"
 
-enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS };
+enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS, C_THRESHOLD };
 
 const struct field settings_fields[WORD_COUNT] = {
     [W_conf] = {TEXT, C_CONF, 0, false, false},
@@ -14,6 +14,7 @@ const struct field settings_fields[WORD_COUNT] = {
     [W_gc_threshold] = {1 << PICKLE_FLOAT, C_GC, 0, false, false},
     [W_expandable] = {TRUTH, C_EXPANDABLE, 0, false, false},
     [W_capture_reuse] = {TRUTH, C_REUSE, 0, false, false},
+    [W_round_threshold] = {WHOLE, C_THRESHOLD, 0, false, true},
     [W_divisions] = {DONE, C_DIVISIONS, K_DIVISIONS, false, false},
 };
 

@@ -77,6 +77,8 @@ static void put_verdict(FILE *out, const struct conf_answer *a)
     static const char *const verdicts[] = {
         [CONF_REFUSED] = "PyTorch 2.%u refuses this text: it raises an error "
                          "when the program first uses the GPU.\n",
+        [CONF_UNKNOWN] = "fragsim does not know a setting of this text, and so "
+                         "not whether PyTorch 2.%u accepts it.\n",
         [CONF_IGNORED] = "PyTorch 2.%u accepts this text, and ignores a part "
                          "of it.\n",
         [CONF_DANGER] = "PyTorch 2.%u accepts this text. A part of it is "
