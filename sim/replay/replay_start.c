@@ -302,10 +302,10 @@ static bool is_held(const struct start *s, uint64_t i)
 /* Sets the reservation of an expandable segment. It ends where the next one
  * begins, at the latest: its true beginning may be lower than the recorded one.
  */
-static void set_reservation(const struct start *s, frag_size total,
+static void set_reservation(const struct start *s, frag_size whole,
                             struct frag_held_segment *g)
 {
-    frag_size known, size = frag_reservation_size(total, g->is_small);
+    frag_size known, size = whole;
     uint64_t i = 0;
 
     while (is_held(s, i) && s->reservations[i].end <= g->addr)
@@ -323,6 +323,7 @@ static void set_reservation(const struct start *s, frag_size total,
 static enum frag_err set_reservations(struct run *r, struct start *s)
 {
     const struct frag_recorded *recorded = &r->trace->recorded;
+    const frag_size page = frag_reservation_page(recorded);
     frag_size total;
     bool any = false;
 
@@ -335,7 +336,9 @@ static enum frag_err set_reservations(struct run *r, struct start *s)
                                &s->reservation_count, r->error));
     for (uint64_t i = 0; i < recorded->start.segment_count; i++)
         if (s->segments[i].is_expandable)
-            set_reservation(s, total, &s->segments[i]);
+            set_reservation(
+                s, frag_reservation_size(total, page, s->segments[i].is_small),
+                &s->segments[i]);
     return FRAG_OK;
 }
 

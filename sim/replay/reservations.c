@@ -10,13 +10,35 @@
 struct listing {
     struct frag_reservation *rows;
     uint64_t count, room;
-    frag_size total;
+    frag_size total, page; /* of the device, of large segments */
 };
 
-frag_size frag_reservation_size(frag_size total, bool is_small)
+static frag_size divisor(frag_size a, frag_size b)
+{
+    while (b) {
+        const frag_size rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+frag_size frag_reservation_page(const struct frag_recorded *r)
+{
+    frag_size page = 0;
+
+    for (uint64_t i = 0; i < r->action_count; i++)
+        if (r->actions[i].action == FRAG_SEGMENT_MAP &&
+            r->actions[i].size > TORCH_SMALL_SEGMENT)
+            page = divisor(page, r->actions[i].size);
+    return page % TORCH_LARGE_SEGMENT ? page : TORCH_LARGE_SEGMENT;
+}
+
+frag_size frag_reservation_size(frag_size total, frag_size page, bool is_small)
 {
     return frag_round_up(total + total / 8,
-                         is_small ? TORCH_SMALL_SEGMENT : TORCH_LARGE_SEGMENT);
+                         is_small ? TORCH_SMALL_SEGMENT : page);
 }
 
 /* Whether the range can be a part of the reservation: both have one stream and
@@ -30,7 +52,7 @@ static bool can_hold(const struct listing *l, const struct frag_reservation *r,
     return r->mapped && r->stream == part->stream &&
            r->is_small == part->is_small &&
            (part->addr >= r->addr || r->held) &&
-           end - low <= frag_reservation_size(l->total, r->is_small);
+           end - low <= frag_reservation_size(l->total, l->page, r->is_small);
 }
 
 /* Bytes between a reservation and a range; 0 if they meet. */
@@ -132,7 +154,7 @@ enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
                                 struct frag_reservation **out, uint64_t *count,
                                 struct frag_error *e)
 {
-    struct listing l = {.total = total};
+    struct listing l = {.total = total, .page = frag_reservation_page(r)};
 
     if (!add_held(&l, &r->start) || !add_actions(&l, r)) {
         free(l.rows);
@@ -144,7 +166,8 @@ enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
 }
 
 frag_size frag_reservations_total(const struct frag_reservation *rows,
-                                  uint64_t count, frag_size total)
+                                  uint64_t count, frag_size page,
+                                  frag_size total)
 {
     for (uint64_t i = 0; i < count; i++)
         for (uint64_t k = 0; k < count; k++) {
@@ -152,10 +175,10 @@ frag_size frag_reservations_total(const struct frag_reservation *rows,
 
             if (rows[k].addr < rows[i].end || rows[k].made > rows[i].dropped ||
                 rows[i].made > rows[k].dropped ||
-                frag_reservation_size(total, rows[i].is_small) <= gap)
+                frag_reservation_size(total, page, rows[i].is_small) <= gap)
                 continue;
             /* Whole pages above 9/8 of the total have to fit in the gap. */
-            total = (gap - gap % TORCH_LARGE_SEGMENT) / 9 * 8;
+            total = (gap - gap % page) / 9 * 8;
         }
     return total;
 }

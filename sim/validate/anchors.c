@@ -33,6 +33,7 @@ static enum frag_err list_ranges(const struct frag_recorded *r,
                                  struct frag_error *e)
 {
     struct frag_reservation *rows = NULL;
+    const frag_size page = frag_reservation_page(r);
     uint64_t count = 0;
     frag_addr *bases;
     frag_size *sizes;
@@ -46,7 +47,7 @@ static enum frag_err list_ranges(const struct frag_recorded *r,
             continue;
         bases[arena->range_count] = rows[i].addr;
         sizes[arena->range_count++] =
-            frag_reservation_size(arena->total, rows[i].is_small);
+            frag_reservation_size(arena->total, page, rows[i].is_small);
     }
     free(rows);
     return bases && sizes ? FRAG_OK

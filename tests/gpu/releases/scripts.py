@@ -5,9 +5,10 @@ PyTorch, on the stand-ins for CUDA's libraries (LD_LIBRARY_PATH).
 
 usage: scripts.py FOLDER KIND CHUNKS SCRIPTS CALLS SEED
 
-A snapshot, FOLDER/N.pickle, holds SCRIPTS scripts of about CALLS calls each,
-under one value of the settings. FOLDER/N.json has the counters of memory_stats,
-the limit of the process and the seed. KIND is a row of KINDS.
+A snapshot, FOLDER/N.pickle, holds SCRIPTS scripts of about CALLS calls each, in a
+process of its own under one value of the settings. FOLDER/N.json has the
+counters of memory_stats, the limit of the process and the seed. KIND is a row of
+KINDS.
 """
 import json
 import os
@@ -47,15 +48,16 @@ KINDS = {
 class Script:
     """A random program: its sizes, its live blocks."""
 
-    def __init__(self, rng, streams, recorded, most):
+    def __init__(self, rng, streams, recorded, empties):
         self.rng, self.streams, self.recorded = rng, streams, recorded
+        self.empties = empties  # calls of empty_cache: a snapshot does not tell
+        #                         them from releases before a retry
         kinds = [(1, 4096), (1, MIB), (MIB, 10 * MIB), (MIB, 40 * MIB),
                  (20 * MIB, 220 * MIB)]
         self.ranges = rng.sample(kinds, rng.randint(1, 3))
         self.usual = [self.draw() for _ in range(rng.randint(1, 8))]
         self.repeats = rng.random()
         self.level = rng.randint(4, 60)
-        self.most = most
         self.live = []
 
     def draw(self):
@@ -83,7 +85,7 @@ class Script:
         rng = self.rng
         if rng.random() < self.recorded and self.live:
             rng.choice(self.live).record_stream(rng.choice(self.streams))
-        elif rng.random() < 0.004:
+        elif self.empties and rng.random() < 0.004:
             torch.cuda.empty_cache()
         elif rng.random() < 0.004:
             torch.cuda.synchronize()
@@ -93,8 +95,8 @@ class Script:
             self.allocate()
 
 
-def run_script(rng, streams, recorded, calls, pools):
-    script = Script(rng, streams, recorded, 0)
+def run_script(rng, streams, recorded, calls, pools, empties):
+    script = Script(rng, streams, recorded, empties)
     at = 0
     while at < calls:
         if pools and rng.random() < 0.05:
@@ -127,7 +129,8 @@ def run_chunk(folder, name, kind, seed):
     pools = [torch.cuda.MemPool() for _ in range(2)] if with_pools else []
     kept = []
     for _ in range(scripts):
-        kept.append(run_script(rng, streams, recorded, calls, pools))
+        kept.append(run_script(rng, streams, recorded, calls, pools,
+                               limit == 1 and kind != "full"))
         if len(kept) > 2:
             kept.pop(0)
     path = os.path.join(folder, name)
