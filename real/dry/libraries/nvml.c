@@ -24,11 +24,20 @@ struct memory { /* nvmlMemory_t */
     unsigned long long total, left, used;
 };
 
+struct fabric { /* the part of nvmlGpuFabricInfoV_t that all versions have */
+    unsigned version;
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+};
+
 DRY_EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
 DRY_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *out);
 DRY_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, handle *out);
 DRY_EXPORT int nvmlDeviceGetComputeRunningProcesses(handle, unsigned *,
                                                     struct process *);
+DRY_EXPORT int nvmlDeviceGetGpuFabricInfoV(handle, struct fabric *);
 DRY_EXPORT int nvmlDeviceGetMemoryInfo(handle, struct memory *);
 DRY_EXPORT int nvmlDeviceGetName(handle, char *, unsigned);
 DRY_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
@@ -46,6 +55,18 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *out)
     nvmlDeviceGetCount_v2(&count);
     *out = index + 1;
     return index < count ? 0 : NOT_FOUND;
+}
+
+/* PyTorch 2.13 asks before its first expandable segment, and fails if the
+ * question does. The device belongs to no fabric. */
+int nvmlDeviceGetGpuFabricInfoV(handle device, struct fabric *fabric)
+{
+    (void)device;
+    memset(fabric->cluster, 0, sizeof(fabric->cluster));
+    fabric->status = 0;
+    fabric->clique = 0;
+    fabric->state = 0; /* NVML_GPU_FABRIC_STATE_NOT_SUPPORTED */
+    return 0;
 }
 
 /* The text of cudaDeviceGetPCIBusId. */

@@ -316,6 +316,14 @@ EXPORT cudaError_t cudaHostRegister(void *at, size_t size, unsigned flags)
     return answer(pinned_add(at, size) ? CU_SUCCESS : CU_OUT_OF_MEMORY);
 }
 
+EXPORT cudaError_t cudaHostGetDevicePointer(void **out, void *at,
+                                            unsigned flags)
+{
+    (void)flags;
+    *out = at;
+    return answer(CU_SUCCESS);
+}
+
 EXPORT cudaError_t cudaHostUnregister(void *at)
 {
     return answer(pinned_drop(at, false) ? CU_SUCCESS : cudaErrorInvalidValue);
