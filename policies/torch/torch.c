@@ -16,7 +16,7 @@
  * (no_split), and captures in progress. A private pool counts as alive and is
  * never released.
  *
- * The rules are those of PyTorch 2.11. Earlier releases differ in the rules of
+ * The rules are those of PyTorch 2.11. Other releases differ in the rules of
  * enum torch_rule (versions.h), which the policy follows on request.
  *
  * Source: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as
@@ -406,7 +406,7 @@ static const struct frag_param torch_params[] = {
     {.name = "torch_version",
      .init = "2.11",
      .help = "the release of PyTorch whose rules and settings hold, from 2.1 "
-             "to 2.11; torch@2.6:... is short for torch:torch_version:2.6,..."},
+             "to 2.15; torch@2.6:... is short for torch:torch_version:2.6,..."},
     {.name = "expandable_segments",
      .init = "False",
      .help = "one segment grows: memory is mapped at its end (True or False)"},

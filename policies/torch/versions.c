@@ -29,14 +29,20 @@
  *         internal assertion failed (#119452).
  *   2.10  ">" in a list begins above the last interval named (#165304); before
  *         it, the fill began at that interval.
- *   2.2, 2.3, 2.6, 2.7, 2.8, 2.9 and 2.11 place as the release before them
- *         does, apart from new settings.
+ *   2.12  of free blocks of equal size the one whose record was made first is
+ *         taken; before it, the one with the lowest address.
+ *   2.13  the lowest address in the segment that was made first.
+ *   2.2, 2.3, 2.6, 2.7, 2.8, 2.9, 2.11, 2.14 and 2.15 place as the release
+ *         before them does, apart from new settings.
  *
- * Settings below 2.1 and above 2.11 rest on pull requests: #44742 and #87290
- * (before 2.0), roundup_bypass_threshold_mb in 1.13 only (#85940),
- * throw_on_cudamalloc_oom in 2.12 (#179473), pinned_max_cached_size_mb seen in
- * use with 2.13. PYTORCH_CUDA_ALLOC_CONF is read by all versions,
- * PYTORCH_ALLOC_CONF has an effect since 2.10.
+ * 2.12.1, 2.13.0, 2.14.1 and 2.15.0 were run whole, by
+ * tests/gpu/releases/scripts.py, with blocks used on several streams; their
+ * settings are the words of libc10 and libc10_cuda. Not exercised in them:
+ * captures, use_on_oom and no_split, expandable_segments_reserve.
+ *
+ * Settings below 2.1 rest on pull requests: #44742 and #87290 (before 2.0),
+ * roundup_bypass_threshold_mb in 1.13 only (#85940). PYTORCH_CUDA_ALLOC_CONF is
+ * read by all versions, PYTORCH_ALLOC_CONF has an effect since 2.10.
  */
 #include "policies/torch/versions.h"
 

@@ -396,7 +396,7 @@ static void policy_section(FILE *out)
         "value of PyTorch's own variable PYTORCH_CUDA_ALLOC_CONF; "
         "torch@recorded uses the settings that are stored in the trace, and "
         "torch@2.6:PARAMS the rules and settings of that release of PyTorch, "
-        "from 2.1 to 2.11 (default 2.11). "
+        "from 2.1 to 2.15 (default 2.11). "
         "The PARAMS of all other policies are key=value,... with the keys "
         "that `fragsim policies` prints. A name of two words may be written "
         "with a colon: plan:online,rest=expandable is "
