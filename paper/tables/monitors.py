@@ -15,9 +15,6 @@ import subprocess
 import sys
 import tempfile
 
-import h5py
-import numpy
-
 from policy_table import FRAGSIM
 
 PHASES = 100
@@ -37,6 +34,7 @@ def initial_blocks(path):
 def series(path, capacity):
     """The series of a replay as the job was recorded, with a row for each event, and the
     time of the first OOM; None: there was none."""
+    import h5py  # the claims are checked without it
     words = ["-c", str(capacity)] if capacity else []
     with tempfile.TemporaryDirectory() as folder:
         made = os.path.join(folder, "run.h5")
@@ -54,6 +52,7 @@ def series(path, capacity):
 
 def seen_by(values, times, first, period):
     """The times of the readings and what they read."""
+    import numpy
     after = first + numpy.maximum(0, -((first - times) // period)) * period
     ends = numpy.append(times[1:], times[-1] + 1)
     read = after < ends
