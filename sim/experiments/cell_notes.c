@@ -228,13 +228,11 @@ void row_notes_free(struct row_notes *notes)
 
 void cell_note_json(const struct cell_note_list *list, struct frag_json *j)
 {
-    frag_json_line(j, 1);
-    frag_json_array(j, "cell_notes");
+    frag_json_new_array(j, 1, "cell_notes");
     for (size_t i = 0; i < list->count; i++) {
         const struct cell_note *n = &list->items[i];
 
-        frag_json_line(j, 2);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 2, NULL);
         frag_json_text(j, "trace", n->trace);
         if (n->device == CELL_NOTE_TRACE)
             frag_json_null(j, "device");

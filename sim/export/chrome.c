@@ -83,8 +83,7 @@ static double mark_us(const struct chrome *c, const struct frag_mark *m)
 static void begin_event(struct chrome *c, const char *phase, const char *name,
                         double us)
 {
-    frag_json_line(&c->j, 1);
-    frag_json_object(&c->j, NULL);
+    frag_json_new_object(&c->j, 1, NULL);
     frag_json_text(&c->j, "ph", phase);
     frag_json_text(&c->j, "name", name);
     frag_json_number(&c->j, "pid", c->process);
@@ -308,8 +307,7 @@ static void put_origin(struct chrome *c, const struct export_notes *notes)
 {
     struct frag_json *j = &c->j;
 
-    frag_json_line(j, 0);
-    frag_json_object(j, "otherData");
+    frag_json_new_object(j, 0, "otherData");
     frag_json_text(j, "fragsim", frag_version);
     frag_json_text(j, "trace", c->job->name);
     frag_json_text(j, "sha256", c->job->trace->sha256);
@@ -334,8 +332,7 @@ static enum frag_err put_all(struct chrome *c, struct export_notes *notes,
              c->job->device->device);
     frag_json_object(&c->j, NULL);
     frag_json_text(&c->j, "displayTimeUnit", "ms");
-    frag_json_line(&c->j, 0);
-    frag_json_array(&c->j, "traceEvents");
+    frag_json_new_array(&c->j, 0, "traceEvents");
     begin_process(c, name);
     if (put_marks(c, notes) != FRAG_OK)
         return frag_no_memory(e, "the marks");

@@ -143,3 +143,15 @@ void frag_json_line(struct frag_json *j, int indent)
     j->starts_line = true;
     j->indent = indent;
 }
+
+void frag_json_new_object(struct frag_json *j, int indent, const char *key)
+{
+    frag_json_line(j, indent);
+    frag_json_object(j, key);
+}
+
+void frag_json_new_array(struct frag_json *j, int indent, const char *key)
+{
+    frag_json_line(j, indent);
+    frag_json_array(j, key);
+}

@@ -54,6 +54,9 @@ void frag_json_null(struct frag_json *j, const char *key);
 /* The next value, or the next frag_json_end, starts a new line that begins with
  * `indent` spaces. */
 void frag_json_line(struct frag_json *j, int indent);
+/* Opens an object or an array on a new line, as frag_json_line starts it. */
+void frag_json_new_object(struct frag_json *j, int indent, const char *key);
+void frag_json_new_array(struct frag_json *j, int indent, const char *key);
 
 FRAG_END_DECLS
 

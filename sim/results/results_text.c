@@ -74,8 +74,7 @@ void frag_results_json_open(struct frag_json *j, FILE *out,
     frag_json_text(j, "tool", tool);
     frag_json_line(j, 1);
     frag_json_text(j, "command", p->command);
-    frag_json_line(j, 1);
-    frag_json_array(j, "results");
+    frag_json_new_array(j, 1, "results");
 }
 
 void frag_results_json_row(struct frag_json *j,
@@ -84,8 +83,7 @@ void frag_results_json_row(struct frag_json *j,
 {
     const struct frag_result_row row = frag_result_row(id, run);
 
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_row_json(j, frag_summary_columns, &row);
     frag_json_texts(j, "notes", id->trace.notes, id->trace.note_count);
     frag_json_end(j);

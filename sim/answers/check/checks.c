@@ -55,8 +55,7 @@ size_t checks_failed(const struct checks *c)
 static void begin(struct frag_json *j, const struct check_question *q,
                   const struct check_case *one)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     subject_json(j, &one->on);
     frag_json_count(j, "capacity_bytes", q->capacity);
 }
@@ -86,8 +85,7 @@ void checks_json_answers(const struct checks *c, struct frag_json *j)
 {
     frag_json_line(j, 1);
     frag_json_bool(j, "passed", !checks_failed(c));
-    frag_json_line(j, 1);
-    frag_json_array(j, "traces");
+    frag_json_new_array(j, 1, "traces");
     put_traces(c, j);
     frag_json_end(j);
 }

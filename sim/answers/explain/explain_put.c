@@ -365,13 +365,11 @@ static void json_sizes(struct frag_json *j, const struct explain *x)
 
 static void json_spaces(struct frag_json *j, const struct explain *x)
 {
-    frag_json_line(j, 3);
-    frag_json_array(j, "spaces");
+    frag_json_new_array(j, 3, "spaces");
     for (uint64_t i = 0; i < x->space_count; i++) {
         const struct explain_space *s = &x->spaces[i];
 
-        frag_json_line(j, 4);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 4, NULL);
         frag_json_number(j, "pool", s->pool);
         frag_json_number(j, "stream", s->stream);
         frag_json_text(j, "blocks", s->is_small ? "small" : "large");
@@ -389,13 +387,11 @@ static void json_spaces(struct frag_json *j, const struct explain *x)
 
 static void json_pins(struct frag_json *j, const struct explain *x)
 {
-    frag_json_line(j, 3);
-    frag_json_array(j, "pins");
+    frag_json_new_array(j, 3, "pins");
     for (uint64_t i = 0; i < x->pin_count; i++) {
         const struct explain_pin *p = &x->pins[i];
 
-        frag_json_line(j, 4);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 4, NULL);
         frag_json_number(j, "segment_bytes", p->size);
         frag_json_number(j, "free_bytes", p->cached);
         frag_json_number(j, "pool", p->pool);
@@ -434,8 +430,7 @@ static void json_change(struct frag_json *j, const char *key,
 
 static void json_changes(struct frag_json *j, const struct explain *x)
 {
-    frag_json_line(j, 3);
-    frag_json_array(j, "changes");
+    frag_json_new_array(j, 3, "changes");
     for (uint64_t i = 0; i < x->change_count; i++) {
         frag_json_line(j, 4);
         json_change(j, NULL, x, &x->changes[i]);
@@ -445,8 +440,7 @@ static void json_changes(struct frag_json *j, const struct explain *x)
     json_change(j, "advice", x, x->advice);
     frag_json_number(j, "spare_bytes", x->spare);
     frag_json_number(j, "predicted_steps", x->completion.added_steps);
-    frag_json_line(j, 3);
-    frag_json_array(j, "unknown");
+    frag_json_new_array(j, 3, "unknown");
     for (uint32_t i = 0; x->future && i < x->future->note_count; i++)
         frag_json_text(j, NULL, note_text(x->future->notes[i]));
     for (size_t i = 0; i < x->unknown_count; i++)

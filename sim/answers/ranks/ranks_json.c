@@ -34,8 +34,7 @@ static void put_rank(struct frag_json *j, const struct ranks *r, size_t i)
 {
     const struct rank *rank = &r->items[i];
 
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_number(j, "rank", i);
     subject_json(j, &rank->on);
     frag_json_line(j, 3);
@@ -65,8 +64,7 @@ void ranks_json(const struct ranks *r, struct frag_json *j)
 static void put_imbalance(struct frag_json *j, const char *key,
                           const struct rank_imbalance b)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, key);
+    frag_json_new_object(j, 2, key);
     frag_json_real(j, "max_to_mean_ratio", b.ratio);
     frag_json_number(j, "most_rank", b.most);
     frag_json_number(j, "least_rank", b.least);
@@ -95,15 +93,13 @@ void ranks_json_answers(const struct ranks *r, struct frag_json *j)
 {
     frag_json_line(j, 1);
     frag_json_count(j, "capacity_bytes", r->capacity);
-    frag_json_line(j, 1);
-    frag_json_object(j, "imbalance");
+    frag_json_new_object(j, 1, "imbalance");
     put_imbalance(j, "peak_requested",
                   ranks_imbalance(r, offsetof(struct rank, peak_requested)));
     put_imbalance(j, "peak_reserved",
                   ranks_imbalance(r, offsetof(struct rank, peak_reserved)));
     frag_json_end(j);
-    frag_json_line(j, 1);
-    frag_json_object(j, "dies_first");
+    frag_json_new_object(j, 1, "dies_first");
     put_first(j, "recorded", r, offsetof(struct rank, recorded));
     put_first(j, "at_capacity", r, offsetof(struct rank, replayed));
     frag_json_end(j);

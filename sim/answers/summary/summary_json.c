@@ -25,11 +25,9 @@ static void put_counters(const struct summary *s, struct frag_json *j)
     const struct frag_torch_counters *c = &s->counters;
     const int pool_count = s->has_pools ? FRAG_TORCH_POOLS_COUNT : 1;
 
-    frag_json_line(j, 3);
-    frag_json_object(j, "stats");
+    frag_json_new_object(j, 3, "stats");
     for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++) {
-        frag_json_line(j, 4);
-        frag_json_object(j, stat_keys[i]);
+        frag_json_new_object(j, 4, stat_keys[i]);
         for (int k = 0; k < pool_count; k++)
             put_count(j, pools[k], &c->stat[i][k]);
         frag_json_end(j);
@@ -48,8 +46,7 @@ static void put_counters(const struct summary *s, struct frag_json *j)
 
 static void put_fragmentation(const struct summary *s, struct frag_json *j)
 {
-    frag_json_line(j, 3);
-    frag_json_object(j, "fragmentation");
+    frag_json_new_object(j, 3, "fragmentation");
     for (const struct measure *m = summary_measures; m->label; m++) {
         frag_json_line(j, 4);
         if (m->kind == MEASURE_BYTES)
@@ -70,8 +67,7 @@ void summary_json(const struct summary *s, struct frag_json *j)
     frag_json_bool(j, "recorded", s->is_recorded);
     put_counters(s, j);
     put_fragmentation(s, j);
-    frag_json_line(j, 3);
-    frag_json_array(j, "cautions");
+    frag_json_new_array(j, 3, "cautions");
     for (size_t i = 0; i < s->note_count; i++)
         frag_json_text(j, NULL, s->notes[i]);
     frag_json_end(j);

@@ -47,8 +47,7 @@ static void show(struct work *w, const struct input *in,
 
     progress_clear(&w->progress);
     if (j) {
-        frag_json_line(j, 2);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 2, NULL);
         frag_json_text(j, "trace", in->name);
         summary_json(s, j);
         frag_json_line(j, 3);

@@ -147,8 +147,7 @@ static void add_call_to_json(struct frag_json *j, const char *name,
 {
     if (!call->calls)
         return;
-    frag_json_line(j, 4);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "call", name);
     frag_json_number(j, "count", call->calls);
     frag_json_seconds(j, "modelled_seconds", (double)call->modelled / 1e9);
@@ -159,11 +158,9 @@ static void add_call_to_json(struct frag_json *j, const char *name,
 static void add_to_json(struct frag_json *j, const struct row *row,
                         const struct compared *c)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_row_json(j, row_columns, row);
-    frag_json_line(j, 3);
-    frag_json_array(j, "calls");
+    frag_json_new_array(j, 3, "calls");
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
         add_call_to_json(j, frag_driver_call_names[i], &c->calls[i]);
     frag_json_end(j);

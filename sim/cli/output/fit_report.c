@@ -213,13 +213,11 @@ static struct step make_step(const struct row *row,
 static void add_steps_to_json(struct frag_json *j, const struct row *row,
                               const struct frag_capacity_spans *spans)
 {
-    frag_json_line(j, 3);
-    frag_json_array(j, "frontier");
+    frag_json_new_array(j, 3, "frontier");
     for (size_t i = 0; i < spans->count; i++) {
         struct step step = make_step(row, &spans->items[i]);
 
-        frag_json_line(j, 4);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 4, NULL);
         frag_row_json(j, step_columns, &step);
         frag_json_end(j);
     }
@@ -232,8 +230,7 @@ static void add_to_json(struct fit_report *r, const struct row_notes *notes,
 {
     struct frag_json *j = &r->writer;
 
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_row_json(j, row_columns, row);
     frag_json_texts(j, "notes", notes->items, notes->count);
     if (r->frontier_wanted && spans->count)

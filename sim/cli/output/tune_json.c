@@ -52,11 +52,9 @@ static void json_cases(struct frag_json *j, const struct tune_answer *a)
 {
     const struct tune_ladder *l = a->ladder;
 
-    frag_json_line(j, 3);
-    frag_json_array(j, "cases");
+    frag_json_new_array(j, 3, "cases");
     for (size_t i = 0; i < l->case_count && l->count; i++) {
-        frag_json_line(j, 4);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 4, NULL);
         json_case_name(j, &l->cases[i]);
         json_result(j, "recorded", &l->base[i]);
         json_case_rung(j, "chosen", l->chosen, i);
@@ -70,13 +68,11 @@ static void json_cases(struct frag_json *j, const struct tune_answer *a)
 
 static void json_impossible(struct frag_json *j, const struct tune_answer *a)
 {
-    frag_json_line(j, 3);
-    frag_json_array(j, "impossible");
+    frag_json_new_array(j, 3, "impossible");
     for (size_t i = 0; i < a->impossible_count; i++) {
         const struct tune_impossible *k = &a->impossible[i];
 
-        frag_json_line(j, 4);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 4, NULL);
         json_case_name(j, &a->ladder->cases[k->of]);
         frag_json_number(j, "asked_bytes", k->need.bytes);
         frag_json_number(j, "event", k->need.event);
@@ -87,13 +83,11 @@ static void json_impossible(struct frag_json *j, const struct tune_answer *a)
 
 static void json_held_out(struct frag_json *j, const struct tune_answer *a)
 {
-    frag_json_line(j, 3);
-    frag_json_array(j, "held_out");
+    frag_json_new_array(j, 3, "held_out");
     for (size_t i = 0; i < a->held_out.count; i++) {
         const struct tune_held_out *h = &a->held_out.parts[i];
 
-        frag_json_line(j, 4);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 4, NULL);
         frag_json_text(j, "part", h->name);
         frag_json_text(j, "settings", h->text);
         json_result(j, "recorded", &h->base);
@@ -126,8 +120,7 @@ void tune_print_json(const struct tune_answer *a, struct frag_json *j)
 {
     const struct tune_ladder *l = a->ladder;
 
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     json_rung(j, "chosen", l->chosen);
     frag_json_line(j, 3);
     json_rung(j, "nearest", l->nearest);
@@ -136,8 +129,7 @@ void tune_print_json(const struct tune_answer *a, struct frag_json *j)
     json_impossible(j, a);
     json_cases(j, a);
     json_held_out(j, a);
-    frag_json_line(j, 3);
-    frag_json_array(j, "ladder");
+    frag_json_new_array(j, 3, "ladder");
     for (size_t i = 0; i < l->count; i++) {
         frag_json_line(j, 4);
         json_rung(j, NULL, &l->rungs[i]);

@@ -178,8 +178,7 @@ static void json_device(struct frag_json *j, const struct device_view *v)
 {
     const struct frag_device_trace *d = v->d;
 
-    frag_json_line(j, 3);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 3, NULL);
     frag_json_number(j, "device", d->device);
     for (size_t i = 0; i < NUMBERS; i++)
         frag_json_count(j, number_rows[i].key, number(v, &number_rows[i]));
@@ -195,8 +194,7 @@ static void json_device(struct frag_json *j, const struct device_view *v)
 /* Writes the object of a trace, up to the start of its list of devices. */
 static void json_trace(struct frag_json *j, const struct frag_trace *t)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "path", t->path);
     frag_json_text(j, "format", t->format);
     frag_json_text(j, "sha256", t->sha256);
@@ -205,8 +203,7 @@ static void json_trace(struct frag_json *j, const struct frag_trace *t)
     frag_json_text(j, "settings", t->settings);
     frag_json_line(j, 3);
     frag_json_texts(j, "notes", t->notes, t->note_count);
-    frag_json_line(j, 3);
-    frag_json_array(j, "devices");
+    frag_json_new_array(j, 3, "devices");
 }
 
 /* -- the command --------------------------------------------------------- */

@@ -88,8 +88,7 @@ static void print_policy(FILE *out, const struct frag_policy *p, bool details)
 static void json_param(struct frag_json *j, const struct frag_param *p,
                        bool own_grammar)
 {
-    frag_json_line(j, 5);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 5, NULL);
     frag_json_text(j, "name", p->name);
     frag_json_text(j, "kind", own_grammar ? NULL : kinds[p->kind]);
     frag_json_text(j, "default", p->init);
@@ -102,8 +101,7 @@ static void json_param(struct frag_json *j, const struct frag_param *p,
 
 static void json_policy(struct frag_json *j, const struct frag_policy *p)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "name", p->name);
     frag_json_text(j, "summary", p->summary);
     frag_json_text(j, "source", p->source);

@@ -87,13 +87,11 @@ static void json_numbers(struct frag_json *j, const struct frag_validation *r)
 
 static void json_stats(struct frag_json *j, const struct frag_validation *r)
 {
-    frag_json_line(j, 3);
-    frag_json_array(j, "stats");
+    frag_json_new_array(j, 3, "stats");
     for (uint64_t i = 0; i < r->stat_count; i++) {
         const struct frag_compared *c = &r->stats[i];
 
-        frag_json_line(j, 4);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 4, NULL);
         frag_json_text(j, "name", c->name);
         frag_json_number(j, "recorded", c->recorded);
         frag_json_number(j, "replayed", c->replayed);
@@ -204,8 +202,7 @@ static void say_notes(const char *path, const struct frag_trace *t,
 static void json_notes(struct frag_json *j, const struct frag_trace *t,
                        bool is_limit_known, const struct remarks *m)
 {
-    frag_json_line(j, 3);
-    frag_json_array(j, "notes");
+    frag_json_new_array(j, 3, "notes");
     for (uint32_t i = 0; i < t->note_count; i++)
         if (!is_replaced(t->notes[i], is_limit_known))
             frag_json_text(j, NULL, t->notes[i]);
@@ -224,8 +221,7 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
                       uint32_t device, bool predicted,
                       const struct frag_validation *r, const struct remarks *m)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", t->path);
     frag_json_number(j, "device", device);
     frag_json_text(j, "mode", predicted ? "predicted" : "anchored");

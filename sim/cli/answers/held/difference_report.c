@@ -132,8 +132,7 @@ enum frag_err difference_print(const struct difference *d,
 
 static void json_change(struct frag_json *j, const struct change *c)
 {
-    frag_json_line(j, 4);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "name", c->name);
     frag_json_number(j, "held_bytes_before", c->before);
     frag_json_number(j, "held_bytes_after", c->after);
@@ -146,8 +145,7 @@ static void json_change(struct frag_json *j, const struct change *c)
 static void json_side(struct frag_json *j, const char *key,
                       const struct difference_side *s)
 {
-    frag_json_line(j, 3);
-    frag_json_object(j, key);
+    frag_json_new_object(j, 3, key);
     holders_json_moment(s->holders, s->name, s->at, j);
     frag_json_end(j);
 }
@@ -159,8 +157,7 @@ void difference_json(const struct difference *d,
     const double growth = difference_growth(sides[0].holders->requested,
                                             sides[1].holders->requested);
 
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     json_side(j, "before", &sides[0]);
     json_side(j, "after", &sides[1]);
     frag_json_line(j, 3);
@@ -170,8 +167,7 @@ void difference_json(const struct difference *d,
     frag_json_text(j, "by", holders_by_names[sides[0].holders->by]);
     frag_json_number(j, "num_changes", d->count);
     frag_json_number(j, "num_unchanged", d->unchanged);
-    frag_json_line(j, 3);
-    frag_json_array(j, "changes");
+    frag_json_new_array(j, 3, "changes");
     for (uint64_t i = 0; i < shown(d, v); i++)
         json_change(j, &d->items[i]);
     frag_json_end(j);

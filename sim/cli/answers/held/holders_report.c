@@ -214,8 +214,7 @@ static void json_group(struct frag_json *j, const struct holders *h,
 {
     const struct frag_frame *site = site_of(h->trace, g->stack);
 
-    frag_json_line(j, 4);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "name", g->name);
     frag_json_number(j, "held_bytes", g->bytes);
     frag_json_number(j, "pending_bytes", g->pending);
@@ -238,8 +237,7 @@ void holders_json(const struct holders *h, const struct holders_view *v,
 {
     frag_size sum = 0;
 
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     holders_json_moment(h, v->name, v->at, j);
     frag_json_line(j, 3);
     frag_json_text(j, "by", holders_by_names[h->by]);
@@ -248,8 +246,7 @@ void holders_json(const struct holders *h, const struct holders_view *v,
     frag_json_number(j, "held_bytes", h->bytes);
     frag_json_number(j, "blocks", h->blocks);
     frag_json_number(j, "num_groups", h->count);
-    frag_json_line(j, 3);
-    frag_json_array(j, "groups");
+    frag_json_new_array(j, 3, "groups");
     for (uint64_t i = 0; i < shown(h, v); i++)
         json_group(j, h, &h->items[i], sum += h->items[i].bytes);
     frag_json_end(j);

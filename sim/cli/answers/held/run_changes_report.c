@@ -126,8 +126,7 @@ static void json_number(struct frag_json *j, const struct number *n,
 static void json_run(struct frag_json *j, const struct run_change *c,
                      const struct difference_view *v)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", any(c)->trace);
     frag_json_number(j, "device", any(c)->device);
     frag_json_text(j, "policy", any(c)->policy);

@@ -234,8 +234,7 @@ enum frag_err batch_text(const struct batch_report *r, FILE *out, bool color,
 static void json_row(struct frag_json *j, const struct batch_report *r,
                      const struct batch_row *row)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_number(j, "batch", row->batch);
     frag_json_text(j, "policy", r->question->policies[row->policy].text);
     frag_json_text(j, "known_as", source_name(row));
@@ -259,8 +258,7 @@ static void json_largest(struct frag_json *j, const struct batch_report *r,
 {
     const struct batch_question *q = r->question;
 
-    frag_json_line(j, 1);
-    frag_json_object(j, key);
+    frag_json_new_object(j, 1, key);
     for (size_t p = 0; p < q->policy_count; p++)
         frag_json_count(j, q->policies[p].text,
                         largest[p] ? largest[p] : UINT64_MAX);
@@ -279,8 +277,7 @@ static void json_requests_of(struct frag_json *j, const char *key,
 
 static void json_requests(struct frag_json *j, const struct scaling *s)
 {
-    frag_json_line(j, 1);
-    frag_json_object(j, "requests");
+    frag_json_new_object(j, 1, "requests");
     for (size_t k = 0; k < SCALE_KIND_COUNT; k++)
         json_requests_of(j, scale_kind_names[k], &s->requests[k]);
     frag_json_end(j);
@@ -290,13 +287,11 @@ static void json_requests(struct frag_json *j, const struct scaling *s)
 
 static void json_sources(struct frag_json *j, const struct batch_report *r)
 {
-    frag_json_line(j, 1);
-    frag_json_array(j, "recordings");
+    frag_json_new_array(j, 1, "recordings");
     for (size_t i = 0; i < r->source_count; i++) {
         const struct batch_source *s = &r->sources[i];
 
-        frag_json_line(j, 2);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 2, NULL);
         frag_json_number(j, "batch", s->batch);
         frag_json_text(j, "path", s->trace->path);
         frag_json_text(j, "sha256", s->trace->sha256);

@@ -152,8 +152,7 @@ static void json_key(struct frag_json *j, const struct conf_key *k)
 
 static void json_item(struct frag_json *j, const struct conf_item *it)
 {
-    frag_json_line(j, 4);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "key", it->key);
     frag_json_text(j, "value", it->value);
     frag_json_bool(j, "known", it->row != NULL);
@@ -167,8 +166,7 @@ static void json_item(struct frag_json *j, const struct conf_item *it)
 static void json_finding(struct frag_json *j, const struct conf_answer *a,
                          const struct conf_finding *f)
 {
-    frag_json_line(j, 4);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "level", conf_level_names[f->level]);
     frag_json_text(j, "key",
                    f->item == SIZE_MAX ? NULL : a->items[f->item].key);
@@ -183,8 +181,7 @@ void conf_put_json(struct frag_json *j, const struct conf_answer *a,
     char version[16];
 
     snprintf(version, sizeof(version), "2.%u", a->version);
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "text", a->text);
     frag_json_text(j, "variable", source);
     frag_json_text(j, "torch_version", version);
@@ -192,13 +189,11 @@ void conf_put_json(struct frag_json *j, const struct conf_answer *a,
                    level == CONF_FINE ? "fine" : conf_level_names[level]);
     frag_json_text(j, "in_force", a->native ? a->used->text : NULL);
     frag_json_text(j, "canonical", a->canonical);
-    frag_json_line(j, 3);
-    frag_json_array(j, "settings");
+    frag_json_new_array(j, 3, "settings");
     for (size_t i = 0; i < a->item_count; i++)
         json_item(j, &a->items[i]);
     frag_json_end(j);
-    frag_json_line(j, 3);
-    frag_json_array(j, "findings");
+    frag_json_new_array(j, 3, "findings");
     for (size_t i = 0; i < a->finding_count; i++)
         json_finding(j, a, &a->findings[i]);
     frag_json_end(j);
@@ -215,8 +210,7 @@ void conf_put_keys(FILE *out, struct frag_json *j)
             put_key(out, k);
             continue;
         }
-        frag_json_line(j, 2);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 2, NULL);
         frag_json_text(j, "key", k->name);
         json_key(j, k);
         frag_json_end(j);

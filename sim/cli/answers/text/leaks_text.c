@@ -197,8 +197,7 @@ static void put_leak(struct frag_json *j, const struct input *in,
     const struct frag_frame *site = site_of(in->trace, leak->stack);
     const char *const *strings = in->trace->strings;
 
-    frag_json_line(j, 4);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "function", site ? strings[site->function] : NULL);
     frag_json_text(j, "file", site ? strings[site->file] : NULL);
     frag_json_count(j, "line", site ? site->line : UINT64_MAX);
@@ -237,8 +236,7 @@ static void put_reach_json(struct frag_json *j, const struct leaks *l,
 void leaks_json_put(const struct input *in, const struct leaks *l,
                     const struct leaks_reach *reach, struct frag_json *j)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", in->name);
     frag_json_number(j, "device", in->device->device);
     frag_json_text(j, "verdict", leaks_verdict_names[l->verdict]);

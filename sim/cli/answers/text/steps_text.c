@@ -76,8 +76,7 @@ enum frag_err steps_text_put(const struct steps_subject *on,
 
 static void put_part(struct frag_json *j, const struct step_part *p)
 {
-    frag_json_line(j, 4);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "part", step_part_names[p->kind]);
     frag_json_count(j, "step", p->step ? p->step : UINT64_MAX);
     frag_json_number(j, "from_event", p->from);
@@ -97,8 +96,7 @@ static void put_part(struct frag_json *j, const struct step_part *p)
 void steps_json_put(const struct steps_subject *on, const struct step_table *t,
                     struct frag_json *j)
 {
-    frag_json_line(j, 2);
-    frag_json_object(j, NULL);
+    frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", on->in->name);
     frag_json_number(j, "device", on->in->device->device);
     frag_json_text(j, "policy", on->policy);

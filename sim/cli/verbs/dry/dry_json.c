@@ -43,8 +43,7 @@ static void put_gpus(struct frag_json *j, const struct dry_answer *a,
 {
     frag_json_array(j, "gpus");
     for (const struct frag_gpu *g = frag_gpus; g->id; g++) {
-        frag_json_line(j, 6);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 6, NULL);
         frag_json_text(j, "gpu", g->id);
         frag_json_number(j, "memory_bytes", g->total);
         frag_json_text(j, "memory_source", g->memory_source);
@@ -82,8 +81,7 @@ void dry_put_json(const struct dry_answer *a, struct frag_json *j)
     for (size_t i = 0; i < a->count; i++) {
         const struct dry_device *d = &a->devices[i];
 
-        frag_json_line(j, 4);
-        frag_json_object(j, NULL);
+        frag_json_new_object(j, 4, NULL);
         frag_json_text(j, "process", d->process->number);
         frag_json_count(j, "rank", (uint64_t)d->process->rank);
         frag_json_number(j, "device", d->device);
