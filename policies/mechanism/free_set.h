@@ -36,12 +36,14 @@ struct free_bins {
     struct free_node *bins[FREE_BINS];
 };
 
+/* Orders nodes of equal size before their addresses do. The rank of a node
+ * must not change while it is in a set. */
+typedef uint64_t free_rank(const struct free_node *node);
+
 struct free_set {
     struct free_bins *table; /* NULL: `only` has all nodes */
     struct free_node *only;
-    /* Orders nodes of equal size before their addresses do; it must not change
-     * while the node is in the set. NULL: only the addresses do. */
-    uint64_t (*rank)(const struct free_node *node);
+    free_rank *rank; /* NULL: only the addresses order nodes of equal size */
     uint32_t insertions; /* so far, until the table is made */
 };
 

@@ -89,7 +89,7 @@ def content(path):
 
 def commit(tool):
     words = subprocess.run([tool, "--version"], capture_output=True, check=True).stdout
-    return re.search(rb"\((\w+)\)", words)[1]
+    return re.search(rb"\(([\w-]+)\)", words)[1]
 
 
 def without(commit_of_tool, written):
