@@ -41,8 +41,9 @@ enum frag_needs {
                                    exceeds the limit of its process, by
                                    frag_backend_admits; for all others the
                                    caller refuses */
-    FRAG_NEEDS_MOVES = 1 << 2,  /* heap->moved; refused for a running program,
-                                   which has the addresses of its blocks */
+    FRAG_NEEDS_MOVES = 1 << 2,  /* heap->moved; a running program has the
+                                   addresses of its blocks, so the policy cannot
+                                   serve it */
 };
 
 struct frag_request {
@@ -141,8 +142,8 @@ struct frag_param {
     const char *name;
     enum frag_param_kind kind;
     size_t offset;       /* of the value in the state, in bytes */
-    const char *init;    /* default, as a user would write it; NULL, with
-                            configure only: off, and no value means that */
+    const char *init;    /* default, as a user would write it; NULL: off, which
+                            no written value sets; with configure only */
     const char *choices; /* "a|b|c" for CHOICE, else NULL */
     double min, max;     /* inclusive range of SIZE, NUMBER and RATIO values */
     const char *help;    /* one line, with the unit; shown to users */
@@ -151,9 +152,9 @@ struct frag_param {
 };
 
 /* The rows of `params` for the usual kinds. The value is `member_` of the
- * state, a `state_` (as in struct first_fit). The kind of a range is SIZE,
- * NUMBER or RATIO. The remaining arguments are members of struct frag_param, in
- * its order.
+ * state, whose type is `state_` (as in struct first_fit). The kind of a range
+ * is SIZE, NUMBER or RATIO. The remaining arguments are members of struct
+ * frag_param, in its order.
  */
 #define FRAG_RANGE_PARAM(kind_, name_, state_, member_, init_, min_, max_, \
                          help_)                                            \

@@ -295,6 +295,7 @@ static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
     frag_time modelled, before;
     enum frag_err err;
 
+    /* The device's addresses: an arena looks at their distance only. */
     TIMED(err, t->arena, modelled,
           t->arena->ops->copy(t->arena, dst, src, size, stream));
     FRAG_TRY(err);

@@ -205,7 +205,7 @@ static void set_chunk(struct gather *g)
 {
     struct pages *p = &g->pages;
     const uint64_t growth = p->count / CHUNK_GROWTH;
-    const uint64_t most = growth > CHUNK_LEAST ? growth : CHUNK_LEAST;
+    const uint64_t most = growth > CHUNK_PAGES ? growth : CHUNK_PAGES;
     const double all = (double)(g->limit ? g->limit : 1);
     const double part = (double)room(g) / all;
     const double share = part * part * part * all / (double)g->chunks;

@@ -2,8 +2,10 @@
  * Private to policies/remap/.
  *
  * To gather: to collect free pages from several places and to map them under
- * one contiguous range of addresses. The tiles, spans and pages are those of
- * mechanism/pages.h; a held tile is free and mapped.
+ * one contiguous range of addresses. Words, from mechanism/pages.h: a span is a
+ * range of reserved addresses; tiles divide it. A tile is used by a block, held
+ * (free and mapped) or bare (free, without memory). A page is a unit of memory
+ * that is mapped as a whole.
  *
  * A request gets the smallest held tile that fits, among equal sizes the one
  * with the lowest address. pages_addr says where in that tile the block lies.
@@ -14,10 +16,12 @@
  *   2. Free pages anywhere in held tiles. They are unmapped there and mapped
  *      here. First choice is the smallest tile that has all missing pages; else
  *      the largest tiles, one after another, each from its highest page down.
- *   3. Pairs of partly used pages that can share memory, if the policy wants
- *      that (mesh.h).
- *   4. Page sharing (remap_share.h): the block needs fewer pages of its own if
- *      its ends lie in partly used pages of other blocks. This step runs only
+ *   3. Pages of other blocks, if the policy wants that (mesh.h): two pages
+ * whose used bytes do not overlap are put into one, and the other becomes
+ * spare.
+ *   4. Page sharing (remap_share.h): the first and the last bytes of the block
+ *      lie in the free bytes of pages that other blocks use in part, so the
+ *      block needs fewer pages of its own. This step runs only
  *      if the free bytes in partly used pages are more than `slack` of the
  *      bytes of all pages.
  *   5. The device.
@@ -25,14 +29,15 @@
  * With SHARE_EARLY a request may use page sharing before it uses a held tile
  * that fits. All of these must hold:
  *   - the request is of at least one page;
- *   - with page sharing it needs fewer whole pages than the held tile would
- *     lose, and at most EARLY_PAGES;
+ *   - with page sharing it needs at most EARLY_PAGES whole pages, and fewer
+ *     than the block would take from the held tile;
  *   - the free bytes in partly used pages are more than `slack`, as in step 4;
  *   - at most one page in EARLY_DIVISOR is free, which is when a peak may be
  *     near.
  * Its pages then come from steps 1 and 2.
  *
- * With PACK_FULL, steps 2 to 4 run only when the device is full. While the
+ * With PACK_FULL, steps 2 and 4 run only when the device is full, step 3 never
+ * runs, and SHARE_EARLY has no effect. While the
  * device has memory for the missing pages, a request that no held tile can
  * serve gets new pages at once: no page is remapped or shared, and the policy
  * does not wait. New pages are created in chunks. A chunk costs as many driver
@@ -43,16 +48,15 @@
  *
  *   chunk         F^3 C / `chunks`
  *   at least      one page
- *   at most       the larger of CHUNK_LEAST pages and P / CHUNK_GROWTH
+ *   at most       the larger of CHUNK_PAGES pages and P / CHUNK_GROWTH
  *   a long block  at least the smaller of M / CHUNKS_OF_BLOCK and
  *                 C / CHUNKS_OF_DEVICE, whatever the bounds above say
  *
- * A request for less gets a whole chunk if the addresses above the block are
- * bare. So a program far from the capacity needs few calls, and near the
- * capacity new memory is single pages, except under very long blocks. C is the
- * capacity of the backend until the device refuses memory earlier; from then
- * until the next trim it is the memory that the policy had. SHARE_EARLY has no
- * effect.
+ * A request that misses less than a chunk gets a whole chunk if the addresses
+ * above the block are bare. So a program far from the capacity needs few calls,
+ * and near the capacity new memory is single pages, except under very long
+ * blocks. C is the capacity of the backend until the device refuses memory
+ * earlier; from then until the next trim it is the memory that the policy had.
  *
  * Before the first unmap of a request, the policy waits for the device, because
  * queued work may still use the mapped page. The wait also completes the frees
@@ -70,11 +74,11 @@ enum gather_pack { PACK_ALWAYS, PACK_FULL };
 
 /* Upper bounds of a chunk, in pages and as a share of all pages. Ten pages of 2
  * MiB are a segment of PyTorch's allocator for requests of 1 to 10 MiB. */
-enum { CHUNK_LEAST = 10, CHUNK_GROWTH = 4 };
+enum { CHUNK_PAGES = 10, CHUNK_GROWTH = 4 };
 
 /* Bounds of a chunk for a request that misses many pages, from measurements on
- * recorded programs. With chunks of a 1024th of the device, 3 of 17 further
- * recordings no longer run at 1.02 times their peak. */
+ * recorded programs: 3 of 17 recordings run at 1.02 times their peak with
+ * CHUNKS_OF_DEVICE at 1536 and fail with 1024. */
 enum { CHUNKS_OF_BLOCK = 32, CHUNKS_OF_DEVICE = 1536 };
 
 /* Limits of SHARE_EARLY, from measurements on recorded programs. Page sharing
@@ -91,12 +95,12 @@ struct gather {
     double slack;    /* of step 4: a fraction of the bytes of all pages */
     uint32_t share;  /* when to share pages: enum gather_share */
     uint32_t pack;   /* when to do steps 2 to 4: enum gather_pack */
-    uint64_t chunks; /* with PACK_FULL: chunks of the whole device, if all of it
-                        is available */
+    uint64_t chunks; /* with PACK_FULL: into how many chunks the whole device is
+                        divided while all of it is available */
     uint64_t limit;  /* with PACK_FULL: pages that the device has, as far as
                         is known */
-    bool mesh;       /* do step 3; never on a busy backend or with
-                        PACK_FULL */
+    bool mesh;       /* do step 3; without effect with PACK_FULL, and where a
+                        running program has the addresses of its blocks */
 };
 
 /* Start and end of a policy whose state is a struct gather with its parameters

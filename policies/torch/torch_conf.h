@@ -30,8 +30,9 @@
 
 /* All sizes in bytes. */
 struct torch_conf {
-    unsigned version;        /* of PyTorch 2, whose rules are followed */
-    bool is_named;           /* `version` was named, so its settings count */
+    unsigned version; /* minor version of PyTorch 2 whose rules hold */
+    bool is_named;    /* the text names `version` (torch_version), so keys
+                         that it does not have are left out */
     frag_size large_segment; /* segment size for requests of 1 to 10 MiB */
     frag_size max_split;     /* max_split_size_mb; FRAG_UNLIMITED: off */
     frag_size max_non_split_rounding;

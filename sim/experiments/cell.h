@@ -39,7 +39,8 @@ struct cell_backend {
 /* The simulated device. */
 extern const struct cell_backend cell_arena_backend;
 
-/* Which runs the ledger checks (frag_replay's check). */
+/* Which runs are checked, event by event: blocks overlap no other block and lie
+ * in reserved memory (frag_replay's check). */
 enum cell_check {
     CELL_CHECK_PLUGINS, /* those of policies in shared libraries */
     CELL_CHECK_ALL,     /* and the contents of blocks, if the backend has any */
@@ -54,8 +55,8 @@ struct cell_settings {
                           H200's memory if the capacity is unlimited */
     unsigned rule;     /* enum frag_address_rule */
     int gpu;           /* number of the GPU; ignored by the arena */
-    frag_size quantum; /* frag_replay's, policy_choices_quantum; 0: each run
-                          has that of its policy */
+    frag_size quantum; /* bytes to which every policy rounds requests
+                          (policy_choices_quantum); 0: each has its own */
     bool stop_at_oom;
     bool from_requests; /* no run adopts the recorded layout (start.h), so that
                            all runs of a comparison begin alike; a GPU cannot
@@ -63,10 +64,11 @@ struct cell_settings {
     enum cell_check check;
     bool timed;      /* false: ns_per_event is NAN, so that equal runs make
                         equal files */
-    uint64_t points; /* of the series; 0: no series */
+    uint64_t points; /* of the series of memory over events; 0: no series */
     uint64_t ooms;   /* upper bound on the rows of OOMs */
-    unsigned need;   /* 0, or 1 + the frag_bound_kind: a sweep seeks the need of
-                        runs without a bound (capacity/) */
+    unsigned need;   /* 0, or 1 + a frag_bound_kind: for runs without a bound, a
+                        sweep seeks the least bound of that kind from which on
+                        nothing fails (capacity/) */
 };
 
 /* Whether an error of a run says nothing about the other cells of a grid: its
@@ -78,9 +80,9 @@ static inline bool cell_fails_alone(enum frag_err err)
 
 /* The settings that make results comparable, as the text
  * "backend=arena,address_rule=driver,costs=h200,...". Two cells with the same
- * trace, policy, bound and text have the same numbers. They contain how the
- * traces are read. The caller frees the text; NULL if the host has
- * no memory. */
+ * trace, policy, bound and text have the same numbers. The text also says how
+ * the traces are read. The caller frees the text; NULL if the host has no
+ * memory. */
 char *cell_settings_text(const struct cell_settings *s,
                          const struct trace_reading *reading);
 
@@ -89,7 +91,8 @@ bool cell_is_checked(const struct cell_settings *s,
                      const struct frag_policy *policy);
 
 /* Runs a cell on fresh memory, from the recorded layout if the policy and the
- * memory can hold it (start.h), else from the live blocks. *id contains the
+ * memory can hold it (start.h), else from the blocks that are live at the start
+ * of the trace. *id contains the
  * policy and the bound; cell_run sets its backend, total, stopped_at_oom and
  * checked. tick and user are frag_replay's progress. Errors of frag_replay and
  * of the backend's open; the caller frees *out. Cells share constant data only,
@@ -133,9 +136,9 @@ enum frag_err cell_feed_end(struct cell_feed *c, struct frag_run *out,
 /* Closes a cell without an end of its run; zeroed is fine. */
 void cell_feed_close(struct cell_feed *c);
 
-/* Opens an arena for the runs of a trace. If `repeats` is set
- * (frag_run_identity), the trace has recorded addresses and the rule is the
- * driver's, segments get their recorded addresses. cell_close_arena closes it.
+/* Opens an arena for the runs of a trace. Segments get their recorded addresses
+ * if all of these hold: `repeats` is set (frag_run_identity), the trace has
+ * recorded addresses, and the rule is the driver's. cell_close_arena closes it.
  * NOMEM. */
 enum frag_err cell_open_arena(const struct cell_settings *s,
                               const struct frag_device_trace *trace,

@@ -25,11 +25,15 @@ struct cell_result {
     const char *params; /* of the run */
 };
 
-/* Finds the notes: release_note's; the policy could have adopted the recorded
- * layout (start.h) but did not; or the run has the recorded settings and memory
- * enough, and reserves another peak than the recorded allocator did; or the
- * policy assumes what no trace shows (frag_policy.assumes); or the device gave
- * more than the segments hold; or the bound was inferred. NOMEM. */
+/* Finds the notes that hold for a run:
+ *   - those of the PyTorch release (release_note);
+ *   - the policy could have adopted the recorded layout (start.h) but did not;
+ *   - the run has the recorded settings and enough memory, and its peak
+ * reserved memory is not the recorded one;
+ *   - the policy assumes what no trace shows (frag_policy.assumes);
+ *   - the device gave more memory than the recorded segments hold;
+ *   - the bound was inferred.
+ * NOMEM. */
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
@@ -44,8 +48,8 @@ const char *cell_place(const char *policy, struct frag_bound bound,
 struct cell_note {
     char *trace, *text;
     char first[CELL_PLACE]; /* the first cell */
-    uint32_t device; /* CELL_NOTE_TRACE: a note of the trace's reader, which
-                        names its device itself */
+    uint32_t device; /* CELL_NOTE_TRACE: a note about the whole trace, whose
+                        text names the device where it is about one */
     uint64_t cells;
 };
 

@@ -52,7 +52,8 @@ enum frag_untold {
 
 extern const char *const frag_untold_words[FRAG_UNTOLD_COUNT];
 
-/* The probability of what `spread' states. */
+/* The probability with which a job needs at most `spread` times what the
+ * completed trace needs (frag_completion). */
 #define FRAG_SPREAD_LEVEL 0.9
 
 struct frag_completion {
@@ -80,9 +81,9 @@ struct frag_completion {
     uint64_t added_events;
     frag_size peak; /* most bytes requested in the completed trace */
 
-    /* With a probability of FRAG_SPREAD_LEVEL, the job needs at most so many
+    /* With a probability of FRAG_SPREAD_LEVEL, the job needs at most `spread`
      * times what its completed trace needs, however many steps follow; 1 or
-     * more. 0: its steps do not tell, and `untold' says why. */
+     * more. 0: its steps do not tell, and `untold` says why. */
     double spread;
     enum frag_untold untold;
 };
@@ -104,12 +105,13 @@ uint64_t frag_fatal_request(const struct frag_device_trace *d);
 /* Finds out how far the recording of each device reaches, and completes those
  * on which the job died. The completed device keeps its recorded events up to
  * the failed request; the failed request is then met, and the events after it
- * (the frees of a program that ends) are replaced. It has no recorded answers,
- * and its marks end with the recording. Other devices are unchanged.
+ * (the frees of a program that ends) are replaced. It has no recorded addresses
+ * and segments, and no marks of steps after the recording. Other devices are
+ * unchanged.
  *
  * Adds notes that say how far the recording reaches and what was added. *out
- * has a row for each device, which also points to a copy if the job died there
- * (frag_device_trace.completion). options may be NULL.
+ * has a row for each device; if the job died there, the device points to a copy
+ * of its row (frag_device_trace.completion). options may be NULL.
  * INVALID as frag_steps_find, NOMEM; on error some devices may be completed. */
 enum frag_err frag_trace_complete(struct frag_trace *t,
                                   const struct frag_completion_options *options,
@@ -118,7 +120,7 @@ enum frag_err frag_trace_complete(struct frag_trace *t,
 
 /* Completes one device and leaves the trace unchanged: *out is a trace that has
  * this device only, and only the notes that frag_trace_complete adds. It
- * borrows all but the added columns from `t`; frag_trace_close closes it first.
+ * borrows all but the added columns from `t`: close it before `t`.
  * Errors of frag_trace_complete; on error *out is untouched. */
 enum frag_err frag_device_complete(const struct frag_trace *t,
                                    const struct frag_device_trace *d,

@@ -24,7 +24,8 @@ struct trace_view {
     struct progress *progress;
 };
 
-/* Properties by which a map colours blocks: --color-by. */
+/* Names of the properties by which the figure `map` colours blocks, and their
+ * values: --color-by. */
 #define FIGURE_COLORS "lifetime|size"
 enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE };
 
@@ -47,7 +48,8 @@ struct figure_limit {
     const char *rule; /* which of them are shown */
     size_t usual;     /* the limit without --limit */
     size_t most;      /* the highest limit; the figure stays readable */
-    /* How many there are in what was found. NULL: the limit is one of runs. */
+    /* How many of them `found` holds (figure.find). NULL: the limit is one of
+     * runs. */
     size_t (*count)(const void *found);
 };
 
@@ -68,7 +70,8 @@ struct figure_note {
 struct figure {
     const char *name;
     bool is_of_trace;
-    struct gnuplot_file files[5]; /* their user: a struct figure_source */
+    struct gnuplot_file files[5]; /* `user` of their functions is a struct
+                                     figure_source */
     /* Computes what the files share, in `size` bytes at s->found that are
      * zeroed; release is called on error too. NULL: the files share nothing. */
     size_t size;
