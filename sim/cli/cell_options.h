@@ -72,10 +72,7 @@ struct cell_values {
      "memory that the device reports; PyTorch computes its memory fraction "   \
      "from it (default: the capacity; for inf, an H200's memory)",             \
      OPTION_TOTAL, AT(cell.total), NULL},                                       \
-    {"limit", 0, "SIZE",                                                       \
-     "memory limit that was set in the recorded allocator; it helps to "       \
-     "distinguish an empty_cache call from a retry",                           \
-     OPTION_SIZE, AT(cell.limit), NULL},                                       \
+    RETRY_LIMIT_OPTION(AT(cell.limit)),                                        \
     {"as-recorded", 0, NULL,                                                   \
      "take the trace of a job that died as it was recorded; by default it is " \
      "completed: the step in which the job died is finished, and steps like "  \
@@ -85,10 +82,7 @@ struct cell_values {
      "whole steps that follow in a completed trace (default: as many as were " \
      "recorded, but 3 to 32)",                                                 \
      OPTION_NUMBER, AT(cell.further), NULL},                                   \
-    {"step-mark", 0, "NAME",                                                   \
-     "marks of the recording at whose ends steps begin, without a trailing "   \
-     "number (default: those that fit best, or the period of the events)",     \
-     OPTION_TEXT, AT(cell.mark), NULL},                                        \
+    STEP_MARK_OPTION(AT(cell.mark)),                                           \
     {"address-rule", 0, "RULE",                                                \
      "how the device chooses the addresses of segments and counts their "      \
      "bytes: driver (default), in units of 2 MiB; hostile, which never uses "  \

@@ -40,6 +40,35 @@ struct common {
 
 extern const struct option_row common_options[]; /* ended by a NULL name */
 
+/* Rows that several commands have; `at` is the offset of the value. */
+/* clang-format off */
+#define FORCE_OPTION(at)                                                       \
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH, at, NULL}
+#define JOBS_OPTION(at)                                                        \
+    {"jobs", 'j', "N", "number of threads (default: the processors that the "  \
+     "process may use)", OPTION_NUMBER, at, NULL}
+#define LIMIT_OPTION(at)                                                       \
+    {"limit", 0, "SIZE",                                                       \
+     "memory limit that was set in the recorded allocator, if there was one",  \
+     OPTION_SIZE, at, NULL}
+#define PAGE_OPTION(at)                                                        \
+    {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "\
+     "prints", OPTION_TEXT, at, NULL}
+#define RETRY_LIMIT_OPTION(at)                                                 \
+    {"limit", 0, "SIZE",                                                       \
+     "memory limit that was set in the recorded allocator; it helps to "       \
+     "distinguish an empty_cache call from a retry", OPTION_SIZE, at, NULL}
+#define STATS_OPTION(at)                                                       \
+    {"stats", 0, "FILE",                                                       \
+     "memory_stats of the recorded allocator as JSON (default: NAME.json "     \
+     "beside NAME.pickle); `none' reads no file", OPTION_TEXT, at, NULL}
+#define STEP_MARK_OPTION(at)                                                   \
+    {"step-mark", 0, "NAME",                                                   \
+     "marks of the recording at whose ends steps begin, without a trailing "   \
+     "number (default: those that fit best, or the period of the events)",     \
+     OPTION_TEXT, at, NULL}
+/* clang-format on */
+
 struct verb;
 
 /* Reads argv (argv[0] is the verb) into `values`, which hold the defaults on

@@ -33,14 +33,8 @@ struct replay_values {
      NULL},                                                                    \
     {"device", 0, "N", "take only this device of the trace (default: all)",    \
      OPTION_NUMBER, AT(replay.device), NULL},                                  \
-    {"limit", 0, "SIZE",                                                       \
-     "memory limit that was set in the recorded allocator; it helps to "       \
-     "distinguish an empty_cache call from a retry",                           \
-     OPTION_SIZE, AT(replay.limit), NULL},                                     \
-    {"step-mark", 0, "NAME",                                                   \
-     "marks of the recording at whose ends steps begin, without a trailing "   \
-     "number (default: those that fit best, or the period of the events)",     \
-     OPTION_TEXT, AT(replay.mark), NULL}
+    RETRY_LIMIT_OPTION(AT(replay.limit)),                                      \
+    STEP_MARK_OPTION(AT(replay.mark))
 /* clang-format on */
 
 /* The inputs that the values name. */

@@ -120,8 +120,7 @@ static const struct option_row options[] = {
     {"keys", 0, NULL, "explain all settings", OPTION_SWITCH, AT(keys), NULL},
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     AT(force), NULL},
+    FORCE_OPTION(AT(force)),
     {0},
 };
 #undef AT

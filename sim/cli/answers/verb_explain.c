@@ -285,10 +285,7 @@ static const struct option_row options[] = {
      "memory of the device, to learn what was held outside PyTorch (default: "
      "`total_memory' of the counters)",
      OPTION_TOTAL, AT(total), NULL},
-    {"stats", 0, "FILE",
-     "memory_stats of the recorded allocator as JSON (default: NAME.json "
-     "beside NAME.pickle); `none' reads no file",
-     OPTION_TEXT, AT(stats), NULL},
+    STATS_OPTION(AT(stats)),
     {"settings", 0, "CONF",
      "PYTORCH_CUDA_ALLOC_CONF of the recorded process (default: the recorded "
      "one)",
@@ -307,8 +304,7 @@ static const struct option_row options[] = {
      "data here", OPTION_TEXT, AT(keep), NULL},
     {"json", 0, "FILE", "write the answer as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     AT(force), NULL},
+    FORCE_OPTION(AT(force)),
     {0},
 };
 /* clang-format on */

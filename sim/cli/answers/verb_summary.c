@@ -257,8 +257,7 @@ static const struct option_row options[] = {
     {"json", 0, "FILE",
      "write the exact numbers as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     AT(force), NULL},
+    FORCE_OPTION(AT(force)),
     {0},
 };
 /* clang-format on */

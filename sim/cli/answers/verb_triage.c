@@ -650,9 +650,7 @@ static const struct option_row options[] = {
      "instead of it, a memory limit of the process, as "
      "set_per_process_memory_fraction sets it",
      OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]), NULL},
-    {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "
-                            "prints",
-     OPTION_TEXT, AT(out), NULL},
+    PAGE_OPTION(AT(out)),
     {"dry", 0, "PROGRAM",
      "run this command line, the program of the job, without a GPU to its end: "
      "its trace takes the place of the predicted rest of a job that died, and "
@@ -660,8 +658,7 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(program), NULL},
     {"gpu", 0, "NAME", "the GPU of --dry, as for `fragsim dry'", OPTION_TEXT,
      AT(gpu), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     AT(force), NULL},
+    FORCE_OPTION(AT(force)),
     {0},
 };
 /* clang-format on */

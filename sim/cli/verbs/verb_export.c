@@ -168,8 +168,7 @@ static const struct option_row options[] = {
      )[1]},
     {"output", 'o', "FILE", "the file; - is stdout (default)", OPTION_TEXT,
      AT(out), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     AT(force), NULL},
+    FORCE_OPTION(AT(force)),
     {"policy", 'p', "POLICY",
      "replay the trace with this policy (see `fragsim policies'): for "
      "snapshot one; without it the snapshot shows the recorded allocator. For "
@@ -193,9 +192,7 @@ static const struct option_row options[] = {
      OPTION_NUMBER, AT(repeat), NULL},
     {"device", 0, "N", "number of the device (default: the only one)",
      OPTION_NUMBER, AT(cell.device), NULL},
-    {"limit", 0, "SIZE",
-     "memory limit that was set in the recorded allocator, if there was one",
-     OPTION_SIZE, AT(cell.limit), NULL},
+    LIMIT_OPTION(AT(cell.limit)),
     {0},
 };
 #undef FORMAT

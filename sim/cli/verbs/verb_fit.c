@@ -295,9 +295,7 @@ static const struct option_row options[] = {
                            "searched; - is stdout"),
     OUTPUT_CSV_OPTION(AT),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
-    {"jobs", 'j', "N", "number of threads (default: the processors that the "
-                       "process may use)",
-     OPTION_NUMBER, AT(jobs), NULL},
+    JOBS_OPTION(AT(jobs)),
     CELL_CHECK_OPTIONS(AT, ""),
     CELL_MODEL_OPTIONS(AT),
     {0},

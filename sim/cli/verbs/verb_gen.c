@@ -82,8 +82,7 @@ static const struct option_row options[] = {
      offsetof(struct gen_values, out), NULL},
     {"seed", 0, "N", "seed of the random numbers, below 2^32 - 1 (default: 1)",
      OPTION_NUMBER, offsetof(struct gen_values, seed), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct gen_values, force), NULL},
+    FORCE_OPTION(offsetof(struct gen_values, force)),
     {0},
 };
 

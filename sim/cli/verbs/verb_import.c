@@ -80,22 +80,13 @@ static int edit_run(const struct call *call, const void *values)
 }
 
 /* The options of both commands. */
-#define OUTPUT                                                           \
-    {"output",    'o',                                                   \
-     "FILE",      "the trace file",                                      \
-     OPTION_TEXT, offsetof(struct import_values, out),                   \
-     NULL},                                                              \
-    {                                                                    \
-        "force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH, \
-            offsetof(struct import_values, force), NULL                  \
-    }
-#define LIMIT                                                                \
-    {                                                                        \
-        "limit", 0, "SIZE",                                                  \
-            "memory limit that was set in the recorded allocator; it helps " \
-            "to distinguish an empty_cache call from a retry",               \
-            OPTION_SIZE, offsetof(struct import_values, limit), NULL         \
-    }
+#define OUTPUT                                         \
+    {"output",    'o',                                 \
+     "FILE",      "the trace file",                    \
+     OPTION_TEXT, offsetof(struct import_values, out), \
+     NULL},                                            \
+        FORCE_OPTION(offsetof(struct import_values, force))
+#define LIMIT RETRY_LIMIT_OPTION(offsetof(struct import_values, limit))
 
 static const struct option_row import_options[] = {
     OUTPUT,

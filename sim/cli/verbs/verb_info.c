@@ -298,11 +298,8 @@ static int info_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
      offsetof(struct info_values, json), NULL},
-    {"limit", 0, "SIZE",
-     "memory limit that was set in the recorded allocator, if there was one",
-     OPTION_SIZE, offsetof(struct info_values, limit), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct info_values, force), NULL},
+    LIMIT_OPTION(offsetof(struct info_values, limit)),
+    FORCE_OPTION(offsetof(struct info_values, force)),
     {0},
 };
 

@@ -384,8 +384,7 @@ static int merge_run(const struct call *call, const void *values)
 
 /* clang-format off */
 static const struct option_row options[] = {
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct merge_values, force), NULL},
+    FORCE_OPTION(offsetof(struct merge_values, force)),
     {0},
 };
 /* clang-format on */

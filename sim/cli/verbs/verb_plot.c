@@ -203,8 +203,7 @@ static int plot_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "file of the figure: .svg, .png or .pdf",
      OPTION_TEXT, AT(out), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     AT(force), NULL},
+    FORCE_OPTION(AT(force)),
     {"trace", 0, "NAME",
      "draw only the runs of this trace; NAME may be a pattern such as "
      "'bert*'; repeat the option for more traces",

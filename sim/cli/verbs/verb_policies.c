@@ -256,8 +256,7 @@ static int policies_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH, AT(force),
-     NULL},
+    FORCE_OPTION(AT(force)),
     {"test", 0, NULL,
      "test whether the policy keeps the contract of policies/policy.h: one "
      "line for each property, and exit code 1 if one is lacking",

@@ -270,8 +270,7 @@ static int record_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
      offsetof(struct record_values, out), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct record_values, force), NULL},
+    FORCE_OPTION(offsetof(struct record_values, force)),
     {"keep", 'k', NULL,
      "keep the logs from which the trace is made, in a folder beside it",
      OPTION_SWITCH, offsetof(struct record_values, keep), NULL},

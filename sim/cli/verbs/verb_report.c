@@ -65,11 +65,8 @@ static int report_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct report_values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "
-                            "prints",
-     OPTION_TEXT, AT(out), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     AT(force), NULL},
+    PAGE_OPTION(AT(out)),
+    FORCE_OPTION(AT(force)),
     {"baseline", 0, "POLICY",
      "policy with which the others are compared; it must not know the future "
      "(default: torch, else a policy with torch's default parameters, else the "

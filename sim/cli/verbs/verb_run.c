@@ -245,8 +245,7 @@ static const struct option_row options[] = {
      "the result file, written when the program ends; %p in the name is the "
      "number of the process",
      OPTION_TEXT, offsetof(struct run_values, out), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct run_values, force), NULL},
+    FORCE_OPTION(offsetof(struct run_values, force)),
     {0},
 };
 

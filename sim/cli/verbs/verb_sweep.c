@@ -458,9 +458,7 @@ static const struct option_row options[] = {
     OUTPUT_CSV_OPTION(AT),
     OUTPUT_FORCE_OPTION(AT, "overwrite existing outputs, and discard "
                             "unfinished work"),
-    {"jobs", 'j', "N", "number of threads (default: the processors that the "
-                       "process may use)",
-     OPTION_NUMBER, AT(threads), NULL},
+    JOBS_OPTION(AT(threads)),
     {"resume", 0, NULL,
      "continue an unfinished sweep to this output; begin one if there is none",
      OPTION_SWITCH, AT(resume), NULL},

@@ -457,9 +457,7 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(verify), NULL},
     OUTPUT_JSON_OPTION(AT, "the result as JSON; - is stdout"),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
-    {"jobs", 'j', "N", "number of threads (default: the processors that the "
-                       "process may use)",
-     OPTION_NUMBER, AT(jobs), NULL},
+    JOBS_OPTION(AT(jobs)),
     CELL_MODEL_OPTIONS(AT),
     {0},
 };

@@ -474,10 +474,7 @@ static const struct option_row options[] = {
     {"predicted", 0, NULL,
      "predict base addresses with the arena's model of the driver",
      OPTION_SWITCH, AT(predicted), NULL},
-    {"stats", 0, "FILE",
-     "memory_stats of the recorded allocator as JSON (default: NAME.json "
-     "beside NAME.pickle); `none' reads no file",
-     OPTION_TEXT, AT(stats), NULL},
+    STATS_OPTION(AT(stats)),
     {"limit", 0, "SIZE",
      "memory limit that was set in the recorded allocator (default: `cap' of "
      "the counters; without counters, what the recorded OOMs show)",
@@ -491,8 +488,7 @@ static const struct option_row options[] = {
      OPTION_TOTAL, AT(total), NULL},
     {"json", 0, "FILE", "write the result as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     AT(force), NULL},
+    FORCE_OPTION(AT(force)),
     {0},
 };
 /* clang-format on */

@@ -30,10 +30,7 @@ struct step_values {
 /* clang-format off */
 #define STEP_AT(field) offsetof(struct step_values, field)
 #define STEP_OPTIONS(CAPACITY, PICTURE)                                        \
-    {"step-mark", 0, "NAME",                                                   \
-     "marks of the recording at whose ends steps begin, without a trailing "   \
-     "number (default: those that fit best, or the period of the events)",     \
-     OPTION_TEXT, STEP_AT(cell.mark), NULL},                                   \
+    STEP_MARK_OPTION(STEP_AT(cell.mark)),                                      \
     {"policy", 'p', "POLICY",                                                  \
      "the policy that replays the trace: NAME, NAME:PARAMS, torch@recorded or "\
      "./FILE.so (default: torch with the settings of the trace)",              \
@@ -45,13 +42,10 @@ struct step_values {
      OPTION_TEXT, STEP_AT(picture), NULL},                                     \
     {"keep", 0, "DIR", "keep the gnuplot script of -o and its data here",      \
      OPTION_TEXT, STEP_AT(keep), NULL},                                        \
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,          \
-     STEP_AT(force), NULL},                                                    \
+    FORCE_OPTION(STEP_AT(force)),                                              \
     {"device", 0, "N", "only this device of the trace (default: all)",         \
      OPTION_NUMBER, STEP_AT(cell.device), NULL},                               \
-    {"limit", 0, "SIZE",                                                       \
-     "memory limit that was set in the recorded allocator, if there was one",  \
-     OPTION_SIZE, STEP_AT(cell.limit), NULL}
+    LIMIT_OPTION(STEP_AT(cell.limit))
 /* clang-format on */
 
 /* A running command. */
