@@ -56,13 +56,6 @@ static const struct frag_column row_columns[] = {
 #undef COUNT
 /* clang-format on */
 
-static const char *const heads[] = {
-    "trace", "device", "policy",   "bound",    "peak reserved", "first OOM",
-    "calls", "same",   "modelled", "measured", "ratio",         "paced",
-};
-
-enum { HEADS = sizeof(heads) / sizeof(*heads) };
-
 static uint64_t sum_calls(const struct frag_summary *s)
 {
     uint64_t sum = 0;
@@ -189,7 +182,9 @@ enum frag_err compare_report_open(struct compare_report *r,
     *r = (struct compare_report){
         .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
         .costs = r->costs,
-        .table = {.columns = HEADS, .right = "nrprrrrlrrrr", .optional = 2},
+        .table = table_of("nrprrrrlrrrr",
+                          "trace|device|policy|bound|peak reserved|first OOM|"
+                          "calls|same|modelled|measured|ratio|paced"),
     };
     if (json)
         err = sink_open(&r->json, json, e);
@@ -203,7 +198,7 @@ enum frag_err compare_report_open(struct compare_report *r,
         cli_json_open(call, &r->writer, r->json.out);
     if (csv)
         frag_header_csv(r->csv.out, row_columns);
-    table_heads(&r->table, heads, HEADS);
+    r->table.optional = 2;
     return FRAG_OK;
 }
 

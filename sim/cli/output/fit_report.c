@@ -82,12 +82,6 @@ static const struct frag_column step_columns[] = {
 #undef COUNT
 /* clang-format on */
 
-static const char *const heads[] = {
-    "trace",    "device",         "policy",  "start",     "need",       "bytes",
-    "headroom", "peak allocated", "retries", "unlimited", "serves from"};
-
-enum { HEADS = sizeof(heads) / sizeof(*heads) };
-
 static const struct frag_capacity_span *
 first_survivor(const struct frag_capacity_spans *spans)
 {
@@ -183,10 +177,7 @@ static void add_to_table(struct table *t, const struct row *row)
     table_cell(t, false, "%s", is_empty ? "" : row->start);
     size_or(t, row->need, "nowhere");
     count_or_none(t, row->need);
-    if (isfinite(row->headroom_ratio))
-        table_cell(t, false, "%.1f %%", 100 * row->headroom_ratio);
-    else
-        table_cell(t, false, "-");
+    table_share(t, row->headroom_ratio);
     table_size(t, row->peak_allocated);
     count_or_none(t, row->retries);
     table_size(t, row->peak_reserved);
@@ -299,7 +290,9 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
         .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv) &&
                      !sink_is_stdout(frontier),
         .frontier_wanted = frontier != NULL,
-        .table = {.columns = HEADS, .right = "nrporrrrrrr", .optional = 2},
+        .table = table_of("nrporrrrrrr",
+                          "trace|device|policy|start|need|bytes|headroom|"
+                          "peak allocated|retries|unlimited|serves from"),
     };
     if (json)
         err = sink_open(&r->json, json, e);
@@ -317,7 +310,7 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
         frag_header_csv(r->csv.out, row_columns);
     if (frontier)
         frag_header_csv(r->frontier.out, step_columns);
-    table_heads(&r->table, heads, r->table.columns);
+    r->table.optional = 2;
     return FRAG_OK;
 }
 

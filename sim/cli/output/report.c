@@ -7,13 +7,6 @@
 
 #include "sim/cli/cli.h"
 
-static const char *const heads[] = {"trace",          "device", "policy",
-                                    "bound",          "start",  "peak reserved",
-                                    "peak allocated", "gap",    "overhead",
-                                    "fragmentation",  "OOMs",   "first OOM"};
-
-enum { HEADS = sizeof(heads) / sizeof(*heads) };
-
 enum frag_err report_open(struct report *r, const struct frag_provenance *p,
                           const char *file, const char *json, const char *csv,
                           struct frag_error *e)
@@ -23,7 +16,10 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
     *r = (struct report){
         .provenance = p,
         .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
-        .table = {.columns = HEADS, .right = "nrprorrrrrrr", .optional = 2},
+        .table = table_of(
+            "nrprorrrrrrr",
+            "trace|device|policy|bound|start|peak reserved|peak allocated|"
+            "gap|overhead|fragmentation|OOMs|first OOM"),
     };
     if (file)
         err = frag_results_open(file, p, &r->file, e);
@@ -39,16 +35,8 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
         frag_results_json_open(&r->writer, r->json.out, p);
     if (csv)
         frag_results_csv_header(r->csv.out);
-    table_heads(&r->table, heads, HEADS);
+    r->table.optional = 2;
     return FRAG_OK;
-}
-
-static void percent(struct table *t, double x)
-{
-    if (isfinite(x))
-        table_cell(t, false, "%.1f %%", 100 * x);
-    else
-        table_cell(t, false, "-");
 }
 
 /* A run that began empty, as nearly all do, needs no word. */
@@ -70,12 +58,12 @@ static void add_row(struct table *t, const struct frag_run_identity *id,
     if (s->optimal)
         table_cell(t, false, "optimal");
     else
-        percent(t, s->gap_to_bound);
+        table_share(t, s->gap_to_bound);
     if (isfinite(s->overhead))
         table_cell(t, false, "%.3f", s->overhead);
     else
         table_cell(t, false, "-");
-    percent(t, s->fragmentation_ratio);
+    table_share(t, s->fragmentation_ratio);
     table_cell(t, s->num_ooms, "%" PRIu64, s->num_ooms);
     if (s->first_oom_event == FRAG_NEVER)
         table_cell(t, false, "-");
@@ -109,7 +97,7 @@ static void add_failed_row(struct table *t, const struct frag_run_identity *id)
     table_bound(t, id->bound);
     table_cell(t, false, "%s", "");
     table_cell(t, true, "failed");
-    for (size_t i = 6; i < HEADS; i++)
+    for (size_t i = 6; i < t->columns; i++)
         table_cell(t, false, "-");
 }
 

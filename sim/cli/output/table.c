@@ -1,6 +1,7 @@
 /* table.c - keeps the cells of a table and prints them in aligned columns. */
 #include "sim/cli/output/table.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +27,25 @@ void table_cell(struct table *t, bool alarm, const char *format, ...)
     t->count += !t->missing;
 }
 
-void table_heads(struct table *t, const char *const *heads, size_t count)
+struct table table_of(const char *right, const char *heads)
 {
-    for (size_t i = 0; i < count; i++)
-        table_cell(t, false, "%s", heads[i]);
+    struct table t = {.columns = strlen(right), .right = right};
+
+    for (size_t i = 0; i < t.columns && *heads; i++) {
+        const size_t length = strcspn(heads, "|");
+
+        table_cell(&t, false, "%.*s", (int)length, heads);
+        heads += length + (heads[length] == '|');
+    }
+    return t;
+}
+
+void table_share(struct table *t, double share)
+{
+    if (isfinite(share))
+        table_cell(t, false, "%.1f %%", 100 * share);
+    else
+        table_cell(t, false, "-");
 }
 
 void table_size(struct table *t, frag_size size)

@@ -32,8 +32,11 @@ struct table {
  * bytes are kept. */
 void table_cell(struct table *t, bool alarm, const char *format, ...)
     FRAG_PRINTF(3, 4);
-/* Adds the first `count` headings, a cell each. */
-void table_heads(struct table *t, const char *const *heads, size_t count);
+/* A table with a column for each letter of `right`. The headings of the first
+ * columns stand between bars; the caller adds those that are missing. */
+struct table table_of(const char *right, const char *heads);
+/* As a percentage; - if the share is not finite. */
+void table_share(struct table *t, double share);
 void table_size(struct table *t, frag_size size); /* in IEC units */
 void table_bound(struct table *t, struct frag_bound bound);
 

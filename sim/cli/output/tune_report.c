@@ -239,12 +239,10 @@ static void add_rung(struct table *t, const struct tune_ladder *l,
 
 static void print_ladder(const struct tune_ladder *l, FILE *out)
 {
-    static const char *const heads[] = {"#   knobs",     "outcome", "saves",
-                                        "enough",        "calls",   "modelled",
-                                        "within bounds", "settings"};
-    struct table t = {.columns = 8, .right = "llrorrll"};
+    struct table t =
+        table_of("llrorrll", "#   knobs|outcome|saves|enough|calls|modelled|"
+                             "within bounds|settings");
 
-    table_heads(&t, heads, t.columns);
     for (size_t i = 0; i < l->count; i++)
         add_rung(&t, l, &l->rungs[i]);
     fprintf(out,

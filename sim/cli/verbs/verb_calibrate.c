@@ -94,16 +94,12 @@ static enum frag_err print(const struct calibrate_values *v,
                            const struct frag_costs_regression *f,
                            struct frag_error *e)
 {
-    struct table t = {.columns = 5, .right = " rrrr"};
+    struct table t;
     enum frag_err err;
 
     if (sink_is_stdout(v->out))
         return FRAG_OK;
-    table_cell(&t, false, "call");
-    table_cell(&t, false, "fixed, us");
-    table_cell(&t, false, "us a MiB");
-    table_cell(&t, false, "residual");
-    table_cell(&t, false, "worst");
+    t = table_of("lrrrr", "call|fixed, us|us a MiB|residual|worst");
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
         const struct frag_cost_regression *c = &f->call[i];
 

@@ -3,7 +3,6 @@
 #include "sim/cli/answers/held/difference_report.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "sim/cli/answers/held/holders_report.h"
 #include "sim/cli/output/table.h"
@@ -55,20 +54,12 @@ static void say_growth(const struct difference_side sides[2], FILE *out)
     fputc('\n', out);
 }
 
-static void put_share(struct table *t, double share)
-{
-    if (isnan(share))
-        table_cell(t, false, "-");
-    else
-        table_cell(t, false, "%.1f %%", 100 * share);
-}
-
 static void put_change(struct table *t, const struct change *c)
 {
     char text[CHANGE_TEXT];
 
     table_cell(t, false, "%s", change_text(c->before, c->after, text));
-    put_share(t, c->share);
+    table_share(t, c->share);
     table_size(t, c->before);
     table_size(t, c->after);
     table_cell(t, false, "%+" PRId64,
@@ -100,11 +91,9 @@ static void put_rest(struct table *t, const struct difference *d, uint64_t from)
 static enum frag_err print_table(const struct difference *d, const char *by,
                                  const struct difference_view *v, FILE *out)
 {
-    const char *const heads[] = {"change", "of growth", "before",
-                                 "after",  "blocks",    by};
-    struct table t = {.columns = 6, .right = "rrrrrl"};
+    struct table t = table_of("rrrrrl", "change|of growth|before|after|blocks");
 
-    table_heads(&t, heads, t.columns);
+    table_cell(&t, false, "%s", by);
     for (uint64_t i = 0; i < shown(d, v); i++)
         put_change(&t, &d->items[i]);
     put_rest(&t, d, shown(d, v));

@@ -89,8 +89,8 @@ static void put_shares(struct table *t, const struct holders *h,
                        frag_size bytes, frag_size sum)
 {
     table_size(t, bytes);
-    table_cell(t, false, "%.1f %%", 100 * share_of(bytes, held(h)));
-    table_cell(t, false, "%.1f %%", 100 * share_of(sum, held(h)));
+    table_share(t, share_of(bytes, held(h)));
+    table_share(t, share_of(sum, held(h)));
 }
 
 static void put_group(struct table *t, const struct holders *h, uint64_t i,
@@ -142,12 +142,10 @@ static void put_frames(const struct holders *h, uint64_t i, FILE *out)
 static enum frag_err print_table(const struct holders *h,
                                  const struct holders_view *v, FILE *out)
 {
-    const char *const heads[] = {"held",   "share",  "sum",
-                                 "blocks", "oldest", holders_by_names[h->by]};
-    struct table t = {.columns = 6, .right = "rrrrrl"};
+    struct table t = table_of("rrrrrl", "held|share|sum|blocks|oldest");
     frag_size sum = 0;
 
-    table_heads(&t, heads, t.columns);
+    table_cell(&t, false, "%s", holders_by_names[h->by]);
     for (uint64_t i = 0; i < shown(h, v); i++)
         put_group(&t, h, i, sum += h->items[i].bytes);
     put_rest(&t, h, shown(h, v));

@@ -93,12 +93,9 @@ static void put_run(struct table *t, const struct run_change *c,
 enum frag_err run_changes_print(const struct run_changes *r,
                                 const struct difference_view *v, FILE *out)
 {
-    const char *const heads[] = {"trace", "device", "policy", "bound",
-                                 "change"};
-    struct table t = {.columns = 5 + NUMBERS, .right = "nrprrrrr"};
+    struct table t = table_of("nrprrrrr", "trace|device|policy|bound|change");
     enum frag_err err;
 
-    table_heads(&t, heads, 5);
     for (size_t i = 0; i < NUMBERS; i++)
         table_cell(&t, false, "%s", numbers[i].head);
     for (uint64_t i = 0; i < r->count; i++)

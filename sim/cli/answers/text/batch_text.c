@@ -135,13 +135,6 @@ static void find_notes(const struct batch_report *r, struct notes *n)
 
 /* ---- text ---- */
 
-static const char *const heads[] = {
-    "policy",        "batch",         "known as",   "peak requested",
-    "peak reserved", "low",           "high",       "OOMs",
-    "retries",       "constant part", "per sample", "growing share"};
-
-enum { HEADS = sizeof(heads) / sizeof(*heads) };
-
 static const char *source_name(const struct batch_row *row)
 {
     return row->recorded ? "recorded" : "predicted";
@@ -161,7 +154,7 @@ static void add_row(struct table *t, const struct batch_report *r,
     table_cell(t, false, "%" PRIu64, row->summary.num_alloc_retries);
     table_size(t, row->constant);
     table_size(t, (frag_size)row->per_sample);
-    table_cell(t, false, "%.1f %%", 100 * batch_growing_share(row));
+    table_share(t, batch_growing_share(row));
 }
 
 /* The range of the largest batch from low to high; nothing if both are equal.
@@ -205,9 +198,11 @@ static void say_largest(const struct batch_report *r, FILE *out)
 static enum frag_err put_table(const struct batch_report *r, FILE *out,
                                bool color, struct frag_error *e)
 {
-    struct table t = {.columns = HEADS, .right = "prlrrrrrrrrr"};
+    struct table t = table_of(
+        "prlrrrrrrrrr", "policy|batch|known as|peak requested|peak reserved|"
+                        "low|high|OOMs|retries|constant part|per sample|"
+                        "growing share");
 
-    table_heads(&t, heads, HEADS);
     for (size_t i = 0; i < r->answer->count; i++)
         add_row(&t, r, &r->answer->rows[i]);
     return table_print(&t, out, color) == FRAG_OK

@@ -6,11 +6,6 @@
 #include "sim/cli/answers/text/subject_text.h"
 #include "sim/cli/output/table.h"
 
-enum { HEADS = 7, OPTIONAL = 4 };
-
-static const char *const heads[HEADS] = {
-    "trace", "device", "policy", "capacity", "rule", "found", "outcome"};
-
 static void put_subject(struct table *t, const struct check_question *q,
                         const struct subject *on)
 {
@@ -35,10 +30,10 @@ static void put_rule(struct table *t, const struct gate *g,
 static enum frag_err print_rules(const struct checks *c, FILE *out, bool color)
 {
     const struct gates *g = c->question->gates;
-    struct table t = {
-        .columns = HEADS, .right = "nrprlrl", .optional = OPTIONAL};
+    struct table t =
+        table_of("nrprlrl", "trace|device|policy|capacity|rule|found|outcome");
 
-    table_heads(&t, heads, t.columns);
+    t.optional = 4;
     for (size_t i = 0; i < c->count; i++)
         for (size_t k = 0; k < g->count; k++) {
             put_subject(&t, c->question, &c->items[i].on);

@@ -9,8 +9,6 @@
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 
-enum { HEADS = 7 };
-
 /* By whether the windows are steps. */
 static const char *const units[] = {"in 1000 events", "a step"};
 static const char *const rates[] = {"bytes in 1000 events", "bytes a step"};
@@ -67,17 +65,14 @@ static void add_row(struct table *t, const struct input *in,
 static enum frag_err put_table(const struct input *in, const struct leaks *l,
                                FILE *out, bool color)
 {
-    const char *const heads[HEADS] = {l->verdict == LEAKS_FOUND ? "leaks at"
-                                                                : "grows at",
-                                      "stream",
-                                      rates[l->windows.by_steps],
-                                      "block sizes",
-                                      "left live",
-                                      "grows in",
-                                      "kind"};
-    struct table table = {.columns = HEADS, .right = "lrrrrrl"};
+    struct table table;
+    char heads[96];
 
-    table_heads(&table, heads, HEADS);
+    snprintf(heads, sizeof(heads),
+             "%s at|stream|%s|block sizes|left live|grows in|kind",
+             l->verdict == LEAKS_FOUND ? "leaks" : "grows",
+             rates[l->windows.by_steps]);
+    table = table_of("lrrrrrl", heads);
     for (uint64_t i = 0; i < l->count; i++)
         add_row(&table, in, &l->items[i]);
     return table_print(&table, out, color);

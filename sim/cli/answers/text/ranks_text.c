@@ -6,14 +6,6 @@
 #include "sim/cli/answers/text/subject_text.h"
 #include "sim/cli/output/table.h"
 
-static const char *const heads[] = {
-    "rank",        "trace",          "device",        "policy",
-    "events",      "peak requested", "peak reserved", "fragmentation",
-    "steps",       "growth a step",  "recorded OOMs", "OOMs",
-    "free at peak"};
-
-enum { HEADS = sizeof(heads) / sizeof(*heads), HEADS_OF_CAPACITY = 2 };
-
 /* -- the table ----------------------------------------------------------- */
 
 static void put_growth(struct table *t, const struct replayed_steps *s)
@@ -52,11 +44,11 @@ static void put_rank(struct table *t, const struct ranks *r, size_t i)
 
 static enum frag_err print_table(const struct ranks *r, FILE *out, bool color)
 {
-    struct table t = {.columns = HEADS, .right = "rnrprrrrrrrrr"};
+    struct table t = table_of(
+        r->capacity == FRAG_UNLIMITED ? "rnrprrrrrrr" : "rnrprrrrrrrrr",
+        "rank|trace|device|policy|events|peak requested|peak reserved|"
+        "fragmentation|steps|growth a step|recorded OOMs|OOMs|free at peak");
 
-    if (r->capacity == FRAG_UNLIMITED)
-        t.columns -= HEADS_OF_CAPACITY;
-    table_heads(&t, heads, t.columns);
     for (size_t i = 0; i < r->count; i++)
         put_rank(&t, r, i);
     return table_print(&t, out, color);

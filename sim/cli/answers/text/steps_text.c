@@ -8,13 +8,6 @@
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 
-static const char *const heads[] = {
-    "step",           "from event",    "events",        "live at begin",
-    "peak requested", "peak reserved", "fragmentation", "driver calls",
-    "retries",        "OOMs",          "seconds"};
-
-enum { HEADS = sizeof(heads) / sizeof(*heads) };
-
 static void add_row(struct table *t, const struct step_part *p)
 {
     if (p->kind == STEP_COMPLETE)
@@ -26,7 +19,7 @@ static void add_row(struct table *t, const struct step_part *p)
     table_size(t, p->live);
     table_size(t, p->peak_requested);
     table_size(t, p->peak_reserved);
-    table_cell(t, false, "%.1f %%", p->fragmentation * 100);
+    table_share(t, p->fragmentation);
     table_cell(t, false, "%" PRIu64, p->driver_calls);
     table_cell(t, p->retries > 0, "%" PRIu64, p->retries);
     table_cell(t, p->ooms > 0, "%" PRIu64, p->ooms);
@@ -62,11 +55,13 @@ static void put_head(const struct steps_subject *on, const struct step_table *t,
 enum frag_err steps_text_put(const struct steps_subject *on,
                              const struct step_table *t, FILE *out, bool color)
 {
-    struct table table = {.columns = HEADS, .right = "rrrrrrrrrrr"};
+    struct table table = table_of(
+        "rrrrrrrrrrr", "step|from event|events|live at begin|peak requested|"
+                       "peak reserved|fragmentation|driver calls|retries|OOMs|"
+                       "seconds");
     enum frag_err err;
 
     put_head(on, t, out);
-    table_heads(&table, heads, HEADS);
     for (uint64_t i = 0; i < t->count; i++)
         add_row(&table, &t->items[i]);
     err = table_print(&table, out, color);

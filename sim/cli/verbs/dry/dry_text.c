@@ -120,12 +120,9 @@ static enum frag_err put_needs(const struct dry_answer *a,
                                const struct dry_device *d, FILE *out,
                                bool color, struct frag_error *e)
 {
-    struct table t = {.columns = 4, .right = "lrrr"};
+    struct table t =
+        table_of("lrrr", "setting|need|peak reserved|peak allocated");
 
-    table_cell(&t, false, "setting");
-    table_cell(&t, false, "need");
-    table_cell(&t, false, "peak reserved");
-    table_cell(&t, false, "peak allocated");
     for (size_t w = 0; w < DRY_WAYS; w++) {
         const struct frag_capacity_span *need = &d->ways[w].need;
         const struct frag_summary *run = &d->ways[w].unlimited.run;
@@ -159,12 +156,8 @@ static enum frag_err put_gpus(const struct dry_answer *a,
                               const struct dry_device *d, FILE *out, bool color,
                               struct frag_error *e)
 {
-    struct table t = {.columns = 4 + DRY_WAYS, .right = "lrrrll"};
+    struct table t = table_of("lrrrll", "GPU|memory|others|left");
 
-    table_cell(&t, false, "GPU");
-    table_cell(&t, false, "memory");
-    table_cell(&t, false, "others");
-    table_cell(&t, false, "left");
     for (size_t w = 0; w < DRY_WAYS; w++)
         table_cell(&t, false, "%s", a->ways[w].name);
     for (const struct frag_gpu *g = frag_gpus; g->id; g++)
