@@ -62,6 +62,9 @@ struct Held {
   cudaStream_t stream; // of the first request
   uint64_t same; // another address of the same memory, which counts there; or 0
   uint32_t blocks = 0; // in a segment, with those that other streams still use
+  int file = -1; // a descriptor of the map for other processes. It stays open
+                 // until the map is unmapped, so that no receiver sees another
+                 // map under the same handle
 };
 using Range = std::pair<const uint64_t, Held>; // the first is the address
 
@@ -118,14 +121,18 @@ thread_local std::string user_metadata;
 
 bool forked = false; // from a process that uses a device: this one has none
 
-/* ---- counters ---- */
-
-StatType pool_of(bool is_small) {
-  return is_small ? StatType::SMALL_POOL : StatType::LARGE_POOL;
+// Makes a call of service.h that must not fail; `words` is its last argument.
+template <typename Function, typename... Arguments>
+void must(Function* call, Arguments... arguments) {
+  char words[FRAG_TORCH_WORDS] = "";
+  TORCH_CHECK(call(arguments..., words) == FRAG_TORCH_OK, "fragsim: ", words);
 }
 
+/* ---- counters ---- */
+
 void add(StatArray& stat, bool is_small, int64_t by) {
-  for (StatType type : {StatType::AGGREGATE, pool_of(is_small)}) {
+  for (StatType type : {StatType::AGGREGATE, is_small ? StatType::SMALL_POOL
+                                                  : StatType::LARGE_POOL}) {
     Stat& s = stat[static_cast<size_t>(type)];
     by < 0 ? s.decrease(-by) : s.increase(by);
   }
@@ -150,6 +157,14 @@ void move(Stat& s, const Stat& from, const Stat& to) {
   s.allocated += to.allocated - from.allocated;
   s.freed += to.freed - from.freed;
   s.peak = std::max(s.peak, s.current);
+}
+
+void each(DeviceStats& stats, void (Stat::*reset)()) {
+  for (auto array : arrays)
+    for (Stat& s : stats.*array)
+      (s.*reset)();
+  for (auto single : singles)
+    (stats.*single.*reset)();
 }
 
 /* ---- the allocator ---- */
@@ -316,12 +331,9 @@ class Allocator final : public CUDAAllocator {
   void change_split(Device& d, uint64_t addr, const Block& b, int sign);
   void note_parts(Device& d, uint64_t addr, const Block& b, bool taken);
   void end_waiting();
-  std::map<uint64_t, const Block*> ordered() const;
   ShareableHandle share_maps(DeviceIndex device, uint64_t addr, size_t size);
-  int exported(DeviceIndex device, uint64_t map);
-  void close_exported(uint64_t addr, uint64_t size);
   std::vector<SegmentInfo> segments();
-  void annotate(SnapshotInfo& info);
+  void annotate(SnapshotInfo& info, DeviceIndex device);
 
   // Recursive, since an observer or a tracker may ask for statistics.
   mutable std::recursive_mutex lock_;
@@ -335,7 +347,6 @@ class Allocator final : public CUDAAllocator {
   std::set<std::pair<DeviceIndex, MempoolId_t>> ended_; // that it was told
   std::vector<void*> waiting_; // frees that wait for the end of a capture, or
                                // that the driver refused
-  std::map<uint64_t, int> exported_; // file descriptors of maps, by address
   std::map<std::string, std::weak_ptr<void>> imported_; // by handle
   cudaStream_t stream_ = nullptr; // of the request that the policy serves
   Context context_; // of the request, free or empty_cache that is served
@@ -381,9 +392,7 @@ void Allocator::catch_up(DeviceIndex device) {
 
 // The recorder may need locks of the program, so no lock is held here.
 Context Allocator::context(RecordContext least) const {
-  if (!recording_ || !recorder_ || when_ < least)
-    return nullptr;
-  return recorder_();
+  return recording_ && recorder_ && when_ >= least ? recorder_() : nullptr;
 }
 
 const char* word_of(TraceEntry::Action action) {
@@ -397,11 +406,9 @@ const char* word_of(TraceEntry::Action action) {
 void Allocator::record(TraceEntry::Action action, DeviceIndex device,
                        uint64_t addr, size_t size, cudaStream_t stream,
                        Context context) {
-  if (!recording_ && trackers_.empty())
-    return;
-  const char* word = word_of(action);
-  bool skipped = std::find(skip_.begin(), skip_.end(), word) != skip_.end();
-  if ((!recording_ || skipped) && trackers_.empty())
+  bool kept = recording_ &&
+      std::find(skip_.begin(), skip_.end(), word_of(action)) == skip_.end();
+  if (!kept && trackers_.empty())
     return;
   if (when_ < RecordContext::ALLOC)
     context = nullptr;
@@ -411,7 +418,7 @@ void Allocator::record(TraceEntry::Action action, DeviceIndex device,
       compile_contexts.empty() ? "N/A" : compile_contexts.back(), user_metadata);
   for (auto& tracker : trackers_)
     tracker(entry);
-  if (!recording_ || skipped)
+  if (!kept)
     return;
   Device& d = at(device);
   d.history.push_back(std::move(entry));
@@ -582,6 +589,8 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
     auto end = d.held.lower_bound(addr + size);
     for (auto row = first; row != end; ++row) {
       d.small_held -= row->second.is_small ? row->second.size : 0;
+      if (row->second.file >= 0)
+        close(row->second.file);
       if (row->second.same) {
         note(next, row->first);
         next = row->first + row->second.size;
@@ -589,7 +598,6 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
       }
     }
     d.held.erase(first, end);
-    close_exported(addr, size);
   }
   note(next, addr + size);
 }
@@ -936,7 +944,6 @@ void Allocator::raw_delete(void* ptr) {
 
 void Allocator::recordStream(const c10::DataPtr& ptr,
                              c10::cuda::CUDAStream stream) {
-  char words[FRAG_TORCH_WORDS] = "";
   if (!ptr.get() || ptr.get_deleter() != &delete_block)
     return;
   std::unique_lock<std::recursive_mutex> guard(lock_);
@@ -950,12 +957,9 @@ void Allocator::recordStream(const c10::DataPtr& ptr,
     alias.release_context();
     return;
   }
-  Block& b = found->second;
-  if (stream.stream() == b.stream)
-    return;
-  frag_torch_answer answer = frag_torch_use(
-      b.device, reinterpret_cast<uint64_t>(ptr.get()), stream.stream(), words);
-  TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+  const Block& b = found->second;
+  if (stream.stream() != b.stream)
+    must(frag_torch_use, b.device, found->first, stream.stream());
 }
 
 void Allocator::emptyCache(MempoolId_t pool) {
@@ -993,11 +997,7 @@ void Allocator::resetAccumulatedStats(DeviceIndex device) {
   catch_up(device);
   Guard guard(lock_);
   DeviceStats& stats = at(device).stats;
-  for (auto array : arrays)
-    for (Stat& s : stats.*array)
-      s.reset_accumulated();
-  for (auto single : singles)
-    (stats.*single).reset_accumulated();
+  each(stats, &Stat::reset_accumulated);
   for (auto sum : sums)
     stats.*sum = 0;
 }
@@ -1005,12 +1005,7 @@ void Allocator::resetAccumulatedStats(DeviceIndex device) {
 void Allocator::resetPeakStats(DeviceIndex device) {
   catch_up(device);
   Guard guard(lock_);
-  DeviceStats& stats = at(device).stats;
-  for (auto array : arrays)
-    for (Stat& s : stats.*array)
-      s.reset_peak();
-  for (auto single : singles)
-    (stats.*single).reset_peak();
+  each(at(device).stats, &Stat::reset_peak);
 }
 
 void Allocator::cacheInfo(DeviceIndex device, size_t* largest) {
@@ -1031,7 +1026,6 @@ double Allocator::getMemoryFraction(DeviceIndex device) {
 void Allocator::setMemoryFraction(double fraction, DeviceIndex device) {
   TORCH_CHECK(0 <= fraction && fraction <= 1, "invalid fraction:", fraction,
               ". Please set within [0, 1].");
-  char words[FRAG_TORCH_WORDS] = "";
   cudaDeviceProp device_has;
   C10_CUDA_CHECK(cudaGetDeviceProperties(&device_has, device));
   below_->setMemoryFraction(fraction, device);
@@ -1044,8 +1038,7 @@ void Allocator::setMemoryFraction(double fraction, DeviceIndex device) {
     if (fraction < 1)
       d.allowed = static_cast<uint64_t>(
           fraction * static_cast<double>(d.total));
-    frag_torch_answer answer = frag_torch_limit(device, no_limit, words);
-    TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+    must(frag_torch_limit, device, no_limit);
   }
   catch_up(device);
 }
@@ -1067,14 +1060,11 @@ void Allocator::learn_fractions(int count) {
 // A limit is for the policy and PyTorch's own allocator together: each may have
 // what the other does not hold. Here for the policy; the lock is held.
 void Allocator::limit_policy(DeviceIndex device) {
-  char words[FRAG_TORCH_WORDS] = "";
   const Device& d = at(device);
   if (d.allowed == no_limit)
     return;
   auto held = static_cast<uint64_t>(d.below.reserved_bytes[0].current);
-  frag_torch_answer answer =
-      frag_torch_limit(device, d.allowed - std::min(held, d.allowed), words);
-  TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+  must(frag_torch_limit, device, d.allowed - std::min(held, d.allowed));
 }
 
 // And for PyTorch's own, which has its limit as a fraction only. To set it, it
@@ -1189,16 +1179,11 @@ void add_free(SegmentInfo& row, uint64_t from, uint64_t to) {
   row.blocks.push_back(gap);
 }
 
-std::map<uint64_t, const Block*> Allocator::ordered() const {
-  std::map<uint64_t, const Block*> found;
-  for (const auto& [addr, block] : blocks_)
-    found[addr] = &block;
-  return found;
-}
-
 std::vector<SegmentInfo> Allocator::segments() {
   std::vector<SegmentInfo> all;
-  const auto blocks = ordered();
+  std::map<uint64_t, const Block*> blocks;
+  for (const auto& [addr, block] : blocks_)
+    blocks[addr] = &block;
   for (size_t i = 0; i < devices_.size(); i++)
     for (SegmentInfo& row : held_of(shown(devices_[i], blocks),
                                      static_cast<DeviceIndex>(i))) {
@@ -1225,24 +1210,24 @@ std::vector<SegmentInfo> Allocator::segments() {
   return all;
 }
 
-// Says in the snapshot which policy its memory is from, by device, and when the
+// Says in the snapshot which policy the device's memory is from, and when the
 // program called empty_cache: a policy returns memory at other times too.
-void Allocator::annotate(SnapshotInfo& info) {
+void Allocator::annotate(SnapshotInfo& info, DeviceIndex device) {
   char words[FRAG_TORCH_WORDS] = "";
   const char* policy = frag_torch_policy(words);
   auto to_ns = clock_.makeConverter();
-  for (size_t i = 0; policy && i < devices_.size(); i++) {
-    auto add = [&](const char* stage, const char* name, int64_t us) {
-      AnnotationEntry entry(static_cast<DeviceIndex>(i), 0);
-      entry.time_.t_ = us;
-      entry.recordUserMetadata("stage", stage);
-      entry.recordUserMetadata("name", name);
-      info.external_annotations.push_back(std::move(entry));
-    };
-    add("fragsim: policy", policy, 0);
-    for (c10::approx_time_t at : devices_[i].emptied)
-      add("fragsim: cache emptied", "", to_ns(at) / 1000);
-  }
+  auto add = [&](const char* stage, const char* name, int64_t us) {
+    AnnotationEntry entry(device, 0);
+    entry.time_.t_ = us;
+    entry.recordUserMetadata("stage", stage);
+    entry.recordUserMetadata("name", name);
+    info.external_annotations.push_back(std::move(entry));
+  };
+  if (!policy)
+    return;
+  add("fragsim: policy", policy, 0);
+  for (c10::approx_time_t time : at(device).emptied)
+    add("fragsim: cache emptied", "", to_ns(time) / 1000);
 }
 
 SnapshotInfo Allocator::snapshot(MempoolId_t pool, bool include_traces) {
@@ -1258,12 +1243,12 @@ SnapshotInfo Allocator::snapshot(MempoolId_t pool, bool include_traces) {
             });
   if (!include_traces)
     return info;
-  annotate(info);
   auto to_ns = clock_.makeConverter();
   if (info.device_traces.size() < devices_.size())
     info.device_traces.resize(devices_.size());
   for (size_t i = 0; i < devices_.size(); i++) {
     auto& trace = info.device_traces[i];
+    annotate(info, static_cast<DeviceIndex>(i));
     // PyTorch's own allocator has converted its times already.
     trace.erase(std::remove_if(trace.begin(), trace.end(),
                                [](const TraceEntry& e) {
@@ -1379,14 +1364,9 @@ void get(const std::string& text, size_t& at, T* to, size_t count) {
   at += count * sizeof(T);
 }
 
-// A file descriptor of the map. It stays open until the map is unmapped, so
-// that no receiver sees another map under the same handle.
-int Allocator::exported(DeviceIndex device, uint64_t map) {
+int export_map(DeviceIndex device, uint64_t map) {
   char words[FRAG_TORCH_WORDS] = "";
-  auto found = exported_.find(map);
   int file;
-  if (found != exported_.end())
-    return found->second;
   TORCH_CHECK(
       frag_torch_export(device, map, &file, words) == FRAG_TORCH_OK,
       "fragsim: the policy maps its memory, and this memory cannot be shared "
@@ -1394,15 +1374,7 @@ int Allocator::exported(DeviceIndex device, uint64_t map) {
       "number of open files (ulimit -n) if that is the reason, or allocate the "
       "tensor inside `with torch.cuda.use_mem_pool(torch.cuda.MemPool()):`, or "
       "select a policy without maps (FRAGSIM_POLICY=torch).");
-  return exported_[map] = file;
-}
-
-void Allocator::close_exported(uint64_t addr, uint64_t size) {
-  auto at = exported_.lower_bound(addr);
-  while (at != exported_.end() && at->first < addr + size) {
-    close(at->second);
-    at = exported_.erase(at);
-  }
+  return file;
 }
 
 // Shares the maps of a block. They stay as long as the block is live, since a
@@ -1411,19 +1383,22 @@ ShareableHandle Allocator::share_maps(DeviceIndex device, uint64_t addr,
                                       size_t size) {
   std::vector<size_t> sizes;
   std::vector<int> files;
+  std::vector<int*> made;
   auto first = around(at(device), addr);
   auto end = at(device).held.lower_bound(addr + size);
-  auto before = exported_;
   try {
     for (auto map = first; map != end; ++map) {
+      int& file = map->second.file;
+      if (file < 0) {
+        file = export_map(device, map->first);
+        made.push_back(&file);
+      }
       sizes.push_back(map->second.size);
-      files.push_back(exported(device, map->first));
+      files.push_back(file);
     }
   } catch (...) { // a process needs files for other things too
-    for (auto [map, file] : exported_)
-      if (!before.count(map))
-        close(file);
-    exported_ = before;
+    for (int* file : made)
+      close(std::exchange(*file, -1));
     throw;
   }
   bool equal = std::adjacent_find(sizes.begin(), sizes.end(),
@@ -1498,17 +1473,15 @@ ShareableHandle Allocator::shareIpcHandle(void* ptr) {
       cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(over->first)));
   // PyTorch's format: the version, the kind (cudaMalloc), the driver's handle.
   std::string text{handle_version, of_segment};
-  text.append(reinterpret_cast<const char*>(&handle), sizeof(handle));
+  put(text, &handle, 1);
   return {static_cast<ptrdiff_t>(reinterpret_cast<uint64_t>(ptr) - over->first),
           text};
 }
 
 void Allocator::enablePeerAccess(DeviceIndex device, DeviceIndex peer) {
-  char words[FRAG_TORCH_WORDS] = "";
   below_->enablePeerAccess(device, peer);
   // `device` will access the memory of `peer`.
-  frag_torch_answer answer = frag_torch_peer(peer, device, words);
-  TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+  must(frag_torch_peer, peer, device);
 }
 
 /* ---- the start ---- */

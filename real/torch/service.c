@@ -162,6 +162,13 @@ static void apply_limit(int ordinal)
     device_limit(devices[ordinal], settings.capacity, limits[ordinal]);
 }
 
+/* NULL if the program did not use the device. */
+static struct device *opened(int ordinal)
+{
+    return ordinal >= 0 && ordinal < FRAG_TORCH_DEVICES ? devices[ordinal]
+                                                        : NULL;
+}
+
 static enum frag_err device_at(int ordinal, struct device **out,
                                struct frag_error *e)
 {
@@ -190,71 +197,13 @@ static enum frag_torch_answer answer(enum frag_err err,
     return err == FRAG_OOM ? FRAG_TORCH_OOM : FRAG_TORCH_FAILED;
 }
 
-enum frag_torch_answer frag_torch_serve(int device, size_t size,
-                                        frag_torch_stream stream,
-                                        struct frag_service_block *out,
-                                        char *words)
-{
-    struct frag_served block = {0, 0};
-    struct frag_error e;
-    struct device *d;
-    enum frag_err err;
-
-    pthread_mutex_lock(&lock);
-    err = device_at(device, &d, &e);
-    if (err == FRAG_OK)
-        err = device_alloc(d, size, stream, &block, &e);
-    pthread_mutex_unlock(&lock);
-    *out = (struct frag_service_block){block.addr, block.size};
-    return answer(err, &e, words);
-}
-
-/* A forked child frees nothing: its memory is the parent's. */
-enum frag_torch_answer frag_torch_end(int device, uint64_t addr,
-                                      frag_torch_stream stream, char *words)
-{
-    bool waits = false;
-    struct frag_error e;
-    struct device *d;
-    enum frag_err err;
-
-    if (owner && owner != process)
-        return FRAG_TORCH_OK;
-    pthread_mutex_lock(&lock);
-    if (ended) {
-        pthread_mutex_unlock(&lock);
-        return FRAG_TORCH_OK;
-    }
-    err = device_at(device, &d, &e);
-    if (err == FRAG_OK)
-        err = device_free(d, addr, stream, &waits, &e);
-    pthread_mutex_unlock(&lock);
-    if (err == FRAG_OK && waits)
-        return FRAG_TORCH_WAITS;
-    return answer(err, &e, words);
-}
-
-enum frag_torch_answer frag_torch_use(int device, uint64_t addr,
-                                      frag_torch_stream stream, char *words)
-{
-    struct frag_error e = {""};
-    enum frag_err err = FRAG_OK;
-
-    pthread_mutex_lock(&lock);
-    if (device >= 0 && device < FRAG_TORCH_DEVICES && devices[device])
-        err = device_use(devices[device], addr, stream);
-    pthread_mutex_unlock(&lock);
-    if (err != FRAG_OK)
-        err = frag_no_memory(&e, "a stream of a block");
-    return answer(err, &e, words);
-}
-
 /* Locks the service, and finds the device. leave() follows, after an error too.
  */
 static enum frag_err enter(int device, struct device **out,
                            struct frag_error *e)
 {
     pthread_mutex_lock(&lock);
+    *out = NULL;
     return device_at(device, out, e);
 }
 
@@ -265,16 +214,64 @@ static enum frag_torch_answer leave(enum frag_err err,
     return answer(err, e, words);
 }
 
+enum frag_torch_answer frag_torch_serve(int device, size_t size,
+                                        frag_torch_stream stream,
+                                        struct frag_service_block *out,
+                                        char *words)
+{
+    struct frag_served block = {0, 0};
+    struct frag_error e;
+    struct device *d;
+    enum frag_err err = enter(device, &d, &e);
+
+    if (err == FRAG_OK)
+        err = device_alloc(d, size, stream, &block, &e);
+    *out = (struct frag_service_block){block.addr, block.size};
+    return leave(err, &e, words);
+}
+
+/* A forked child frees nothing: its memory is the parent's. */
+enum frag_torch_answer frag_torch_end(int device, uint64_t addr,
+                                      frag_torch_stream stream, char *words)
+{
+    bool waits = false;
+    struct frag_error e;
+    struct device *d;
+    enum frag_err err = FRAG_OK;
+    enum frag_torch_answer done;
+
+    if (owner && owner != process)
+        return FRAG_TORCH_OK;
+    pthread_mutex_lock(&lock);
+    if (!ended)
+        err = device_at(device, &d, &e);
+    if (!ended && err == FRAG_OK)
+        err = device_free(d, addr, stream, &waits, &e);
+    done = leave(err, &e, words);
+    return done == FRAG_TORCH_OK && waits ? FRAG_TORCH_WAITS : done;
+}
+
+enum frag_torch_answer frag_torch_use(int device, uint64_t addr,
+                                      frag_torch_stream stream, char *words)
+{
+    struct frag_error e = {""};
+    enum frag_err err = FRAG_OK;
+
+    pthread_mutex_lock(&lock);
+    if (opened(device) && device_use(opened(device), addr, stream) != FRAG_OK)
+        err = frag_no_memory(&e, "a stream of a block");
+    return leave(err, &e, words);
+}
+
 enum frag_torch_answer frag_torch_trim(int device, char *words)
 {
     struct frag_error e = {""};
     enum frag_err err = FRAG_OK;
 
     pthread_mutex_lock(&lock);
-    if (device >= 0 && device < FRAG_TORCH_DEVICES && devices[device])
-        err = device_trim(devices[device], &e);
-    pthread_mutex_unlock(&lock);
-    return answer(err, &e, words);
+    if (opened(device))
+        err = device_trim(opened(device), &e);
+    return leave(err, &e, words);
 }
 
 enum frag_torch_answer frag_torch_peer(int device, int peer, char *words)
@@ -298,10 +295,9 @@ enum frag_torch_answer frag_torch_limit(int device, uint64_t bytes, char *words)
         err = frag_fail(&e, FRAG_INVALID, "%s", wrong_device);
     else
         limits[device] = bytes ? bytes : 1;
-    if (err == FRAG_OK && devices[device])
+    if (opened(device))
         apply_limit(device);
-    pthread_mutex_unlock(&lock);
-    return answer(err, &e, words);
+    return leave(err, &e, words);
 }
 
 enum frag_torch_answer frag_torch_export(int device, uint64_t addr, int *file,
@@ -345,8 +341,7 @@ enum frag_torch_answer frag_torch_forget(int device, uint64_t addr,
         if (err == FRAG_OK)
             err = frag_cuda_forget(device_gpu(d), addr, size, &e);
     }
-    pthread_mutex_unlock(&lock);
-    return answer(err, &e, words);
+    return leave(err, &e, words);
 }
 
 const char *frag_torch_policy(char *words)
@@ -356,8 +351,7 @@ const char *frag_torch_policy(char *words)
 
     pthread_mutex_lock(&lock);
     err = start(&e);
-    pthread_mutex_unlock(&lock);
-    return answer(err, &e, words) == FRAG_TORCH_OK ? settings.text : NULL;
+    return leave(err, &e, words) == FRAG_TORCH_OK ? settings.text : NULL;
 }
 
 void frag_torch_listen(const struct frag_torch_listener *wanted)
@@ -372,7 +366,7 @@ struct numbers numbers_of(int device)
     struct numbers n = {0};
 
     pthread_mutex_lock(&lock);
-    if (device >= 0 && device < FRAG_TORCH_DEVICES && devices[device])
+    if (opened(device))
         n = (struct numbers){device_memory(devices[device]),
                              device_calls(devices[device])};
     pthread_mutex_unlock(&lock);

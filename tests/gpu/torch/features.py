@@ -385,6 +385,23 @@ class History(Case):
                 self.assertEqual(word in text, word in wanted,
                                  f"{context} {word}")
 
+    def test_skipped_actions(self):
+        memory._record_memory_history(None)
+        memory._record_memory_history(skip_actions=["free_requested"])
+        take(3 * MIB)
+        actions = {r["action"] for r in memory._snapshot()["device_traces"][0]}
+        self.assertNotIn("free_requested", actions)
+        self.assertLess({"alloc", "free_completed"}, actions)
+
+    @policy_only
+    def test_the_policy_is_named(self):
+        take(MIB)
+        torch.cuda.empty_cache()
+        found = [(row["stage"], row["name"])
+                 for row in memory._snapshot()["external_annotations"]]
+        self.assertIn(("fragsim: policy", POLICY), found)
+        self.assertIn(("fragsim: cache emptied", ""), found)
+
     def test_a_snapshot_is_in_the_next_one(self):
         take(MIB)
         rows = memory._snapshot()["device_traces"][0]
