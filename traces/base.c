@@ -134,10 +134,8 @@ const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT])
 
 const char *frag_size_exact(frag_size size, char text[FRAG_EXACT_TEXT])
 {
-    char rounded[FRAG_SIZE_TEXT];
-
     snprintf(text, FRAG_EXACT_TEXT, "%s (%" PRIu64 " bytes)",
-             frag_size_format(size, rounded), size);
+             FRAG_SHOW_SIZE(size), size);
     return text;
 }
 

@@ -121,6 +121,8 @@ enum { FRAG_SIZE_TEXT = 32 }; /* enough for every formatted size */
 /* Writes size to text in IEC units with at most three decimals, for example
  * "1.25 GiB" or "512 B", or "unlimited" for FRAG_UNLIMITED. Returns text. */
 const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT]);
+/* The same as a text that lives until the end of the block (C only). */
+#define FRAG_SHOW_SIZE(size) frag_size_format(size, (char[FRAG_SIZE_TEXT]){""})
 
 enum { FRAG_EXACT_TEXT = FRAG_SIZE_TEXT + 32 };
 
@@ -182,6 +184,8 @@ enum { FRAG_BOUND_TEXT = 2 * FRAG_SIZE_TEXT + 24 };
 /* Writes "24 GiB", "process limit 24 GiB", "unlimited", or for a bound that is
  * not known "process limit 4.5 to 5.1 GiB" to text, and returns text. */
 const char *frag_bound_format(struct frag_bound b, char text[FRAG_BOUND_TEXT]);
+/* The same as a text that lives until the end of the block (C only). */
+#define FRAG_SHOW_BOUND(b) frag_bound_format(b, (char[FRAG_BOUND_TEXT]){""})
 
 FRAG_END_DECLS
 

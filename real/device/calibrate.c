@@ -130,12 +130,10 @@ static const struct family probes[] = {
 static enum frag_err failed(struct bench *b, enum frag_driver_call call,
                             enum frag_err err)
 {
-    char size[FRAG_SIZE_TEXT];
-
     return frag_fail(b->e, err, "%s of %s: %s",
                      call == UNTIMED ? "memory for a copy"
                                      : frag_driver_call_names[call],
-                     frag_size_format(b->bytes, size), frag_err_text(err));
+                     FRAG_SHOW_SIZE(b->bytes), frag_err_text(err));
 }
 
 static int by_time(const void *left, const void *right)

@@ -182,13 +182,12 @@ static void describe(const struct end *end, uint64_t seconds, FILE *out)
 static void describe_memory(const struct end *end, frag_size memory, FILE *out)
 {
     const frag_size used = (frag_size)end->used.ru_maxrss * FRAG_KIB;
-    char a[FRAG_SIZE_TEXT], b[FRAG_SIZE_TEXT];
 
     if (used > memory / 4 * 3)
         fprintf(out,
                 "; it used %s of the host's memory, of %s; --" APART_MEMORY
                 " allows more",
-                frag_size_format(used, a), frag_size_format(memory, b));
+                FRAG_SHOW_SIZE(used), FRAG_SHOW_SIZE(memory));
 }
 
 static void judge(const struct apart *a, frag_size memory, pid_t child,

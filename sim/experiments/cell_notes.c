@@ -62,7 +62,6 @@ static const char *why_not_adopted(const struct cell_result *on)
 
 static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])
 {
-    char a[FRAG_SIZE_TEXT], b[FRAG_SIZE_TEXT];
     frag_size recorded = 0;
     const bool is_late = on->policy->policy->adopt &&
                          on->device->recorded.start.segment_count &&
@@ -72,14 +71,14 @@ static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])
     if (is_late)
         text_add(text, RELEASE_NOTE, "",
                  "the run does not start from the recorded segments (%s): %s",
-                 frag_size_format(start_held(on->device, on->bound.kind), a),
+                 FRAG_SHOW_SIZE(start_held(on->device, on->bound.kind)),
                  why_not_adopted(on));
     if (differs(on, &recorded))
         text_add(text, RELEASE_NOTE, ": ",
                  "with the recorded settings, the run reserves %s at most; "
                  "the recorded allocator reserved %s%s",
-                 frag_size_format(on->summary->peak_reserved, a),
-                 frag_size_format(recorded, b),
+                 FRAG_SHOW_SIZE(on->summary->peak_reserved),
+                 FRAG_SHOW_SIZE(recorded),
                  is_late ? ""
                          : ", at other addresses; `fragsim validate' repeats "
                            "these");
@@ -93,16 +92,13 @@ static bool takes_more(const struct frag_summary *s)
 
 static void note_bound(struct frag_bound bound, char text[RELEASE_NOTE])
 {
-    char interval[FRAG_BOUND_TEXT], middle[FRAG_SIZE_TEXT];
-
     text[0] = '\0';
     if (bound.most)
         snprintf(text, RELEASE_NOTE,
                  "no snapshot records the limit of its process; the OOMs show "
                  "a %s, and the run uses the middle, %s; --limit states the "
                  "exact limit",
-                 frag_bound_format(bound, interval),
-                 frag_size_format(bound.bytes, middle));
+                 FRAG_SHOW_BOUND(bound), FRAG_SHOW_SIZE(bound.bytes));
 }
 
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
@@ -128,11 +124,9 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
 const char *cell_place(const char *policy, struct frag_bound bound,
                        char text[CELL_PLACE])
 {
-    char size[FRAG_BOUND_TEXT];
-
     snprintf(text, CELL_PLACE, "%.100s, %s%s", policy,
              bound.kind == FRAG_BOUND_CAPACITY ? "capacity " : "",
-             frag_bound_format(bound, size));
+             FRAG_SHOW_BOUND(bound));
     return text;
 }
 

@@ -18,18 +18,16 @@ enum frag_err export_folded(const struct export_job *job, const char *path,
                             struct export_notes *notes, struct frag_error *e)
 {
     const struct holders_options options = {.by = HOLDERS_BY_STACK};
-    char size[FRAG_SIZE_TEXT];
     struct holders h;
     uint64_t event;
     enum frag_err err;
 
     FRAG_TRY(moment_read(job->trace, job->device, "peak", &event, e));
     FRAG_TRY(holders_find(job->trace, job->device, event, &options, &h, e));
-    err =
-        export_note(notes,
-                    "the weights are the requested bytes of the blocks "
-                    "that are live at the peak, event %llu: %s",
-                    (unsigned long long)event, frag_size_format(h.bytes, size));
+    err = export_note(notes,
+                      "the weights are the requested bytes of the blocks "
+                      "that are live at the peak, event %llu: %s",
+                      (unsigned long long)event, FRAG_SHOW_SIZE(h.bytes));
     if (err == FRAG_OK)
         err = put(&h, path, e);
     holders_close(&h);

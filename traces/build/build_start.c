@@ -319,15 +319,13 @@ static enum frag_err note_late(struct frag_build *b,
                                const struct device_build *d,
                                const struct early_sums *sums)
 {
-    char requested[FRAG_SIZE_TEXT], held[FRAG_SIZE_TEXT];
-
     FRAG_TRY(frag_build_note(
         b,
         "device %" PRIu32 ": the recording lacks the beginning of the job: "
         "before the first entry, %" PRIu64 " blocks (%s) were live and %" PRIu64
         " segments (%s) were held",
-        d->device, d->early_count, frag_size_format(sums->requested, requested),
-        d->start_segment_count, frag_size_format(sums->segments, held)));
+        d->device, d->early_count, FRAG_SHOW_SIZE(sums->requested),
+        d->start_segment_count, FRAG_SHOW_SIZE(sums->segments)));
     return frag_build_note(
         b,
         "device %" PRIu32 ": the peak before the recording began is not known, "
@@ -339,15 +337,13 @@ static enum frag_err note_held(struct frag_build *b,
                                const struct device_build *d,
                                const struct early_sums *sums)
 {
-    char requested[FRAG_SIZE_TEXT], held[FRAG_SIZE_TEXT];
-
     return frag_build_note(
         b,
         "device %" PRIu32 ": no event was recorded; %" PRIu64 " blocks (%s) "
         "were live and %" PRIu64 " segments (%s) were held when the snapshot "
         "was taken",
-        d->device, d->early_count, frag_size_format(sums->requested, requested),
-        d->start_segment_count, frag_size_format(sums->segments, held));
+        d->device, d->early_count, FRAG_SHOW_SIZE(sums->requested),
+        d->start_segment_count, FRAG_SHOW_SIZE(sums->segments));
 }
 
 static enum frag_err note_start(struct frag_build *b,

@@ -38,18 +38,17 @@ enum frag_err stage_fill(struct stage *s, unsigned char *to, size_t room,
                          size_t *made, struct frag_error *e)
 {
     const enum frag_err err = s->ops->fill(s, to, room, made, e);
-    char most[FRAG_SIZE_TEXT], packed[FRAG_SIZE_TEXT];
 
     s->made += *made;
     if (err != FRAG_OK || !s->below ||
         s->made <= frag_source_most(packed_bytes(s)))
         return err;
-    return frag_fail(
-        e, FRAG_CORRUPT,
-        "%s: expected at most %s in %s of %s data, found more; if "
-        "the file is to be trusted, --" SOURCE_MOST_OPTION " SIZE allows more",
-        s->name, frag_size_format(frag_source_most(packed_bytes(s)), most),
-        frag_size_format(packed_bytes(s), packed), s->ops->name);
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s: expected at most %s in %s of %s data, found more; if "
+                     "the file is to be trusted, --" SOURCE_MOST_OPTION
+                     " SIZE allows more",
+                     s->name, FRAG_SHOW_SIZE(frag_source_most(packed_bytes(s))),
+                     FRAG_SHOW_SIZE(packed_bytes(s)), s->ops->name);
 }
 
 static enum frag_err grow_window(struct stage *s, struct frag_error *e)

@@ -73,16 +73,14 @@ static enum frag_err wrong_value(const struct frag_generator *g,
                                  const struct frag_gen_param *p,
                                  const char *text, struct frag_error *e)
 {
-    char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
-
     if (p->choices)
         return frag_fail(e, FRAG_INVALID, "%s: %s=%s: expected one of %s",
                          g->name, p->name, text, p->choices);
     if (p->kind == FRAG_GEN_SIZE)
-        return frag_fail(
-            e, FRAG_INVALID, "%s: %s=%s: expected a size from %s to %s",
-            g->name, p->name, text, frag_size_format((frag_size)p->min, low),
-            frag_size_format((frag_size)p->max, high));
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: %s=%s: expected a size from %s to %s", g->name,
+                         p->name, text, FRAG_SHOW_SIZE((frag_size)p->min),
+                         FRAG_SHOW_SIZE((frag_size)p->max));
     return frag_fail(e, FRAG_INVALID, "%s: %s=%s: expected %s from %g to %g",
                      g->name, p->name, text,
                      p->kind == FRAG_GEN_REAL ? "a number" : "a whole number",

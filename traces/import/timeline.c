@@ -112,8 +112,6 @@ static enum frag_err note_count(const struct device *d, uint64_t count,
  * are in the trace already; the builder writes a note about all of them. */
 static enum frag_err put_before(const struct device *d, uint64_t where)
 {
-    char text[FRAG_SIZE_TEXT];
-
     if (!d->before)
         return FRAG_OK;
     FRAG_TRY(frag_build_before(d->build, d->device, d->before, where, d->e));
@@ -123,7 +121,7 @@ static enum frag_err put_before(const struct device *d, uint64_t where)
         "never freed; the file has their sum alone, so they are one block that "
         "is allocated first, and what they and the free memory between them "
         "do to fragmentation is not known",
-        d->device, frag_size_format(d->before, text));
+        d->device, FRAG_SHOW_SIZE(d->before));
 }
 
 static enum frag_err note_device(const struct device *d)

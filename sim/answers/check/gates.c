@@ -120,13 +120,11 @@ bool gate_holds(const struct gate *g, const struct gate_facts *f)
 const char *gate_value_text(const struct gate_measure *m, double value,
                             char text[GATE_TEXT])
 {
-    char size[FRAG_SIZE_TEXT];
-
     if (isnan(value))
         snprintf(text, GATE_TEXT, "unknown");
     else if (m->unit == GATE_BYTES)
         snprintf(text, GATE_TEXT, "%s%s", value < 0 ? "-" : "",
-                 frag_size_format((frag_size)fabs(value), size));
+                 FRAG_SHOW_SIZE((frag_size)fabs(value)));
     else if (m->unit == GATE_SHARE)
         snprintf(text, GATE_TEXT, "%.2f %%", 100 * value);
     else

@@ -294,12 +294,10 @@ static bool is_fragmentation(const struct explain *x)
 
 const char *cause_limit(const struct explain *x, char text[2 * FRAG_SIZE_TEXT])
 {
-    char most[FRAG_SIZE_TEXT];
-
     frag_size_format(x->limit_least, text);
     if (x->limit_least < x->limit_most)
         snprintf(text + strlen(text), FRAG_SIZE_TEXT, " to %s",
-                 frag_size_format(x->limit_most, most));
+                 FRAG_SHOW_SIZE(x->limit_most));
     return text;
 }
 

@@ -358,7 +358,6 @@ static enum frag_err try_capacity(struct trial *t)
                                     .event = UINT64_MAX};
     const struct attempt a = trial_attempt(t);
     frag_size low = x->limit_least, high;
-    char limit[FRAG_SIZE_TEXT], more[FRAG_SIZE_TEXT];
 
     FRAG_TRY(find_high(t, &a, &low, &high));
     if (high == FRAG_UNLIMITED)
@@ -368,9 +367,9 @@ static enum frag_err try_capacity(struct trial *t)
     change.bytes = high - x->limit_least;
     snprintf(change.text, sizeof(change.text), "a %s of %s, %s%s more",
              x->bound.kind == FRAG_BOUND_LIMIT ? "limit" : "capacity",
-             frag_size_format(high, limit),
+             FRAG_SHOW_SIZE(high),
              x->limit_least < x->limit_most ? "at most " : "",
-             frag_size_format(change.bytes, more));
+             FRAG_SHOW_SIZE(change.bytes));
     return trial_add(t, &a, &change);
 }
 

@@ -252,14 +252,14 @@ static void say_blocks(const struct program *p, const struct attempt *a,
 {
     const struct frag_device_trace *d = p->device;
     uint64_t largest = a->edits[0].block;
-    char size[FRAG_SIZE_TEXT], site[SITE_TEXT];
+    char site[SITE_TEXT];
 
     for (size_t i = 1; i < a->edit_count; i++)
         if (d->bytes[a->edits[i].block] > d->bytes[largest])
             largest = a->edits[i].block;
     snprintf(change->text + strlen(change->text), 256,
              ": %zu blocks, the largest of %s%s%.120s", a->edit_count,
-             frag_size_format(d->bytes[largest], size),
+             FRAG_SHOW_SIZE(d->bytes[largest]),
              d->stack ? ", allocated by " : "",
              d->stack ? site_text(p->trace, d->stack[largest], site) : "");
 }

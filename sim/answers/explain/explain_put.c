@@ -32,15 +32,13 @@ static const char *const limit_texts[] = {
 static void put_size(FILE *out, const char *label, frag_size size,
                      const char *after)
 {
-    char text[FRAG_SIZE_TEXT];
-
-    fprintf(out, "  %-14s %11s%s%s\n", label, frag_size_format(size, text),
+    fprintf(out, "  %-14s %11s%s%s\n", label, FRAG_SHOW_SIZE(size),
             *after ? "  " : "", after);
 }
 
 static void put_request(const struct explain *x, FILE *out)
 {
-    char request[FRAG_SIZE_TEXT], segment[FRAG_SIZE_TEXT], site[SITE_TEXT];
+    char site[SITE_TEXT];
 
     if (!x->failed) {
         fprintf(out, "no request failed; the state %s\n",
@@ -52,8 +50,7 @@ static void put_request(const struct explain *x, FILE *out)
     fprintf(out,
             "failed request: %s (a new segment of %s) at event %" PRIu64
             ", stream %" PRIu32 ", pool %" PRIu32 "\n",
-            frag_size_format(x->request, request),
-            frag_size_format(x->segment, segment), x->event,
+            FRAG_SHOW_SIZE(x->request), FRAG_SHOW_SIZE(x->segment), x->event,
             (uint32_t)x->stream, (uint32_t)x->pool);
     if (x->stack)
         printable_line(out, "  requested by %s",
@@ -90,8 +87,7 @@ static void put_cause(const struct explain *x, FILE *out)
 
 static void put_totals(const struct explain *x, FILE *out)
 {
-    char text[64 + FRAG_SIZE_TEXT], size[FRAG_SIZE_TEXT],
-        limit[2 * FRAG_SIZE_TEXT];
+    char text[64 + FRAG_SIZE_TEXT], limit[2 * FRAG_SIZE_TEXT];
 
     fputs("memory\n", out);
     if (x->bound.bytes != FRAG_UNLIMITED)
@@ -108,8 +104,7 @@ static void put_totals(const struct explain *x, FILE *out)
     put_size(out, "pending", x->pending,
              x->pending ? "freed, but another stream still uses it" : "");
     snprintf(text, sizeof(text), "in %" PRIu64 " hole%s, the largest %s",
-             x->holes, x->holes == 1 ? "" : "s",
-             frag_size_format(x->largest, size));
+             x->holes, x->holes == 1 ? "" : "s", FRAG_SHOW_SIZE(x->largest));
     put_size(out, "cached", x->cached, text);
     if (x->bound.bytes != FRAG_UNLIMITED)
         put_size(out, "not reserved", x->unreserved,
@@ -118,10 +113,6 @@ static void put_totals(const struct explain *x, FILE *out)
 
 static void put_spaces(const struct explain *x, FILE *out)
 {
-    char reserved[FRAG_SIZE_TEXT], live[FRAG_SIZE_TEXT],
-        pending[FRAG_SIZE_TEXT], cached[FRAG_SIZE_TEXT],
-        largest[FRAG_SIZE_TEXT];
-
     fputs("by pool and stream\n"
           "  pool   stream  blocks  segments      reserved          live     "
           "  pending        cached  largest hole\n",
@@ -134,11 +125,9 @@ static void put_spaces(const struct explain *x, FILE *out)
                 "  %12s  %12s  %12s  %12s  %12s\n",
                 (uint32_t)s->pool, (uint32_t)s->stream,
                 s->is_small ? "small" : "large", s->segments,
-                frag_size_format(s->reserved, reserved),
-                frag_size_format(s->live, live),
-                frag_size_format(s->pending, pending),
-                frag_size_format(s->cached, cached),
-                frag_size_format(s->largest, largest));
+                FRAG_SHOW_SIZE(s->reserved), FRAG_SHOW_SIZE(s->live),
+                FRAG_SHOW_SIZE(s->pending), FRAG_SHOW_SIZE(s->cached),
+                FRAG_SHOW_SIZE(s->largest));
     }
     if (x->space_count > SPACES_SHOWN)
         fprintf(out, "  and %" PRIu64 " more\n", x->space_count - SPACES_SHOWN);
@@ -147,8 +136,8 @@ static void put_spaces(const struct explain *x, FILE *out)
 static void put_pin(const struct explain *x, const struct explain_pin *p,
                     FILE *out)
 {
-    char cached[FRAG_SIZE_TEXT], size[FRAG_SIZE_TEXT], bytes[FRAG_SIZE_TEXT],
-        site[SITE_TEXT], age[96] = ", allocated before the recording", time[32];
+    char site[SITE_TEXT], age[96] = ", allocated before the recording";
+    char time[32];
 
     snprintf(time, sizeof(time), ", %.3f s", (double)p->lifetime / 1e9);
     if (p->event != UINT64_MAX)
@@ -157,11 +146,10 @@ static void put_pin(const struct explain *x, const struct explain_pin *p,
     printable_line(out,
                    "  %s free of %s (stream %" PRIu32 ", pool %" PRIu32
                    "): %" PRIu64 " block%s %s%s%s%s",
-                   frag_size_format(p->cached, cached),
-                   frag_size_format(p->size, size), (uint32_t)p->stream,
-                   (uint32_t)p->pool, p->blocks,
+                   FRAG_SHOW_SIZE(p->cached), FRAG_SHOW_SIZE(p->size),
+                   (uint32_t)p->stream, (uint32_t)p->pool, p->blocks,
                    p->blocks == 1 ? " of" : "s, the largest",
-                   frag_size_format(p->bytes, bytes), age, p->stack ? ", " : "",
+                   FRAG_SHOW_SIZE(p->bytes), age, p->stack ? ", " : "",
                    p->stack ? site_text(x->trace, p->stack, site) : "");
 }
 
@@ -218,19 +206,18 @@ static void put_scope(const struct explain *x, FILE *out)
 static void put_change(const struct explain *x, const struct explain_change *c,
                        FILE *out)
 {
-    char peak[FRAG_SIZE_TEXT], saved[FRAG_SIZE_TEXT];
+    char saved[FRAG_SIZE_TEXT];
 
     frag_size_format(c->saved, saved);
     printable_line(out, "  %-25s  %13s  %s%s%s", result_text(x, c),
-                   frag_size_format(c->peak, peak), c->text,
-                   c->saved ? "; saves " : "", c->saved ? saved : "");
+                   FRAG_SHOW_SIZE(c->peak), c->text, c->saved ? "; saves " : "",
+                   c->saved ? saved : "");
 }
 
 static void put_advice(const struct explain *x, FILE *out)
 {
     const struct explain_change *a = x->advice;
     const struct explain_change *last = &x->changes[x->change_count - 1];
-    char spare[FRAG_SIZE_TEXT];
 
     if (!a)
         fprintf(out, "advice: none; %s\n",
@@ -243,7 +230,7 @@ static void put_advice(const struct explain *x, FILE *out)
     fprintf(out, "  it %s", explain_result_words[a->result]);
     if (x->spare && a->kind == EXPLAIN_SETTING)
         fprintf(out, ", and would with a limit that is %s lower",
-                frag_size_format(x->spare, spare));
+                FRAG_SHOW_SIZE(x->spare));
     fputc('\n', out);
     if (a != last && last->kind == EXPLAIN_CAPACITY)
         printable_line(out,

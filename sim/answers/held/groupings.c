@@ -107,11 +107,10 @@ static void class_name(const struct holders *h, const struct moment_block *b,
                        char text[SITE_TEXT])
 {
     const frag_size from = (frag_size)1 << log2_of(b->bytes);
-    char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
 
     (void)h;
-    snprintf(text, SITE_TEXT, "%s to below %s", frag_size_format(from, low),
-             frag_size_format(2 * from, high));
+    snprintf(text, SITE_TEXT, "%s to below %s", FRAG_SHOW_SIZE(from),
+             FRAG_SHOW_SIZE(2 * from));
 }
 
 /* -- ages ---------------------------------------------------------------- */

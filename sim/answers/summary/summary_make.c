@@ -207,8 +207,6 @@ static frag_size recorded_reserved(const struct frag_device_trace *d,
 
 static void note_start(struct summary *s, const struct frag_device_trace *d)
 {
-    char held[FRAG_SIZE_TEXT];
-
     if (s->is_snapshot) {
         add_note(s, "no event was recorded: only what was in use when the "
                     "snapshot was taken is known, no peak and no total");
@@ -221,7 +219,7 @@ static void note_start(struct summary *s, const struct frag_device_trace *d)
              "was reserved before it; the counters start with these, and lack "
              "the peaks, totals, OOMs and retries of what came before, so "
              "PyTorch's own may be larger",
-             d->initial, frag_size_format(held_at_start(d), held));
+             d->initial, FRAG_SHOW_SIZE(held_at_start(d)));
     if (s->event < d->initial)
         add_note(s,
                  "event %" PRIu64 " rebuilds a block that was live before the "

@@ -87,7 +87,6 @@ static void compare(const struct frag_device_trace *was,
 {
     const uint64_t end = recorded(was);
     uint64_t i = next(was, 0, end), k = next(now, 0, now->count), n = 0;
-    char before[FRAG_SIZE_TEXT], after[FRAG_SIZE_TEXT];
 
     while (i < end && k < now->count && was->bytes[i] == now->bytes[k]) {
         i = next(was, i + 1, end);
@@ -106,9 +105,9 @@ static void compare(const struct frag_device_trace *was,
                  "be those of another job: the first %" PRIu64
                  " requests have the same sizes, then the recording has one of "
                  "%s and the run without a GPU %s%s.%s",
-                 n, frag_size_format(was->bytes[i], before),
+                 n, FRAG_SHOW_SIZE(was->bytes[i]),
                  k < now->count ? "one of " : "ends",
-                 k < now->count ? frag_size_format(now->bytes[k], after) : "",
+                 k < now->count ? FRAG_SHOW_SIZE(now->bytes[k]) : "",
                  was->initial
                      ? " The recording lacks the beginning of the job, "
                        "which the run without a GPU has."

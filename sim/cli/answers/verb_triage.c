@@ -382,7 +382,6 @@ static void put_reason(const char *text, FILE *out)
 static const char *outcome(const struct triage *t, bool is_one, char text[128])
 {
     bool died = false;
-    char bound[FRAG_BOUND_TEXT];
 
     for (uint32_t i = 0; !t->rest.path && i < t->trace->device_count; i++)
         died = died || t->trace->devices[i].added ||
@@ -392,7 +391,7 @@ static const char *outcome(const struct triage *t, bool is_one, char text[128])
                  ? "serve%s what was recorded, and steps like it, at %s, which "
                    "is no promise"
                  : "survive%s at %s",
-             is_one ? "s" : "", frag_bound_format(t->bound, bound));
+             is_one ? "s" : "", FRAG_SHOW_BOUND(t->bound));
     return text;
 }
 
@@ -411,7 +410,7 @@ static void put_change(const struct triage *t, const char *text, int code,
 {
     const char *variable = torch_variable_of(t->trace->settings);
     const char *setting;
-    char line[64], how[128], bound[FRAG_BOUND_TEXT];
+    char line[64], how[128];
     size_t length;
 
     snprintf(line, sizeof(line), "export %s=", variable);
@@ -428,7 +427,7 @@ static void put_change(const struct triage *t, const char *text, int code,
         fprintf(out, "PyTorch's default settings %s.", outcome(t, false, how));
     else if (code == EXIT_NO) {
         fprintf(out, "No setting of PyTorch's allocator survives at %s",
-                frag_bound_format(t->bound, bound));
+                FRAG_SHOW_BOUND(t->bound));
         put_reason(text, out);
         fputc('.', out);
     } else

@@ -57,13 +57,11 @@ void put_label(FILE *out, const struct selection *s,
 void put_setting(FILE *out, const struct selection *s,
                  const struct frag_loaded_run *r)
 {
-    char size[FRAG_BOUND_TEXT];
-
     put_cell(out, selection_policy(s, r));
     if (r->device)
         fprintf(out, ", device %" PRIu64, r->device);
     if (r->bound.bytes != FRAG_UNLIMITED)
-        fprintf(out, " on %s", frag_bound_format(r->bound, size));
+        fprintf(out, " on %s", FRAG_SHOW_BOUND(r->bound));
 }
 
 void put_trace(FILE *out, const struct selection *s)

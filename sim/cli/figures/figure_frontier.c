@@ -166,7 +166,6 @@ static void put_column(FILE *out, const struct frontier *f, size_t column)
 {
     const struct frag_bound key = f->keys[column];
     frag_size asked = f->ranking.subjects[0].asked;
-    char size[FRAG_BOUND_TEXT];
 
     if (key.bytes == FRAG_UNLIMITED)
         fputs("unlimited\t", out);
@@ -175,9 +174,9 @@ static void put_column(FILE *out, const struct frontier *f, size_t column)
                 key.kind == FRAG_BOUND_LIMIT ? "process limit " : "",
                 (double)key.bytes / 1000);
     else if (f->ranking.subject_count > 1)
-        fprintf(out, "%s\t", frag_bound_format(key, size));
+        fprintf(out, "%s\t", FRAG_SHOW_BOUND(key));
     else
-        fprintf(out, "%s\t%.4gx", frag_bound_format(key, size),
+        fprintf(out, "%s\t%.4gx", FRAG_SHOW_BOUND(key),
                 asked ? (double)key.bytes / (double)asked : 0.0);
 }
 

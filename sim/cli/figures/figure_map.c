@@ -215,7 +215,6 @@ static void facts(FILE *out, const void *user)
     const struct figure_source *s = user;
     const struct trace_view *v = s->trace;
     const struct map *m = s->found;
-    char size[FRAG_BOUND_TEXT];
 
     fputs("trace\tpolicy\tcolor\tevents\tbytes\tpeak\tooms\tfirst_oom\t"
           "recorded_oom\n",
@@ -224,7 +223,7 @@ static void facts(FILE *out, const void *user)
     fputc('\t', out);
     put_short(out, v->policy->text, 40);
     if (v->bound.bytes != FRAG_UNLIMITED)
-        fprintf(out, " on %s", frag_bound_format(v->bound, size));
+        fprintf(out, " on %s", FRAG_SHOW_BOUND(v->bound));
     fprintf(out, "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64,
             v->color == FIGURE_SIZE ? "size" : "lifetime", m->events, m->bytes,
             m->track.run.summary.peak_reserved, m->track.run.summary.num_ooms);

@@ -265,7 +265,6 @@ static void put_line(FILE *out, const struct sweep *w,
                      const struct selection *s, const struct frag_loaded_run *r)
 {
     const struct frag_loaded_run *first = w->points[0].entry->run;
-    char size[FRAG_BOUND_TEXT];
     const char *at = r->run.params, *gap = "";
     struct part key, value;
 
@@ -276,7 +275,7 @@ static void put_line(FILE *out, const struct sweep *w,
         gap = ", ";
     }
     if (r->bound.bytes != FRAG_UNLIMITED) {
-        fprintf(out, "%son %s", gap, frag_bound_format(r->bound, size));
+        fprintf(out, "%son %s", gap, FRAG_SHOW_BOUND(r->bound));
         gap = ", ";
     } else if (is_limited(w)) {
         fprintf(out, "%sunlimited", gap);

@@ -133,13 +133,11 @@ static enum frag_err nothing_left(const struct selection *s,
                                   struct frag_error *e)
 {
     const struct frag_loaded_run *r = s->runs[0];
-    char size[FRAG_BOUND_TEXT];
 
     return frag_fail(e, FRAG_INVALID,
                      "no run has the wanted trace, policy and bound "
                      "together; the first of the %zu runs is %s with %s on %s",
-                     s->count, r->trace, r->policy,
-                     frag_bound_format(r->bound, size));
+                     s->count, r->trace, r->policy, FRAG_SHOW_BOUND(r->bound));
 }
 
 static enum frag_err filter(const struct selection *s,

@@ -50,16 +50,12 @@ void table_share(struct table *t, double share)
 
 void table_size(struct table *t, frag_size size)
 {
-    char text[FRAG_SIZE_TEXT];
-
-    table_cell(t, false, "%s", frag_size_format(size, text));
+    table_cell(t, false, "%s", FRAG_SHOW_SIZE(size));
 }
 
 void table_bound(struct table *t, struct frag_bound bound)
 {
-    char text[FRAG_BOUND_TEXT];
-
-    table_cell(t, false, "%s", frag_bound_format(bound, text));
+    table_cell(t, false, "%s", FRAG_SHOW_BOUND(bound));
 }
 
 static const char *shown(const struct table_cell *cell)

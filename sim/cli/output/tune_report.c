@@ -11,11 +11,6 @@
 #include "traces/steps/complete.h"
 #include "traces/torch_sizes.h"
 
-static const char *size_text(frag_size size, char text[FRAG_SIZE_TEXT])
-{
-    return frag_size_format(size, text);
-}
-
 static double saving(frag_size base, frag_size found)
 {
     return base ? 1 - (double)found / (double)base : 0;
@@ -72,18 +67,17 @@ static void print_promise(const struct tune_ladder *l, size_t i, FILE *out)
 {
     const struct tune_case *c = &l->cases[i];
     const struct tune_result *found = &tune_shown(l)->results[i];
-    char need[FRAG_SIZE_TEXT], enough[FRAG_SIZE_TEXT], bound[FRAG_BOUND_TEXT];
 
     fprintf(out, "#   %s at %s", tune_outcome_words[found->outcome],
-            frag_bound_format(c->bound, bound));
+            FRAG_SHOW_BOUND(c->bound));
     if (found->need)
         fprintf(out, "; with steps like the recorded ones it needs %s",
-                size_text(found->need, need));
+                FRAG_SHOW_SIZE(found->need));
     if (found->enough)
         fprintf(out,
                 ", and with a probability of %.0f %% no further step needs "
                 "more than %s\n",
-                100 * FRAG_SPREAD_LEVEL, size_text(found->enough, enough));
+                100 * FRAG_SPREAD_LEVEL, FRAG_SHOW_SIZE(found->enough));
     else
         fprintf(out, "; what is enough for further steps is not known: %s\n",
                 tune_unknown(l, i));
@@ -94,12 +88,12 @@ static void print_case(const struct tune_ladder *l, size_t i, FILE *out)
     const struct tune_case *c = &l->cases[i];
     const struct tune_result *base = &l->base[i];
     const struct tune_result *found = &tune_shown(l)->results[i];
-    char was[FRAG_SIZE_TEXT], is[FRAG_SIZE_TEXT], calls[32], time[32];
+    char calls[32], time[32];
 
     print_case_name(c, out);
     if (found->first_oom == FRAG_NEVER)
         fprintf(out, "peak reserved %s as recorded -> %s, saves %.1f %%\n",
-                size_text(base->peak, was), size_text(found->peak, is),
+                FRAG_SHOW_SIZE(base->peak), FRAG_SHOW_SIZE(found->peak),
                 100 * saving(base->peak, found->peak));
     else
         fprintf(out, "a request fails at event %" PRIu64 "%s\n",
@@ -120,16 +114,14 @@ static void print_impossible(const struct tune_answer *a, size_t i, FILE *out)
 {
     const struct tune_case *c = &a->ladder->cases[a->impossible[i].of];
     const struct tune_need *need = &a->impossible[i].need;
-    char asked[FRAG_SIZE_TEXT], bound[FRAG_BOUND_TEXT], more[FRAG_SIZE_TEXT];
 
     print_case_name(c, out);
     fprintf(out,
             "the job asks for %s at event %" PRIu64 ", %s more than the %s: no "
             "allocator can help at %s\n",
-            size_text(need->bytes, asked), need->event,
-            size_text(need->bytes - c->bound.bytes, more),
-            frag_bound_words[c->bound.kind],
-            frag_bound_format(c->bound, bound));
+            FRAG_SHOW_SIZE(need->bytes), need->event,
+            FRAG_SHOW_SIZE(need->bytes - c->bound.bytes),
+            frag_bound_words[c->bound.kind], FRAG_SHOW_BOUND(c->bound));
 }
 
 static void print_note(const struct tune_case *c, const char *text, FILE *out)
@@ -212,12 +204,11 @@ static uint64_t base_calls(const struct tune_ladder *l)
 static void add_enough(struct table *t, const struct tune_ladder *l,
                        const struct tune_rung *r)
 {
-    char text[FRAG_SIZE_TEXT];
     frag_size most = 0;
 
     for (size_t i = 0; i < l->case_count; i++)
         most = r->results[i].enough > most ? r->results[i].enough : most;
-    table_cell(t, false, "%s", most ? size_text(most, text) : "");
+    table_cell(t, false, "%s", most ? FRAG_SHOW_SIZE(most) : "");
 }
 
 static void add_rung(struct table *t, const struct tune_ladder *l,

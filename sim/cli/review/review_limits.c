@@ -105,13 +105,11 @@ static bool is_new_limit(const struct ranking *g, size_t k)
 static void put_limit(FILE *out, const struct review *r,
                       const struct ranked_entry *e)
 {
-    char size[FRAG_BOUND_TEXT], need[FRAG_SIZE_TEXT];
-
     fputs("<li>", out);
     page_trace_link(out, r, e->subject);
     fprintf(out, " at %s: the job asks for %s</li>\n",
-            frag_bound_format(e->run->bound, size),
-            frag_size_format(r->ranking.subjects[e->subject].bound, need));
+            FRAG_SHOW_BOUND(e->run->bound),
+            FRAG_SHOW_SIZE(r->ranking.subjects[e->subject].bound));
 }
 
 static uint64_t count_limits(const struct ranking *g)

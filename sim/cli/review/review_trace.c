@@ -31,13 +31,11 @@ roomiest(const struct review *r, const struct standing *s, size_t subject)
 
 static void put_bound(FILE *out, const struct frag_loaded_run *r)
 {
-    char size[FRAG_BOUND_TEXT];
-
     if (r->bound.bytes == FRAG_UNLIMITED)
         fputs("<td data-v=\"\">unlimited</td>", out);
     else
         fprintf(out, "<td data-v=\"%" PRIu64 "\">%s</td>", r->bound.bytes,
-                frag_bound_format(r->bound, size));
+                FRAG_SHOW_BOUND(r->bound));
 }
 
 /* -- the table of traces ------------------------------------------------- */
@@ -182,13 +180,11 @@ static bool is_compared(const struct review *r,
 static void put_remedy(FILE *out, const struct ranking *g,
                        const struct ranked_entry *e)
 {
-    char size[FRAG_SIZE_TEXT];
-
     if (is_impossible(g, e))
         fprintf(out,
                 "<td class=\"l bad\">none: the job asks for %s, none of these "
                 "policies can help</td>",
-                frag_size_format(g->subjects[e->subject].bound, size));
+                FRAG_SHOW_SIZE(g->subjects[e->subject].bound));
     else
         fputs("<td class=\"l\">another policy may fit</td>", out);
 }
@@ -321,15 +317,13 @@ static enum frag_err part(struct page *p, size_t subject, struct frag_error *e)
 {
     const struct ranked_subject *s = &p->review->ranking.subjects[subject];
     const struct frag_summary *m = &s->first->run.summary;
-    char size[FRAG_SIZE_TEXT];
 
     fprintf(p->out, "<h2 class=\"page\" id=\"trace-%zu\">", subject);
     page_trace_name(p->out, s->first);
     fprintf(p->out,
             "</h2>\n<p class=\"soft\">%" PRIu64 " events, peak requested %s, "
             "SHA-256 <code>%.64s</code></p>\n",
-            m->events, frag_size_format(s->asked, size),
-            s->first->trace_sha256);
+            m->events, FRAG_SHOW_SIZE(s->asked), s->first->trace_sha256);
     page_trace_notes(p, subject);
     FRAG_TRY(timelines(p, subject, e));
     FRAG_TRY(bars(p, subject, e));

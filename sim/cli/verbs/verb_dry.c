@@ -247,7 +247,7 @@ static enum frag_err answer(const struct call *call, const struct dry_values *v,
                             struct frag_error *e)
 {
     struct frag_gpu gpu = *gpu_of(v);
-    char name[128], size[FRAG_SIZE_TEXT];
+    char name[128];
     struct dry_answer a = {
         .gpu = &gpu, .status = status, .is_kept = *p->output != '\0'};
     enum frag_err err;
@@ -256,7 +256,7 @@ static enum frag_err answer(const struct call *call, const struct dry_values *v,
         gpu.total = v->memory;
         gpu.memory_source = "as --memory says";
         snprintf(name, sizeof(name), "%s with %s", gpu.name,
-                 frag_size_format(v->memory, size));
+                 FRAG_SHOW_SIZE(v->memory));
         gpu.name = name;
     }
     err = find_answer(call, v, p, &a, e);

@@ -79,11 +79,11 @@ static void say_range(struct search *s, const struct frag_capacity_spec *spec,
                       frag_size from, frag_size to)
 {
     struct progress *p = &s->progress;
-    char label[96], low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
+    char label[96];
 
     snprintf(label, sizeof(label), "%.14s: %s to %s",
-             spec->prepared->policy->name, frag_size_format(from, low),
-             frag_size_format(to, high));
+             spec->prepared->policy->name, FRAG_SHOW_SIZE(from),
+             FRAG_SHOW_SIZE(to));
     progress_step(p, p->step, p->steps, " events", 1, label);
 }
 

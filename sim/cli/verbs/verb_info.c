@@ -106,12 +106,11 @@ static void print_number(FILE *out, const struct device_view *v,
                          const struct number_row *r)
 {
     uint64_t n = number(v, r);
-    char text[FRAG_SIZE_TEXT];
 
     if (n == FRAG_UNLIMITED)
         line(out, r->label, "not recorded");
     else if (r->is_size)
-        line(out, r->label, frag_size_format(n, text));
+        line(out, r->label, FRAG_SHOW_SIZE(n));
     else
         fprintf(out, "  %-26s %" PRIu64 "\n", r->label, n);
 }
@@ -133,11 +132,10 @@ static void print_device(FILE *out, const struct device_view *v)
 static void print_trace(FILE *out, const struct frag_trace *t)
 {
     const char *settings = t->settings ? t->settings : "not recorded";
-    char size[FRAG_SIZE_TEXT];
 
     printable_line(out, "%s", t->path);
     line(out, "format", t->format ? t->format : "unknown");
-    line(out, "file size", frag_size_format(t->file_bytes, size));
+    line(out, "file size", FRAG_SHOW_SIZE(t->file_bytes));
     line(out, "SHA-256", t->sha256);
     if (t->releases)
         printable_line(out, "  %-26s PyTorch %s", "written by", t->releases);

@@ -74,12 +74,10 @@ static void report_fault(struct plan *plan, const struct frag_run_identity *id,
                          struct frag_params *params, enum frag_err err,
                          const char *words)
 {
-    char size[FRAG_BOUND_TEXT];
-
     plan->first = plan->failed++ ? plan->first : err;
     report_add_failed(&plan->report, id, params->text, words);
     printable_line(plan->faults, "%s, %s at %s: %s", id->trace.path, id->policy,
-                   frag_bound_format(id->bound, size), words);
+                   FRAG_SHOW_BOUND(id->bound), words);
 }
 
 static enum frag_err measure(struct plan *plan, const struct input *in,
@@ -104,10 +102,10 @@ static enum frag_err measure(struct plan *plan, const struct input *in,
 static void announce(struct plan *plan, const struct frag_run_identity *id,
                      size_t step)
 {
-    char label[112], size[FRAG_BOUND_TEXT];
+    char label[112];
 
     snprintf(label, sizeof(label), "%.24s %.20s %s", id->trace.name, id->policy,
-             frag_bound_format(id->bound, size));
+             FRAG_SHOW_BOUND(id->bound));
     progress_step(&plan->progress, step + 1,
                   plan->policy_count * plan->bound_count, " events", 1, label);
 }

@@ -161,8 +161,6 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
 static void list_bound(const struct bound_choice *c,
                        const struct policy_choice *policy, const char *edit)
 {
-    char size[FRAG_BOUND_TEXT];
-
     if (c->kind == BOUND_SHARE)
         printf("%s%gx",
                c->fixed.kind == FRAG_BOUND_LIMIT ? "process limit " : "",
@@ -173,7 +171,7 @@ static void list_bound(const struct bound_choice *c,
     else
         printf("%s", c->fixed.bytes == FRAG_UNLIMITED
                          ? "inf"
-                         : frag_bound_format(c->fixed, size));
+                         : FRAG_SHOW_BOUND(c->fixed));
     if (edit) {
         putchar('\t');
         printable_put(stdout, edit);

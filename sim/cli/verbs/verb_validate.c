@@ -239,16 +239,14 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
 /* The differences between the last entry and the snapshot. */
 static void show_later(FILE *out, const struct frag_validation *r)
 {
-    char last[FRAG_SIZE_TEXT], then[FRAG_SIZE_TEXT];
-
     if (r->ends_early)
         fprintf(out,
                 "  between the last of %" PRIu64 " events and the snapshot: "
                 "%" PRIu64 " blocks freed, %" PRIu64 " allocated, reserved %s "
                 "-> %s\n",
                 r->events, r->blocks_freed_later, r->blocks_allocated_later,
-                frag_size_format(r->end_reserved_replayed, last),
-                frag_size_format(r->end_reserved_recorded, then));
+                FRAG_SHOW_SIZE(r->end_reserved_replayed),
+                FRAG_SHOW_SIZE(r->end_reserved_recorded));
 }
 
 static void show_text(FILE *out, const char *path, uint32_t device,

@@ -185,8 +185,6 @@ static const char *words_of(const char *words, enum frag_err err)
 static void say_faults(const struct sweep *s, const struct sweep_trace *trace,
                        FILE *out, enum frag_err *first)
 {
-    char size[FRAG_BOUND_TEXT];
-
     if (trace->err != FRAG_OK) {
         *first = *first == FRAG_OK ? trace->err : *first;
         printable_line(out, "%s", words_of(trace->words, trace->err));
@@ -199,8 +197,7 @@ static void say_faults(const struct sweep *s, const struct sweep_trace *trace,
         *first = *first == FRAG_OK ? c->err : *first;
         printable_line(out, "%s, %s at %s: %s", trace->path,
                        s->spec->grid->policies[c->policy].text,
-                       frag_bound_format(c->bound, size),
-                       words_of(c->words, c->err));
+                       FRAG_SHOW_BOUND(c->bound), words_of(c->words, c->err));
     }
 }
 

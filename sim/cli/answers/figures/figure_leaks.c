@@ -86,11 +86,10 @@ static void sites(FILE *out, const void *user)
         const double base =
             plot_base(leak->values + leak->from, leak->value_count - leak->from,
                       0, leak->growth.slope);
-        char rate[FRAG_SIZE_TEXT];
 
         put_name(out, p, leak);
         fprintf(out, ": %s %s, %s\t%.17g\t%.17g\t%.17g\t%.17g\n",
-                frag_size_format((frag_size)leak->rate, rate),
+                FRAG_SHOW_SIZE((frag_size)leak->rate),
                 w->by_steps ? "a step" : "in 1000 events",
                 leak->replaced ? "replaced" : "kept", leak->rate,
                 unit_at(w, leak->from), base,

@@ -65,7 +65,6 @@ static int64_t steps_left(const struct plotted *p)
 static void facts(FILE *out, const void *user)
 {
     const struct plotted *p = user;
-    char size[FRAG_BOUND_TEXT];
 
     fputs("trace\tpolicy\tsteps\tstride\tcapacity\tslope\tbase\tfrom\t"
           "left\n",
@@ -74,7 +73,7 @@ static void facts(FILE *out, const void *user)
     fputc('\t', out);
     put_short(out, p->on->policy, 56);
     if (p->on->bound.bytes != FRAG_UNLIMITED)
-        fprintf(out, " on %s", frag_bound_format(p->on->bound, size));
+        fprintf(out, " on %s", FRAG_SHOW_BOUND(p->on->bound));
     fprintf(out, "\t%" PRIu64 "\t%" PRIu64, p->count, p->stride);
     fprintf(out, "\t%.0f\t%.17g\t%.17g\t%" PRIu64 "\t%" PRId64 "\n",
             p->on->bound.bytes == FRAG_UNLIMITED ? -1.0

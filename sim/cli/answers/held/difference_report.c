@@ -21,14 +21,11 @@ enum { CHANGE_TEXT = FRAG_SIZE_TEXT + 1 };
 static const char *change_text(frag_size before, frag_size after,
                                char text[CHANGE_TEXT])
 {
-    char size[FRAG_SIZE_TEXT];
-
     if (after < before)
-        snprintf(text, CHANGE_TEXT, "-%s",
-                 frag_size_format(before - after, size));
+        snprintf(text, CHANGE_TEXT, "-%s", FRAG_SHOW_SIZE(before - after));
     else
         snprintf(text, CHANGE_TEXT, "%s%s", after > before ? "+" : "",
-                 frag_size_format(after - before, size));
+                 FRAG_SHOW_SIZE(after - before));
     return text;
 }
 

@@ -28,34 +28,28 @@ static uint64_t shown(const struct holders *h, const struct holders_view *v)
 
 void holders_say_moment(const struct holders *h, const char *at, FILE *out)
 {
-    char size[FRAG_SIZE_TEXT], waiting[FRAG_SIZE_TEXT];
-    char failed[FRAG_SIZE_TEXT];
-
     fprintf(out, "event %" PRIu64, h->event);
     if (*at < '0' || *at > '9')
         fprintf(out, " (%s)", at);
     fprintf(out, ": %" PRIu64 " block%s %s", h->live,
-            h->live == 1 ? " holds" : "s hold",
-            frag_size_format(held(h), size));
+            h->live == 1 ? " holds" : "s hold", FRAG_SHOW_SIZE(held(h)));
     if (h->pending)
         fprintf(out, ", of which %s are freed and wait for a stream",
-                frag_size_format(h->pending, waiting));
+                FRAG_SHOW_SIZE(h->pending));
     if (h->failed)
         fprintf(out, "; the request of %s at this event failed",
-                frag_size_format(h->failed, failed));
+                FRAG_SHOW_SIZE(h->failed));
     fputc('\n', out);
 }
 
 static void say_filter(const struct holders *h, const struct holders_view *v,
                        FILE *out)
 {
-    char size[FRAG_SIZE_TEXT];
-
     if (v->filter)
         printable_line(out,
                        "%" PRIu64 " blocks with %s (%.1f %%) have a frame that "
                        "contains \"%s\"",
-                       h->blocks, frag_size_format(h->bytes, size),
+                       h->blocks, FRAG_SHOW_SIZE(h->bytes),
                        100 * share_of(h->bytes, held(h)), v->filter);
 }
 

@@ -34,7 +34,6 @@ static void note_unknown(struct notes *n, const struct scaling *s)
 {
     const struct scale_requests *alone = &s->requests[SCALE_ALONE],
                                 *changed = &s->requests[SCALE_CHANGED];
-    char a[FRAG_SIZE_TEXT], c[FRAG_SIZE_TEXT];
 
     if (!alone->count && !changed->count)
         return;
@@ -45,8 +44,8 @@ static void note_unknown(struct notes *n, const struct scaling *s)
          "library may choose another algorithm at another batch size; they "
          "are predicted to grow in proportion to the batch",
          alone->count, s->blocks.count, s->recordings[s->count - 1].batch,
-         frag_size_format(alone->peak_bytes, a), changed->count,
-         frag_size_format(changed->peak_bytes, c));
+         FRAG_SHOW_SIZE(alone->peak_bytes), changed->count,
+         FRAG_SHOW_SIZE(changed->peak_bytes));
 }
 
 static void note_range(struct notes *n, const struct batch_report *r)

@@ -91,14 +91,11 @@ static void put_units(const struct leaks *l, FILE *out, uint64_t count)
 
 static void put_rate(const struct leaks *l, FILE *out)
 {
-    char rate[FRAG_SIZE_TEXT], held[FRAG_SIZE_TEXT], peak[FRAG_SIZE_TEXT];
-
     fprintf(out,
             "verdict: leak of %s %s. The leaks hold %s at the end. The peak "
             "of the examined half, %s, doubles in ",
-            frag_size_format((frag_size)l->rate, rate),
-            units[l->windows.by_steps], frag_size_format(l->held, held),
-            frag_size_format(l->peak, peak));
+            FRAG_SHOW_SIZE((frag_size)l->rate), units[l->windows.by_steps],
+            FRAG_SHOW_SIZE(l->held), FRAG_SHOW_SIZE(l->peak));
     put_units(l, out, leaks_units_left(l, 0, l->peak));
     fputs(".\n", out);
 }
@@ -138,13 +135,11 @@ static void put_evidence(const struct leaks *l, FILE *out)
 static void put_reach(const struct leaks *l, const struct leaks_reach *r,
                       FILE *out)
 {
-    char capacity[FRAG_SIZE_TEXT];
-
     if (!r->policy || l->verdict != LEAKS_FOUND)
         return;
     printable_put(out, r->policy);
     fprintf(out, " runs out of memory at a capacity of %s between ",
-            frag_size_format(r->capacity, capacity));
+            FRAG_SHOW_SIZE(r->capacity));
     put_units(l, out, r->least);
     fputs(" after the last one, if each leaked block needs new memory, and ",
           out);

@@ -10,13 +10,11 @@
 
 static void put_growth(struct table *t, const struct replayed_steps *s)
 {
-    char size[FRAG_SIZE_TEXT];
     const bool shrinks = s->growth < 0;
     const uint64_t bytes = shrinks ? -(uint64_t)s->growth : (uint64_t)s->growth;
 
     if (s->count > 1)
-        table_cell(t, false, "%s%s", shrinks ? "-" : "",
-                   frag_size_format(bytes, size));
+        table_cell(t, false, "%s%s", shrinks ? "-" : "", FRAG_SHOW_SIZE(bytes));
     else
         table_cell(t, false, "-");
 }
@@ -60,12 +58,11 @@ static void print_imbalance(const struct ranks *r, const char *name,
                             size_t offset, FILE *out)
 {
     const struct rank_imbalance b = ranks_imbalance(r, offset);
-    char size[FRAG_SIZE_TEXT];
 
     fprintf(out, "imbalance of %s (max / mean): %.3f", name, b.ratio);
     if (b.difference)
         fprintf(out, "; rank %zu has the most, %s more than rank %zu", b.most,
-                frag_size_format(b.difference, size), b.least);
+                FRAG_SHOW_SIZE(b.difference), b.least);
     fputc('\n', out);
 }
 
@@ -88,7 +85,6 @@ static void print_first(const struct ranks *r, const char *where, size_t offset,
 {
     const struct ranks_first first = ranks_first(r, offset);
     const struct rank_death *death;
-    char size[FRAG_SIZE_TEXT];
 
     fprintf(out, "dies first %s: ", where);
     if (first.rank == RANKS_NONE) {
@@ -97,7 +93,7 @@ static void print_first(const struct ranks *r, const char *where, size_t offset,
     }
     death = rank_death_at(&r->items[first.rank], offset);
     fprintf(out, "rank %zu, at event %" PRIu64 ", when it requests %s",
-            first.rank, death->event, frag_size_format(death->bytes, size));
+            first.rank, death->event, FRAG_SHOW_SIZE(death->bytes));
     if (death->time)
         fprintf(out, ", %.3f s after its first event",
                 (double)death->after / 1e9);
@@ -106,7 +102,7 @@ static void print_first(const struct ranks *r, const char *where, size_t offset,
 
 enum frag_err ranks_text(const struct ranks *r, FILE *out, bool color)
 {
-    char size[FRAG_SIZE_TEXT], where[64];
+    char where[64];
 
     FRAG_TRY(print_table(r, out, color));
     print_imbalance(r, "peak requested", offsetof(struct rank, peak_requested),
@@ -115,8 +111,7 @@ enum frag_err ranks_text(const struct ranks *r, FILE *out, bool color)
                     out);
     print_first(r, "in the recordings", offsetof(struct rank, recorded), out);
     if (r->capacity != FRAG_UNLIMITED) {
-        snprintf(where, sizeof(where), "at %s",
-                 frag_size_format(r->capacity, size));
+        snprintf(where, sizeof(where), "at %s", FRAG_SHOW_SIZE(r->capacity));
         print_first(r, where, offsetof(struct rank, replayed), out);
     }
     for (size_t i = 0; i < r->count; i++)

@@ -32,13 +32,11 @@ static void add_row(struct table *t, const struct step_part *p)
 static void put_head(const struct steps_subject *on, const struct step_table *t,
                      FILE *out)
 {
-    char size[FRAG_BOUND_TEXT];
-
     printable_line(out,
                    "%s, device %" PRIu32 ", policy %s, bound %s: %" PRIu64
                    " complete steps",
                    on->in->name, on->in->device->device, on->policy,
-                   frag_bound_format(on->bound, size), t->steps.count);
+                   FRAG_SHOW_BOUND(on->bound), t->steps.count);
     fputs("steps found by: ", out);
     step_source_put(out, &t->steps);
     if (!isnan(t->steps.likeness))

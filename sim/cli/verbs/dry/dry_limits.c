@@ -32,13 +32,13 @@ static void say_torch(const struct dry_answer *a, const struct sink *s)
 
 static void say_outside(const struct dry_answer *a, const struct sink *s)
 {
-    char text[TEXT], size[FRAG_SIZE_TEXT];
+    char text[TEXT];
 
     snprintf(text, sizeof(text),
              "others take %s of the %s, the CUDA context included (%s); "
              "memory of the GPU: %s. Kernels that are loaded later and other "
              "processes there come on top",
-             frag_size_format(dry_outside(a, dry_largest(a), a->gpu), size),
+             FRAG_SHOW_SIZE(dry_outside(a, dry_largest(a), a->gpu)),
              a->gpu->name, a->gpu->context_source, a->gpu->memory_source);
     s->put(s->user, text);
 }

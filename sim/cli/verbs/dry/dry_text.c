@@ -65,8 +65,6 @@ static void put_first(const struct dry_answer *a, FILE *out)
 
 static void put_place(const struct dry_place *p, FILE *out)
 {
-    char bytes[FRAG_SIZE_TEXT];
-
     if (p->steps && !p->step)
         fputs("before the first complete step, ", out);
     else if (p->steps && p->step > p->steps)
@@ -80,15 +78,13 @@ static void put_place(const struct dry_place *p, FILE *out)
     if (!*p->site)
         fprintf(out, "event %" PRIu64, p->event);
     printable_put(out, p->site);
-    fprintf(out, ", which requests %s", frag_size_format(p->bytes, bytes));
+    fprintf(out, ", which requests %s", FRAG_SHOW_SIZE(p->bytes));
 }
 
 static void put_places(const struct dry_answer *a, const struct dry_device *d,
                        FILE *out)
 {
-    char live[FRAG_SIZE_TEXT];
-
-    fprintf(out, "most is live, %s, ", frag_size_format(d->peak.live, live));
+    fprintf(out, "most is live, %s, ", FRAG_SHOW_SIZE(d->peak.live));
     put_place(&d->peak, out);
     fputc('\n', out);
     if (d->death.event == FRAG_NEVER)
@@ -171,7 +167,6 @@ static void put_head(const struct dry_answer *a, const struct dry_device *d,
                      FILE *out)
 {
     const struct dry_process *p = d->process;
-    char allocated[FRAG_SIZE_TEXT], reserved[FRAG_SIZE_TEXT];
 
     fputc('\n', out);
     if (a->is_kept)
@@ -183,9 +178,8 @@ static void put_head(const struct dry_answer *a, const struct dry_device *d,
     fprintf(out,
             ", device %u: peak allocated %s, peak reserved %s, as PyTorch "
             "counted them\n",
-            (unsigned)d->device,
-            frag_size_format(d->counted_allocated, allocated),
-            frag_size_format(d->counted_reserved, reserved));
+            (unsigned)d->device, FRAG_SHOW_SIZE(d->counted_allocated),
+            FRAG_SHOW_SIZE(d->counted_reserved));
 }
 
 static enum frag_err put_device(const struct dry_answer *a,
