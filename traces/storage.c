@@ -168,3 +168,9 @@ void frag_trace_close(struct frag_trace *t)
     free(t->path);
     free(t);
 }
+
+void storage_share_settings(struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->device_count; i++)
+        t->devices[i].recorded.settings = t->settings;
+}

@@ -144,6 +144,59 @@ static inline frag_size torch_align_of(const char *settings)
     return align <= TORCH_ALIGN_ASCEND ? align : 0;
 }
 
+/* The setting "expandable_segments_reserve" (PyTorch 2.15): how many addresses
+ * an expandable segment reserves, as a share of the device's memory, or in GiB
+ * with the suffix G. As in PyTorch, a value that is neither, or not above 0,
+ * has no effect.
+ *
+ * Source: parseReserveSpec and resolveBytes of CUDAAllocatorConfig.h, tried
+ * with the library of 2.15.0. */
+#define TORCH_RESERVE_KEY "expandable_segments_reserve"
+
+struct torch_reserve {
+    double value; /* 0: not set */
+    bool in_gib;
+};
+
+/* Reads the value at the beginning of the text; false: it has no effect. */
+static inline bool torch_reserve_read(const char *text,
+                                      struct torch_reserve *out)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    const bool in_gib = *end == 'G';
+
+    if (end == text || !(value > 0) || (end[in_gib] && end[in_gib] != ','))
+        return false;
+    *out = (struct torch_reserve){value, in_gib};
+    return true;
+}
+
+/* The bytes that an expandable segment with such pages reserves on a device of
+ * `total` bytes: 9/8 of the total, or less by the setting; whole pages. */
+static inline frag_size torch_reservation_size(struct torch_reserve reserve,
+                                               frag_size total, frag_size page)
+{
+    const frag_size most = total + total / 8;
+    const double wanted =
+        reserve.value * (reserve.in_gib ? (double)FRAG_GIB : (double)total);
+    const frag_size size =
+        reserve.value > 0 && wanted < (double)most ? (frag_size)wanted : most;
+
+    return (size + page - 1) / page * page;
+}
+
+/* The reserve by such settings. */
+static inline struct torch_reserve torch_reserve_of(const char *settings)
+{
+    const char *value = torch_value_of(settings, TORCH_RESERVE_KEY);
+    struct torch_reserve reserve = {0, false};
+
+    if (value)
+        (void)torch_reserve_read(value, &reserve);
+    return reserve;
+}
+
 /* Whether the settings are those of torch_npu, and not of PyTorch for CUDA. */
 static inline bool torch_is_ascend(const char *settings)
 {

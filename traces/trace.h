@@ -122,6 +122,7 @@ struct frag_recorded {
     struct frag_layout start; /* just before event number `initial`; empty if
                                  nothing was reserved then */
     struct frag_layout end;   /* after the last event; empty if not recorded */
+    const char *settings;     /* frag_trace.settings */
     bool has_actions;         /* the source records segments and oom */
     bool has_end;             /* the source has a final snapshot */
 };
@@ -145,6 +146,16 @@ struct frag_pool_id {
 
 struct frag_completion;
 
+/* What an EMPTY_CACHE is about. In the default pool it is a call of
+ * empty_cache. A private pool ends when the program deletes its MemPool or the
+ * last graph that uses it. */
+enum frag_trim {
+    FRAG_TRIM_CACHE, /* unused memory is returned */
+    FRAG_TRIM_ENDED, /* the pool has ended, and its unused memory is returned */
+    FRAG_TRIM_LATER, /* the pool has ended; its unused memory is returned with
+                        that of the default pool, the next time */
+};
+
 /* The events of one device.
  *
  * `id` names a block by its slot. An ALLOC occupies a slot; after the FREE of
@@ -158,7 +169,7 @@ struct frag_completion;
  *                   A reader omits FREE_REQUESTED if its FREE is the very
  *                   next entry of the recording.
  *   RECORD_STREAM   id, stream: another stream that uses the block
- *   EMPTY_CACHE     none
+ *   EMPTY_CACHE     pool; id: enum frag_trim, 0 for the default pool
  */
 struct frag_device_trace {
     uint32_t device; /* number of the device */

@@ -26,11 +26,12 @@ struct call {
 
 /* Runs of segment_free and segment_unmap entries. */
 
-static void open_run(struct device_build *d, frag_time time)
+static void open_run(struct device_build *d, frag_time time, uint32_t pool)
 {
     if (d->in_run)
         return;
     d->in_run = true;
+    d->run_pool = pool;
     d->run_in_request = d->in_request;
     d->run_action = d->action_count;
     d->run_time = time;
@@ -56,7 +57,9 @@ static enum frag_err emit(struct device_build *d, const struct event *event)
 static enum frag_err end_run(struct device_build *d, enum follow follow,
                              frag_size size)
 {
-    const struct event ev = {.op = FRAG_EMPTY_CACHE, .time = d->run_time};
+    const struct event ev = {.op = FRAG_EMPTY_CACHE,
+                             .time = d->run_time,
+                             .pool = (frag_pool)d->run_pool};
 
     if (!d->in_run)
         return FRAG_OK;
@@ -163,7 +166,7 @@ static enum frag_err on_alloc(const struct call *c)
 
     if (row && (row->state != LIVE_FREE_REQUESTED || d->completions))
         return wrong(c, "a free before the next alloc of an address");
-    FRAG_TRY(end_run(d, FOLLOW_CLIENT, 0));
+    FRAG_TRY(end_run(d, FOLLOW_ALLOC, c->entry->size));
     end_request(d, c->entry->size);
     FRAG_TRY(describe(c, &ev));
     FRAG_TRY(build_acquire_slot(d, &ev.id));
@@ -282,16 +285,29 @@ static enum frag_err on_segment_map(const struct call *c)
     return add_action(c, FRAG_SEGMENT_MAP);
 }
 
+/* Begins a run, or a part of it if the memory is that of another pool than
+ * before. */
+static enum frag_err on_returned(const struct call *c, enum frag_action action)
+{
+    struct device_build *d = c->d;
+    uint32_t pool = 0;
+
+    if (c->entry->has_pool)
+        FRAG_TRY(build_pool(c->b, d, c->entry->pool, &pool, c->e));
+    if (d->in_run && !d->run_in_request && pool != d->run_pool)
+        FRAG_TRY(end_run(d, FOLLOW_PART, 0));
+    open_run(d, c->entry->time, pool);
+    return add_action(c, action);
+}
+
 static enum frag_err on_segment_free(const struct call *c)
 {
-    open_run(c->d, c->entry->time);
-    return add_action(c, FRAG_SEGMENT_FREE);
+    return on_returned(c, FRAG_SEGMENT_FREE);
 }
 
 static enum frag_err on_segment_unmap(const struct call *c)
 {
-    open_run(c->d, c->entry->time);
-    return add_action(c, FRAG_SEGMENT_UNMAP);
+    return on_returned(c, FRAG_SEGMENT_UNMAP);
 }
 
 /* Adds a failed request as an ALLOC with its FREE right after it. The recorded

@@ -60,10 +60,12 @@ struct early_block {
 
 /* The entry right after a run of segment_free and segment_unmap entries. */
 enum follow {
-    FOLLOW_CLIENT,  /* an event that needs no new device memory */
+    FOLLOW_CLIENT,  /* an event that is no request */
     FOLLOW_SEGMENT, /* a segment_alloc of `size` bytes */
     FOLLOW_REQUEST, /* a segment_map, for a request of `size` bytes */
     FOLLOW_OOM,     /* an oom, for a block of `size` bytes */
+    FOLLOW_ALLOC,   /* the alloc of a request of `size` bytes */
+    FOLLOW_PART,    /* the run goes on in another pool, as the next flush */
 };
 
 /* A run of returned segments that an empty_cache call may explain. */
@@ -96,6 +98,7 @@ struct device_build {
                         before its alloc */
     /* The current run of segment_free and segment_unmap entries. */
     bool in_run;
+    uint32_t run_pool;   /* row of pools */
     bool run_in_request; /* in_request was true when the run began */
     uint64_t run_action; /* index of the first action of the run */
     frag_time run_time;

@@ -187,6 +187,7 @@ static enum frag_err fill(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(keep_strings(b, t));
     FRAG_TRY(keep_stacks(b, t));
     FRAG_TRY(keep_settings(b, t));
+    storage_share_settings(t);
     return keep_notes(b, t);
 }
 

@@ -164,6 +164,14 @@ static frag_size highest_held(const struct device_build *d)
     return highest;
 }
 
+/* Returns whether a request can end with memory that was mapped before it,
+ * after attempts to obtain more: max_split_size keeps the search from a free
+ * block of an expandable segment that the last attempt then takes. */
+static bool takes_mapped(const struct frag_recorded_settings *s)
+{
+    return s->expandable && s->max_split && s->max_split != UINT64_MAX;
+}
+
 /* Returns whether an allocation attempt explains the run of returned segments,
  * if `held` bytes were reserved before the run. */
 static bool is_explained(const struct judge *j, const struct flush *f,
@@ -173,9 +181,11 @@ static bool is_explained(const struct judge *j, const struct flush *f,
 
     if (f->follow == FOLLOW_CLIENT || !need)
         return false;
-    if (f->follow == FOLLOW_REQUEST)
+    if (f->follow == FOLLOW_ALLOC && !takes_mapped(j->settings))
+        return false;
+    if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_ALLOC)
         need += j->settings->padding;
-    if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_OOM)
+    if (f->follow != FOLLOW_SEGMENT)
         need =
             torch_segment_size(torch_round_size(need, j->settings->divisions),
                                TORCH_LARGE_SEGMENT);
@@ -196,25 +206,187 @@ static bool was_emptied(const struct device_build *d, uint64_t event,
                                         d->emptied[*next] <= time[event + 1]);
 }
 
-/* Marks the candidates that an attempt explains by the op FRAG_OP_COUNT, which
- * no event has, and returns their number. */
-static uint64_t judge_flushes(struct device_build *d, const struct judge *j)
+/* A run of returned segments has a part for each pool, and each part is a
+ * candidate event. They stand in the order in which PyTorch returns memory: the
+ * default pool first, then private pools that have ended. */
+struct parts {
+    struct device_build *d;
+    const struct frag_pool_id *pools;
+    uint64_t first, end;    /* flushes */
+    uint64_t event;         /* that is written next */
+    uint64_t *last_request; /* of each pool: 1 + the index of its last ALLOC */
+    bool *ended;            /* of each pool */
+};
+
+static frag_pool pool_of(const struct parts *p, uint64_t flush)
 {
-    frag_size held = held_before(d);
-    uint64_t explained = 0, action = 0, emptied = 0;
+    return p->d->events.pool[p->d->flushes[flush].event];
+}
 
-    for (uint64_t i = 0; i < d->flush_count; i++) {
-        const struct flush *f = &d->flushes[i];
+/* Writes one of the candidate events anew. */
+static uint64_t put_trim(struct parts *p, frag_pool pool, enum frag_trim trim)
+{
+    p->d->events.pool[p->event] = pool;
+    p->d->events.id[p->event] = trim;
+    return p->event++;
+}
 
-        for (; action < f->action; action++)
-            held = action_sign(&d->actions[action], held);
-        if (d->has_policy ? was_emptied(d, f->event, &emptied)
-                          : !is_explained(j, f, held))
+/* Whether the pool ends with a part of this run: it has no later request. */
+static bool ends_here(const struct parts *p, frag_pool pool)
+{
+    return pool && !p->ended[pool] &&
+           p->last_request[pool] <= p->d->flushes[p->first].event;
+}
+
+/* Writes that the pools of the parts [from, to) have ended, for those that have
+ * not ended before. */
+static void put_ends(struct parts *p, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++) {
+        const frag_pool pool = pool_of(p, i);
+
+        if (!ends_here(p, pool))
             continue;
-        d->events.op[f->event] = FRAG_OP_COUNT;
-        explained++;
+        p->ended[pool] = true;
+        put_trim(p, pool, FRAG_TRIM_LATER);
     }
-    return explained;
+}
+
+/* The actions of the parts [from, to) belong to that event. */
+static void move_actions(struct parts *p, uint64_t from, uint64_t to,
+                         uint64_t event)
+{
+    struct device_build *d = p->d;
+    const uint64_t last = d->flushes[to - 1].event;
+
+    for (uint64_t i = d->flushes[from].action;
+         i < d->action_count && d->actions[i].event <= last; i++)
+        d->actions[i].event = event;
+}
+
+/* Whether a part can be of the call of empty_cache that returned the parts
+ * before it: a pool that has ended, or the pool of a graph, (n, 0). A deleted
+ * MemPool, (0, n), returns its own memory. */
+static bool joins_call(const struct parts *p, uint64_t part)
+{
+    const frag_pool pool = pool_of(p, part);
+
+    return pool && (p->pools[pool].owner || p->ended[pool]);
+}
+
+/* The end of the parts that one call of empty_cache returned, from the default
+ * pool on. A MemPool between two parts of a call belongs to the call. */
+static uint64_t call_end(const struct parts *p, uint64_t from)
+{
+    uint64_t to = from + 1;
+
+    for (uint64_t i = to; i < p->end && pool_of(p, i); i++)
+        if (joins_call(p, i))
+            to = i + 1;
+    return to;
+}
+
+/* Writes the calls that returned the memory of a run. */
+static void put_calls(struct parts *p)
+{
+    for (uint64_t i = p->first, to; i < p->end; i = to) {
+        const frag_pool pool = pool_of(p, i);
+        uint64_t at;
+
+        if (!pool || p->ended[pool]) {
+            to = call_end(p, i);
+            put_ends(p, i, to);
+            at = put_trim(p, 0, FRAG_TRIM_CACHE);
+        } else {
+            to = i + 1;
+            p->ended[pool] = ends_here(p, pool);
+            at = put_trim(p, pool,
+                          p->ended[pool] ? FRAG_TRIM_ENDED : FRAG_TRIM_CACHE);
+        }
+        move_actions(p, i, to, at);
+    }
+}
+
+/* Decides on one run; returns how many candidates are no event. The op
+ * FRAG_OP_COUNT, which no event has, marks these. */
+static uint64_t judge_run(struct parts *p, bool explained)
+{
+    struct device_build *d = p->d;
+    const uint64_t last = d->flushes[p->end - 1].event;
+    uint64_t dropped;
+
+    p->event = d->flushes[p->first].event;
+    if (!explained) {
+        put_calls(p);
+    } else {
+        put_ends(p, p->first, p->end);
+        move_actions(p, p->first, p->end, last + 1);
+    }
+    dropped = last + 1 - p->event;
+    for (; p->event <= last; p->event++)
+        d->events.op[p->event] = FRAG_OP_COUNT;
+    return dropped;
+}
+
+/* Whether the run is the memory of one MemPool, (0, n), that has not ended
+ * before: the program deleted it. */
+static bool is_deleted_pool(const struct parts *p)
+{
+    const frag_pool pool = pool_of(p, p->first);
+
+    return p->end - p->first == 1 && p->pools[pool].number &&
+           ends_here(p, pool);
+}
+
+static void judge_runs(struct parts *p, const struct judge *j,
+                       uint64_t *dropped, uint64_t *explained)
+{
+    struct device_build *d = p->d;
+    frag_size held = held_before(d);
+    uint64_t action = 0, emptied = 0;
+
+    for (p->first = 0; p->first < d->flush_count; p->first = p->end) {
+        const uint64_t first = d->flushes[p->first].action;
+        const struct flush *f;
+        bool by_attempt;
+
+        for (; action < first; action++)
+            held = action_sign(&d->actions[action], held);
+        p->end = p->first;
+        do
+            f = &d->flushes[p->end++];
+        while (f->follow == FOLLOW_PART && p->end < d->flush_count);
+        by_attempt = d->has_policy
+                         ? was_emptied(d, f->event, &emptied)
+                         : !is_deleted_pool(p) && is_explained(j, f, held);
+        *explained += by_attempt ? p->end - p->first : 0;
+        *dropped += judge_run(p, by_attempt);
+    }
+}
+
+/* Decides which candidates are events. *explained: those that an attempt
+ * explains. */
+static enum frag_err judge_flushes(struct device_build *d,
+                                   const struct judge *j, uint64_t *dropped,
+                                   uint64_t *explained)
+{
+    struct parts p = {.d = d, .pools = d->pools};
+    const struct columns *c = &d->events;
+
+    *dropped = *explained = 0;
+    if (!d->flush_count)
+        return FRAG_OK;
+    p.last_request = calloc(d->pool_count, sizeof(*p.last_request));
+    p.ended = calloc(d->pool_count, sizeof(*p.ended));
+    for (uint64_t i = 0; p.last_request && d->pool_count > 1 && i < c->count;
+         i++)
+        if (c->op[i] == FRAG_ALLOC)
+            p.last_request[c->pool[i]] = i + 1;
+    if (p.last_request && p.ended)
+        judge_runs(&p, j, dropped, explained);
+    free(p.last_request);
+    free(p.ended);
+    return p.last_request && p.ended ? FRAG_OK : FRAG_NOMEM;
 }
 
 /* Removes the marked events. An action of a removed event moves to the next
@@ -272,7 +444,8 @@ static struct judge judge_of(const struct frag_build *b,
 static bool is_uncertain(const struct device_build *d)
 {
     for (uint64_t i = 0; i < d->flush_count; i++)
-        if (d->flushes[i].follow != FOLLOW_CLIENT)
+        if (d->flushes[i].follow != FOLLOW_CLIENT &&
+            d->flushes[i].follow != FOLLOW_ALLOC)
             return true;
     return false;
 }
@@ -340,7 +513,7 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
                           frag_size limit, struct frag_error *e)
 {
     struct judge j = judge_of(b, d, limit);
-    uint64_t explained;
+    uint64_t explained, dropped;
 
     (void)e;
     if (lacks_completions(d)) {
@@ -352,8 +525,8 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
             d->device));
     }
     d->ends_early = ends_early(d);
-    explained = judge_flushes(d, &j);
-    if (explained)
+    FRAG_TRY(judge_flushes(d, &j, &dropped, &explained));
+    if (dropped)
         drop_marked(d);
     if (b->settings.padding)
         subtract_padding(d, b->settings.padding);

@@ -387,6 +387,7 @@ static enum frag_err read_all(const struct trace_reader *r)
 
     FRAG_TRY(read_root(r));
     FRAG_TRY(read_all_devices(r));
+    storage_share_settings(t);
     FRAG_TRY(trace_read_texts(r, "strings", &t->strings, &t->string_count));
     FRAG_TRY(trace_read_texts(r, "notes", &t->notes, &t->note_count));
     FRAG_TRY(trace_read_stacks(r));

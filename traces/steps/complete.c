@@ -215,7 +215,8 @@ static enum frag_err hand_over(struct extension *x, struct frag_trace *t,
     if (build_keep_events(t, &out, &x->out)) {
         *d = out;
         d->added = d->count - x->blocks->events;
-        d->recorded = (struct frag_recorded){.start = d->recorded.start};
+        d->recorded = (struct frag_recorded){.start = d->recorded.start,
+                                             .settings = d->recorded.settings};
         while (d->mark_count &&
                d->marks[d->mark_count - 1].event > x->blocks->events)
             d->mark_count--;

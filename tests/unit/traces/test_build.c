@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "traces/build/build.h"
@@ -17,7 +18,8 @@
  *   aX:N  alloc of N bytes at X     rX  free_requested     cX  free_completed
  *   sX:N  segment_alloc   fX:N  segment_free   mX:N  segment_map
  *   uX:N  segment_unmap   oN  oom of N bytes
- * X is a letter, its address 16 MiB times its place from 'A'. N is in KiB. */
+ * X is a letter, its address 16 MiB times its place from 'A'. N is in KiB. A
+ * word may end in the number of a MemPool, "/2", or of a graph, "%2". */
 enum { STEP = 16 << 20 };
 
 static struct frag_error error;
@@ -38,6 +40,11 @@ static enum frag_err feed_word(struct frag_build *b, const char *word,
     entry.kind = (enum frag_entry_kind)(strchr(kinds, word[0]) - kinds);
     if (colon || word[0] == 'o')
         sscanf(colon ? colon + 1 : word + 1, "%llu", &size);
+    if (strchr(word, '/'))
+        entry.pool.number = (uint64_t)atoi(strchr(word, '/') + 1);
+    if (strchr(word, '%'))
+        entry.pool.owner = (uint64_t)atoi(strchr(word, '%') + 1);
+    entry.has_pool = entry.pool.number || entry.pool.owner;
     entry.size = size * 1024;
     entry.addr = word[0] == 'o' ? 0 : address(word[1]);
     return frag_build_entry(b, 0, &entry, where, &error);
@@ -79,7 +86,9 @@ static struct frag_trace *built(const char *script, frag_size limit)
     return finish(b, limit);
 }
 
-/* Events as text: "a0 a1 f0 q1 E", q for free_requested, E for empty_cache;
+/* Events as text: "a0 a1 f0 q1 E", q for free_requested, E for empty_cache, E1
+ * for the cache of pool 1, E1e if that pool has ended, E1l if its memory is
+ * returned later;
  * an action before its event as s f m u o, with the event's index implied. */
 static void describe(const struct frag_device_trace *d, char *text, size_t room)
 {
@@ -100,6 +109,9 @@ static void describe(const struct frag_device_trace *d, char *text, size_t room)
                                ops[d->op[i]]);
         if (d->op[i] != FRAG_EMPTY_CACHE)
             at += (size_t)snprintf(text + at, room - at, "%u", d->id[i]);
+        else if (d->pool[i])
+            at += (size_t)snprintf(text + at, room - at, "%d%.1s", d->pool[i],
+                                   &"\0el"[d->id[i]]);
     }
     assert_int_equal(k, r->action_count);
 }
@@ -157,6 +169,27 @@ static const struct row {
      "(s) a0 f0 (f) (s) a0 (o) a1 f1"},
     {"sA:4096 sB:2048 aA rA cA fB:2048 aB fA:4096 sD:2048 aC o9", 0,
      "(s) (s) a0 f0 (f) E a0 (f) E (s) a1 (o) a2 f2"},
+    /* A MemPool is deleted: its memory is returned, whatever the limit. */
+    {"sA:2048/1 aA/1 rA/1 cA/1 fA:2048/1 aB", 1, "(s) a0 f0 (f) E1e a0"},
+    {"sA:2048/1 aA/1 rA/1 cA/1 fA:2048/1 sB:2048 aB", 4095,
+     "(s) a0 f0 (f) E1e (s) a0"},
+    /* It has a later request, so only its cache was returned. */
+    {"sA:2048/1 aA/1 rA/1 cA/1 fA:2048/1 sB:2048/1 aB/1", UINT64_MAX,
+     "(s) a0 f0 (f) E1 (s) a0"},
+    /* empty_cache returns the memory of a deleted graph too; after a MemPool
+     * has ended, also what it frees later. */
+    {"sA:2048 aA rA cA sB:2048%1 aB%1 rB%1 cB%1 fA:2048 fB:2048%1 aC", 0,
+     "(s) a0 f0 (s) a0 f0 E1l (f) (f) E a0"},
+    {"sA:2048 aA rA cA sB:2048/1 aB/1 rB/1 cB/1 fA:2048 fB:2048/1 aC", 0,
+     "(s) a0 f0 (s) a0 f0 (f) E (f) E1e a0"},
+    {"sA:2048/1 aA/1 sB:2048/1 aB/1 rA/1 cA/1 fA:2048/1 rB/1 cB/1 fB:2048/1",
+     0, "(s) a0 (s) a1 f0 (f) E1e f1 (f) E"},
+    /* A retry returns the memory of a deleted graph. */
+    {"sA:2048 aA rA cA sB:2048%1 aB%1 rB%1 cB%1 fA:2048 fB:2048%1 sC:2048 aC",
+     4096, "(s) a0 f0 (s) a0 f0 E1l (f) (f) (s) a0"},
+    /* With max_split_size_mb a request returns memory of its own pool. */
+    {"sA:4096/1 aA/1 rA/1 cA/1 sB:2048 aB fA:4096/1 sC:2048/1 aC/1", 1,
+     "(s) a0 f0 (s) a0 (f) (s) a1"},
     /* Frees that complete within a run come before it. */
     {"sA:2048 aA aB rA aC fD:2048 cA fE:2048 aF", UINT64_MAX,
      "(s) a0 a1 q0 a2 f0 (f) (f) E a0"},
