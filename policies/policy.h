@@ -16,7 +16,8 @@
  *      it, and calls init;
  *   2. adopt is called at most once, if the run starts from memory that is
  *      already in use;
- *   3. alloc, free, free_requested, freed_on and trim follow in any order;
+ *   3. alloc, free, free_requested, freed_on, told and trim follow in any
+ * order;
  *   4. frag_heap_close calls fini and frees the state.
  *
  * To add a policy, write policies/<name>.c and add POLICY(<name>) to
@@ -44,6 +45,24 @@ enum frag_needs {
     FRAG_NEEDS_MOVES = 1 << 2,  /* heap->moved; a running program has the
                                    addresses of its blocks, so the policy cannot
                                    serve it */
+};
+
+/* What the caller knows of a private pool. */
+enum frag_pool_fact {
+    FRAG_POOL_CAPTURE = 1 << 0, /* it belongs to captures of CUDA graphs: while
+                                   its requests arrive, nothing may be returned
+                                   to the device */
+    FRAG_POOL_WHOLE = 1 << 1,   /* its blocks are not split (no_split) */
+    FRAG_POOL_ENDED = 1 << 2,   /* the program no longer has the pool: what it
+                                   caches may be returned as that of the default
+                                   pool */
+};
+
+struct frag_told {
+    unsigned facts;  /* sum of enum frag_pool_fact */
+    uint64_t number; /* of the pool in the program: PyTorch's, of a graph or of
+                        a MemPool */
+    bool now;        /* return the memory that no live block of it needs */
 };
 
 struct frag_request {
@@ -270,6 +289,12 @@ struct frag_policy {
      * empty_cache does. NULL if the policy keeps no such memory. */
     void (*trim)(struct frag_heap *heap);
 
+    /* Tells what is known of a private pool, before its first request, and when
+     * it has ended or its cache is returned. Facts are added to those told
+     * before. NOMEM ends the run. NULL if the policy ignores such facts. */
+    enum frag_err (*told)(struct frag_heap *heap, frag_pool pool,
+                          const struct frag_told *told);
+
     /* Takes over a layout before the first alloc. The backend already holds
      * the segments. adopt stores the node of the i-th live block in nodes[i];
      * live blocks are counted through all segments in order. NULL if the
@@ -294,7 +319,7 @@ struct frag_policy {
  * `fragsim replay -p ./libmine.so:PARAMS`. tests/package/plugin is an example.
  */
 enum {
-    FRAG_POLICY_ABI = 6, /* rises when this header, or a header that it
+    FRAG_POLICY_ABI = 7, /* rises when this header, or a header that it
                             includes, changes in a way that breaks a plugin
                             that is already compiled */
 };

@@ -32,14 +32,6 @@ static struct torch_reservation *reservation_of(const struct torch_space *space,
     return r;
 }
 
-/* The device's total and an eighth of it, rounded up to whole pages. */
-static frag_size reservation_size(const struct frag_heap *heap, frag_size page)
-{
-    const frag_size total = frag_backend_total(heap->mem);
-
-    return frag_round_up(total + total / 8, page);
-}
-
 static struct torch_reservation *new_reservation(frag_size size)
 {
     struct torch_reservation *r = calloc(1, sizeof(*r));
@@ -75,14 +67,19 @@ static enum frag_err of_driver(enum frag_err err)
     return err == FRAG_INVALID ? FRAG_DEVICE : err;
 }
 
+/* OOM: no reservation is as large as the request. */
 static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
-                             struct torch_block **out)
+                             frag_size least, struct torch_block **out)
 {
     struct torch *t = heap->state;
-    const frag_size size = reservation_size(heap, space->page);
-    struct torch_reservation *r = new_reservation(size);
+    const frag_size size = torch_reservation_size(
+        t->conf.reserve, frag_backend_total(heap->mem), space->page);
+    struct torch_reservation *r;
     enum frag_err err;
 
+    if (t->conf.reserve.value > 0 && size < least)
+        return FRAG_OOM;
+    r = new_reservation(size);
     if (!r)
         return FRAG_NOMEM;
     err = heap->mem->ops->va_reserve(heap->mem, size, &r->addr);
@@ -262,7 +259,7 @@ enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
     struct torch_block *b = find_place(space, size);
 
     if (!b)
-        FRAG_TRY(reserve(heap, space, &b));
+        FRAG_TRY(reserve(heap, space, size, &b));
     if (b->use == TORCH_HOLE)
         FRAG_TRY(map_block(heap, space, b, at_most(size, b->node.size)));
     while (b->node.size < size) {

@@ -11,10 +11,11 @@
  * free neighbours. If no free block fits, the policy obtains memory from the
  * device (torch_segments.c, expand.c).
  *
- * The policy does not model these parts, because no trace shows them: CUDA IPC,
- * pools that serve other pools on OOM (use_on_oom), pools that never split
- * (no_split), and captures in progress. A private pool counts as alive and is
- * never released.
+ * A private pool keeps its memory until the caller tells that it has ended, and
+ * does not split if the caller tells so (struct frag_told). A request that a
+ * pool served for the default pool on OOM (use_on_oom) is a request of that
+ * pool, as recorded. Not modelled, because no trace shows them: CUDA IPC, and
+ * requests of the default pool while another thread captures a graph.
  *
  * The rules are those of PyTorch 2.11. Other releases differ in the rules of
  * enum torch_rule (versions.h), which the policy follows on request.
@@ -138,6 +139,8 @@ static bool should_split(const struct torch *t, const struct torch_space *space,
 {
     frag_size rest = b->node.size - size;
 
+    if (space->whole)
+        return false;
     if (space->is_small || t->conf.expandable_segments)
         return rest >= TORCH_MIN_BLOCK;
     return rest > TORCH_SMALL_SIZE && size < t->conf.max_split;
@@ -437,6 +440,17 @@ static const struct frag_param torch_params[] = {
      .init = "20",
      .help = "segment size for requests of 1 to 10 MiB, and page size of "
              "expandable segments of the large pool (MiB, above 10)"},
+    {.name = "throw_on_cudamalloc_oom",
+     .init = "False",
+     .help =
+         "a request that would exceed the memory of the device fails before "
+         "the driver is called and before cached memory is returned (from "
+         "2.12; True or False)"},
+    {.name = TORCH_RESERVE_KEY,
+     .init = NULL,
+     .help = "the most addresses of one expandable segment, as a share of the "
+             "device's memory or in GiB such as 4G (from 2.15); a larger "
+             "request fails"},
     {.name = TORCH_PADDING_KEY,
      .init = "0",
      .help = "bytes added to each request before its size is rounded (0 to "
@@ -470,6 +484,7 @@ const struct frag_policy frag_policy_torch = {
     .free = torch_free,
     .free_requested = torch_free_requested,
     .trim = torch_release_cached,
+    .told = torch_told,
     .adopt = torch_adopt,
     .check = torch_check,
 };

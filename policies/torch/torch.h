@@ -46,6 +46,7 @@ struct frag_torch_counters {
     struct frag_torch_count stat[FRAG_TORCH_STAT_COUNT][FRAG_TORCH_POOLS_COUNT];
     struct frag_torch_count oversize_allocations, oversize_segments;
     uint64_t num_alloc_retries, num_ooms, num_sync_all_streams;
+    uint64_t num_oom_rejections; /* they are no OOMs */
     uint64_t num_device_alloc, num_device_free;
 };
 

@@ -55,10 +55,13 @@ struct torch_block *torch_walk_next(struct torch_walk *w)
 
 /* ---- spaces ---- */
 
-static enum frag_err add_pools(struct torch *t, uint32_t count)
+enum frag_err torch_add_pools(struct torch *t, uint32_t count)
 {
-    struct torch_pool *pools = realloc(t->pools, count * sizeof(*pools));
+    struct torch_pool *pools;
 
+    if (count <= t->pool_count)
+        return FRAG_OK;
+    pools = realloc(t->pools, count * sizeof(*pools));
     if (!pools)
         return FRAG_NOMEM;
     t->pools = pools;
@@ -119,6 +122,7 @@ static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
     space->stream = stream;
     space->pool = pool;
     space->is_small = is_small;
+    space->whole = t->pools[pool].facts & FRAG_POOL_WHOLE;
     if (t->ranks_blocks || t->ranks_segments)
         space->free.rank = rank_of;
     err = add_space(t, space);
@@ -135,8 +139,7 @@ enum frag_err torch_change_lane(struct torch *t, frag_pool pool, bool is_small,
 {
     struct torch_pool *p;
 
-    if (pool >= t->pool_count)
-        FRAG_TRY(add_pools(t, pool + 1u));
+    FRAG_TRY(torch_add_pools(t, pool + 1u));
     p = &t->pools[pool];
     if (stream >= p->streams)
         FRAG_TRY(add_streams(p, stream + 1u));

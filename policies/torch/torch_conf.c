@@ -208,6 +208,8 @@ enum key_kind {
     EXPANDABLE,
     FRACTION,
     BACKEND,
+    THROWS,
+    RESERVE,
     VERSION,
     PADDING,
     ALIGN,
@@ -242,8 +244,8 @@ static const struct key {
     {"pinned_free_catch_all", OTHER_SWITCH},
     {"pinned_max_cached_size_mb", OTHER_NUMBER},
     {"pinned_max_round_threshold_mb", OTHER_NUMBER},
-    {"throw_on_cudamalloc_oom", OTHER_VALUE},
-    {"expandable_segments_reserve", OTHER_VALUE},
+    {"throw_on_cudamalloc_oom", THROWS},
+    {TORCH_RESERVE_KEY, RESERVE},
     {"expandable_segments_reserve_by_class", OTHER_VALUE},
 };
 
@@ -286,7 +288,7 @@ static enum frag_err skip_unknown(struct tokens *t, struct frag_error *e)
     char known[400] = "";
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (keys[i].kind <= BACKEND)
+        if (keys[i].kind <= RESERVE)
             text_add(known, sizeof(known), ", ", "%s", keys[i].name);
     if (meant || is_separator(*name) || t->at + 2 >= t->count ||
         strcmp(t->token[t->at + 1], ":") != 0)
@@ -392,6 +394,11 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
         return read_ratio(key->name, word, false, &conf->memory_fraction, e);
     case BACKEND:
         return read_backend(word, e);
+    case THROWS:
+        return read_switch(key->name, word, &conf->throws, e);
+    case RESERVE:
+        (void)torch_reserve_read(word, &conf->reserve);
+        return FRAG_OK;
     case VERSION:
         return read_version(word, &conf->version, e);
     case PADDING:
@@ -596,6 +603,8 @@ static bool concerns(enum torch_rule rule, const struct torch_conf *x,
         return has_one_division(x) || has_one_division(y);
     case TORCH_POOL_SEGMENTS:
         return x->expandable_segments && has_pools;
+    case TORCH_POOL_RELEASES:
+        return has_pools;
     case TORCH_OVERSIZE_FAILS:
         return x->expandable_segments && x->max_split != FRAG_UNLIMITED;
     case TORCH_FILL_AT_LAST:
@@ -690,6 +699,11 @@ void torch_conf_describe(const struct torch_conf *conf, FILE *out)
     if (conf->memory_fraction < 1)
         fprintf(out, ",per_process_memory_fraction:%.17g",
                 conf->memory_fraction);
+    if (conf->throws)
+        fprintf(out, ",throw_on_cudamalloc_oom:True");
+    if (conf->reserve.value > 0)
+        fprintf(out, "," TORCH_RESERVE_KEY ":%.17g%s", conf->reserve.value,
+                conf->reserve.in_gib ? "G" : "");
     if (conf->padding)
         fprintf(out, "," TORCH_PADDING_KEY ":%llu",
                 (unsigned long long)conf->padding);

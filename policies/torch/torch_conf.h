@@ -42,6 +42,8 @@ struct torch_conf {
     frag_size align; /* of large expandable blocks: base_addr_aligned_kb; 0:
                         none */
     bool expandable_segments;
+    bool throws;                  /* throw_on_cudamalloc_oom */
+    struct torch_reserve reserve; /* expandable_segments_reserve */
     bool rounds; /* `divisions` have an effect in this version */
     uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
 };

@@ -208,9 +208,8 @@ static void release_pool(struct frag_heap *heap, const struct torch_pool *pool,
             release_pages(heap, space_of(pool, is_small, i));
 }
 
-/* release_cached_blocks: waits for pending frees, then releases the large pool,
- * then the small pool. Private pools count as alive, so their blocks stay. */
-void torch_release_cached(struct frag_heap *heap)
+/* Waits for pending frees. False if the device or the host refuses. */
+static bool prepare_release(struct frag_heap *heap)
 {
     struct torch *t = heap->state;
 
@@ -218,11 +217,58 @@ void torch_release_cached(struct frag_heap *heap)
         t->observer->counters.num_sync_all_streams++;
     if (heap->mem->ops->synchronize &&
         heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
-        return;
-    if (torch_reserve(t) != FRAG_OK || !t->pool_count)
+        return false;
+    return torch_reserve(t) == FRAG_OK;
+}
+
+static void release_ended(struct frag_heap *heap, const struct torch_pool *pool)
+{
+    release_pool(heap, pool, true);
+    release_pool(heap, pool, false);
+}
+
+/* The ended pool that comes after `last`; 0: there is none. */
+static uint32_t next_ended(const struct torch *t, uint32_t last)
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = 1; i < t->pool_count; i++)
+        if (t->pools[i].facts & FRAG_POOL_ENDED &&
+            (!last || t->pools[i].order > t->pools[last].order) &&
+            (!next || t->pools[i].order < t->pools[next].order))
+            next = i;
+    return next;
+}
+
+/* release_cached_blocks: waits for pending frees, then releases the large pool,
+ * then the small pool, then the private pools that have ended, small before
+ * large. The blocks of other private pools stay. */
+void torch_release_cached(struct frag_heap *heap)
+{
+    struct torch *t = heap->state;
+
+    if (!prepare_release(heap) || !t->pool_count)
         return;
     release_pool(heap, t->pools, false);
     release_pool(heap, t->pools, true);
+    for (uint32_t i = next_ended(t, 0); i; i = next_ended(t, i))
+        release_ended(heap, &t->pools[i]);
+}
+
+/* PyTorch keeps ended pools in a hash table, whose order is that of the numbers
+ * times 2^64 divided by the golden ratio; entries of equal hash keep the order
+ * in which they ended, which is not modelled. */
+enum frag_err torch_told(struct frag_heap *heap, frag_pool pool,
+                         const struct frag_told *told)
+{
+    struct torch *t = heap->state;
+
+    FRAG_TRY(torch_add_pools(t, pool + 1u));
+    t->pools[pool].facts |= told->facts;
+    t->pools[pool].order = told->number * 0x9e3779b97f4a7c15;
+    if (told->now && prepare_release(heap))
+        release_ended(heap, &t->pools[pool]);
+    return FRAG_OK;
 }
 
 /* ---- new memory ---- */
@@ -244,6 +290,19 @@ static bool exceeds_limit(const struct torch *t, struct frag_backend *mem,
     return sum > t->limit || !frag_backend_admits(mem, sum);
 }
 
+/* throw_on_cudamalloc_oom: whether a segment of that size would exceed the
+ * memory of the device, of which the setting per_process_memory_fraction leaves
+ * a share. */
+static bool rejects(struct torch *t, struct frag_backend *mem,
+                    frag_size segment)
+{
+    if (!t->conf.throws)
+        return false;
+    t->rejected = (double)(t->reserved + segment) >
+                  t->conf.memory_fraction * (double)frag_backend_total(mem);
+    return t->rejected;
+}
+
 /* alloc_block. The limit test uses the ordinary segment's size, in expandable
  * mode too. It comes before all calls of the device. */
 static enum frag_err new_memory(struct frag_heap *heap,
@@ -255,7 +314,7 @@ static enum frag_err new_memory(struct frag_heap *heap,
     struct torch_block *b;
     frag_addr addr;
 
-    if (exceeds_limit(t, heap->mem, segment))
+    if (exceeds_limit(t, heap->mem, segment) || rejects(t, heap->mem, segment))
         return FRAG_OOM;
     if (t->conf.expandable_segments && uses_pages(t, space))
         return torch_expand(heap, space, size, out);
@@ -278,17 +337,42 @@ static enum frag_err report_oom(struct torch *t,
 {
     struct frag_torch_observer *o = t->observer;
 
-    if (o) {
+    if (o && t->rejected) {
+        o->counters.num_oom_rejections++;
+    } else if (o) {
         o->counters.num_ooms++;
         if (o->action)
             o->action(o->user, FRAG_TORCH_OOM, 0, size, space->stream);
     }
+    t->rejected = false;
     return FRAG_OOM;
 }
 
-/* As in PyTorch, the free blocks are not searched again after the last release.
- * A block that became free in it helps only if its memory was returned to the
- * device. */
+/* Whether a request of the space may return cached memory to the device. Up to
+ * 2.12 no request of a private pool may, from 2.13 on none of a capture. */
+static bool may_release(const struct torch *t, const struct torch_space *space)
+{
+    if (!space->pool)
+        return true;
+    return !torch_has_earlier(t->conf.version, TORCH_POOL_RELEASES) &&
+           !(t->pools[space->pool].facts & FRAG_POOL_CAPTURE);
+}
+
+/* The last attempt. As in PyTorch, the free blocks are not searched again after
+ * the release. A block that became free in it helps only if its memory was
+ * returned to the device. */
+static enum frag_err retry(struct frag_heap *heap, struct torch_space *space,
+                           frag_size size, struct torch_block **out)
+{
+    struct torch *t = heap->state;
+
+    torch_release_cached(heap);
+    FRAG_TRY(torch_reserve(t));
+    if (t->observer)
+        t->observer->counters.num_alloc_retries++;
+    return new_memory(heap, space, size, out);
+}
+
 enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
                          frag_size size, struct torch_block **out)
 {
@@ -301,20 +385,12 @@ enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
     if (t->counts_searches)
         collect_garbage(heap, limit);
     err = new_memory(heap, space, size, out);
-    if (err != FRAG_OOM)
-        return err;
-    if (t->conf.max_split != FRAG_UNLIMITED)
+    if (err == FRAG_OOM && !t->rejected && t->conf.max_split != FRAG_UNLIMITED)
         FRAG_TRY(release_available(heap, space, size, &enough));
-    if (enough) {
+    if (enough)
         err = new_memory(heap, space, size, out);
-        if (err != FRAG_OOM)
-            return err;
-    }
-    torch_release_cached(heap);
-    FRAG_TRY(torch_reserve(t));
-    if (t->observer)
-        t->observer->counters.num_alloc_retries++;
-    err = new_memory(heap, space, size, out);
+    if (err == FRAG_OOM && !t->rejected && may_release(t, space))
+        err = retry(heap, space, size, out);
     return err == FRAG_OOM ? report_oom(t, space, size) : err;
 }
 

@@ -101,6 +101,7 @@ struct torch_space {
     frag_stream stream;
     frag_pool pool;
     bool is_small;
+    bool whole;     /* blocks are not split: FRAG_POOL_WHOLE */
     uint16_t index; /* in torch->spaces */
 };
 
@@ -112,6 +113,8 @@ struct torch_pool {
                                                 that stream yet */
     uint32_t *searches;                      /* [TORCH_SIZES] */
     uint32_t streams; /* entries of space[0] and of space[1] */
+    unsigned facts;   /* enum frag_pool_fact */
+    uint64_t order;   /* among pools that have ended */
 };
 
 /* The spaces of one pool id and stream; NULL: not known yet. */
@@ -123,9 +126,10 @@ struct torch_lane {
 
 struct torch {
     struct torch_conf conf;
-    frag_size limit;      /* of the settings, in bytes; FRAG_UNLIMITED: none */
-    frag_size reserved;   /* bytes of ordinary segments and of mapped pages, of
-                             all pools */
+    frag_size limit;    /* of the settings, in bytes; FRAG_UNLIMITED: none */
+    frag_size reserved; /* bytes of ordinary segments and of mapped pages, of
+                           all pools */
+    bool rejected; /* throw_on_cudamalloc_oom has refused the current request */
     bool counts_searches; /* a limit is set and garbage collection is on */
     bool unmaps;          /* there may be expandable segments */
     bool ranks_blocks, ranks_segments; /* torch_rank is in use */
@@ -220,6 +224,9 @@ struct torch_walk {
 
 /* The next block of a walk, which begins as {t->slabs, 0}. NULL at the end. */
 struct torch_block *torch_walk_next(struct torch_walk *w);
+
+/* Makes sure that there are `count` pools. NOMEM. */
+enum frag_err torch_add_pools(struct torch *t, uint32_t count);
 
 /* As torch_space, but the latest request had another pool or stream, or no
  * space of this size was known. */
@@ -354,8 +361,12 @@ frag_size torch_limit_collected(const struct torch *t,
  * free set. OOM, DEVICE, NOMEM. */
 enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
                          frag_size size, struct torch_block **out);
-/* empty_cache: returns all free memory of the default pools to the device. */
+/* empty_cache: returns all free memory of the default pools, and of private
+ * pools that have ended, to the device. */
 void torch_release_cached(struct frag_heap *heap);
+/* See struct frag_policy. */
+enum frag_err torch_told(struct frag_heap *heap, frag_pool pool,
+                         const struct frag_told *told);
 /* Returns everything to the device, live blocks included. */
 void torch_segments_fini(struct frag_heap *heap);
 

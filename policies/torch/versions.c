@@ -31,14 +31,16 @@
  *         it, the fill began at that interval.
  *   2.12  of free blocks of equal size the one whose record was made first is
  *         taken; before it, the one with the lowest address.
- *   2.13  the lowest address in the segment that was made first.
+ *   2.13  the lowest address in the segment that was made first. Requests of a
+ *         private pool return cached memory before they fail, unless a graph is
+ *         captured; before it, they did not.
  *   2.2, 2.3, 2.6, 2.7, 2.8, 2.9, 2.11, 2.14 and 2.15 place as the release
  *         before them does, apart from new settings.
  *
- * 2.12.1, 2.13.0, 2.14.1 and 2.15.0 were run whole, by
- * tests/gpu/releases/scripts.py, with blocks used on several streams; their
- * settings are the words of libc10 and libc10_cuda. Not exercised in them:
- * captures, use_on_oom and no_split, expandable_segments_reserve.
+ * 2.12.1, 2.13.0, 2.14.1 and 2.15.0 were run by tests/gpu/releases/scripts.py,
+ * with blocks used on several streams, MemPools of each kind, captures, full
+ * devices and each setting; their settings are the words of libc10 and
+ * libc10_cuda.
  *
  * Settings below 2.1 rest on pull requests: #44742 and #87290 (before 2.0),
  * roundup_bypass_threshold_mb in 1.13 only (#85940). PYTORCH_CUDA_ALLOC_CONF is
@@ -93,6 +95,9 @@ const struct torch_change torch_changes[TORCH_RULES] = {
                            "the one with the lowest address is taken"},
     [TORCH_TIE_RECORD] = {13, "free blocks of equal size",
                           "the one whose record is the oldest is taken"},
+    [TORCH_POOL_RELEASES] = {13, "private pools",
+                             "their requests return no cached memory before "
+                             "they fail"},
 };
 
 const struct torch_setting *torch_setting_find(const char *name)

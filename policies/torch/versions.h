@@ -40,10 +40,12 @@ enum torch_rule {
     TORCH_OVERSIZE_FAILS, /* an expandable block of max_split_size or more
                              stops the process when memory runs out */
     TORCH_FILL_AT_LAST,   /* ">" in a list also sets the last interval named */
-    TORCH_TIE_ADDRESS, /* of free blocks of equal size the one with the lowest
-                          address is taken */
-    TORCH_TIE_RECORD,  /* the one whose record is the oldest (2.12 only);
-                          later the lowest address of the oldest segment */
+    TORCH_TIE_ADDRESS,   /* of free blocks of equal size the one with the lowest
+                            address is taken */
+    TORCH_TIE_RECORD,    /* the one whose record is the oldest (2.12 only);
+                            later the lowest address of the oldest segment */
+    TORCH_POOL_RELEASES, /* no request of a private pool returns the cache to
+                            the device; later no request of a capture does */
     TORCH_RULES
 };
 

@@ -239,6 +239,17 @@ enum frag_err run_free_odd(struct run *r, uint32_t id)
 
 /* ---------------------------------------------------------- the others --- */
 
+static enum frag_err empty_cache(struct run *r, frag_pool pool,
+                                 enum frag_trim trim)
+{
+    if (!pool && r->policy->trim)
+        r->policy->trim(&r->heap);
+    return pool ? run_tell(r, pool,
+                           trim == FRAG_TRIM_CACHE ? 0 : FRAG_POOL_ENDED,
+                           trim != FRAG_TRIM_LATER)
+                : FRAG_OK;
+}
+
 enum frag_err run_rare(struct run *r, uint64_t i)
 {
     switch ((enum frag_op)r->trace->op[i]) {
@@ -247,8 +258,7 @@ enum frag_err run_rare(struct run *r, uint64_t i)
             return frag_no_memory(r->error, "the queue of pending frees");
         break;
     case FRAG_EMPTY_CACHE:
-        if (r->policy->trim)
-            r->policy->trim(&r->heap);
+        FRAG_TRY(empty_cache(r, r->trace->pool[i], r->trace->id[i]));
         break;
     case FRAG_RECORD_STREAM: /* it shows as a late FREE */
     case FRAG_ALLOC:

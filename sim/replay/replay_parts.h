@@ -194,6 +194,11 @@ enum frag_err run_request_free(struct run *r, uint32_t id);
 enum frag_err run_complete(struct run *r, uint32_t id);
 /* Informs the backend before the first request on a stream. */
 void run_announce_stream(struct run *r, frag_stream stream);
+
+/* Tells the policy facts about a private pool (struct frag_told). NOMEM. */
+enum frag_err run_tell(struct run *r, frag_pool pool, unsigned facts, bool now);
+/* Tells the policy what the recording shows of private pools. NOMEM. */
+enum frag_err run_tell_pools(struct run *r);
 /* Callbacks of the meter and of the heap; user is the run. */
 void run_synchronized(void *user);
 void run_moved(void *user, uint32_t owner, const struct frag_block *block);

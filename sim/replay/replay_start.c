@@ -184,7 +184,7 @@ static enum frag_err open_heap(struct run *r)
     FRAG_TRY(err);
     r->heap.moved = run_moved;
     r->heap.user = r;
-    return FRAG_OK;
+    return run_tell_pools(r);
 }
 
 /* Sets the quanta in which the run counts. */
@@ -336,9 +336,10 @@ static enum frag_err set_reservations(struct run *r, struct start *s)
                                &s->reservation_count, r->error));
     for (uint64_t i = 0; i < recorded->start.segment_count; i++)
         if (s->segments[i].is_expandable)
-            set_reservation(
-                s, frag_reservation_size(total, page, s->segments[i].is_small),
-                &s->segments[i]);
+            set_reservation(s,
+                            frag_reservation_size(recorded, total, page,
+                                                  s->segments[i].is_small),
+                            &s->segments[i]);
     return FRAG_OK;
 }
 

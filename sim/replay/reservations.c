@@ -10,6 +10,7 @@
 struct listing {
     struct frag_reservation *rows;
     uint64_t count, room;
+    const struct frag_recorded *recorded;
     frag_size total, page; /* of the device, of large segments */
 };
 
@@ -35,10 +36,11 @@ frag_size frag_reservation_page(const struct frag_recorded *r)
     return page % TORCH_LARGE_SEGMENT ? page : TORCH_LARGE_SEGMENT;
 }
 
-frag_size frag_reservation_size(frag_size total, frag_size page, bool is_small)
+frag_size frag_reservation_size(const struct frag_recorded *r, frag_size total,
+                                frag_size page, bool is_small)
 {
-    return frag_round_up(total + total / 8,
-                         is_small ? TORCH_SMALL_SEGMENT : page);
+    return torch_reservation_size(torch_reserve_of(r->settings), total,
+                                  is_small ? TORCH_SMALL_SEGMENT : page);
 }
 
 /* Whether the range can be a part of the reservation: both have one stream and
@@ -52,7 +54,8 @@ static bool can_hold(const struct listing *l, const struct frag_reservation *r,
     return r->mapped && r->stream == part->stream &&
            r->is_small == part->is_small &&
            (part->addr >= r->addr || r->held) &&
-           end - low <= frag_reservation_size(l->total, l->page, r->is_small);
+           end - low <= frag_reservation_size(l->recorded, l->total, l->page,
+                                              r->is_small);
 }
 
 /* Bytes between a reservation and a range; 0 if they meet. */
@@ -154,7 +157,8 @@ enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
                                 struct frag_reservation **out, uint64_t *count,
                                 struct frag_error *e)
 {
-    struct listing l = {.total = total, .page = frag_reservation_page(r)};
+    struct listing l = {
+        .recorded = r, .total = total, .page = frag_reservation_page(r)};
 
     if (!add_held(&l, &r->start) || !add_actions(&l, r)) {
         free(l.rows);
@@ -165,17 +169,21 @@ enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
     return FRAG_OK;
 }
 
-frag_size frag_reservations_total(const struct frag_reservation *rows,
-                                  uint64_t count, frag_size page,
-                                  frag_size total)
+frag_size frag_reservations_total(const struct frag_recorded *r,
+                                  const struct frag_reservation *rows,
+                                  uint64_t count, frag_size total)
 {
+    const frag_size page = frag_reservation_page(r);
+
+    if (torch_reserve_of(r->settings).value > 0)
+        return total; /* the ranges do not depend on it alone */
     for (uint64_t i = 0; i < count; i++)
         for (uint64_t k = 0; k < count; k++) {
             const frag_size gap = rows[k].addr - rows[i].addr;
 
             if (rows[k].addr < rows[i].end || rows[k].made > rows[i].dropped ||
                 rows[i].made > rows[k].dropped ||
-                frag_reservation_size(total, page, rows[i].is_small) <= gap)
+                frag_reservation_size(r, total, page, rows[i].is_small) <= gap)
                 continue;
             /* Whole pages above 9/8 of the total have to fit in the gap. */
             total = (gap - gap % page) / 9 * 8;

@@ -47,7 +47,7 @@ static enum frag_err list_ranges(const struct frag_recorded *r,
             continue;
         bases[arena->range_count] = rows[i].addr;
         sizes[arena->range_count++] =
-            frag_reservation_size(arena->total, page, rows[i].is_small);
+            frag_reservation_size(r, arena->total, page, rows[i].is_small);
     }
     free(rows);
     return bases && sizes ? FRAG_OK

@@ -16,8 +16,7 @@ static enum frag_err fit_total(const struct frag_recorded *recorded,
     uint64_t count = 0;
 
     FRAG_TRY(frag_reservations(recorded, *total, &rows, &count, e));
-    *total = frag_reservations_total(rows, count,
-                                     frag_reservation_page(recorded), *total);
+    *total = frag_reservations_total(recorded, rows, count, *total);
     free(rows);
     return FRAG_OK;
 }

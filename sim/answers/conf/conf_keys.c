@@ -70,7 +70,8 @@ const struct conf_key conf_keys[] = {
      "exception before the driver is called.",
      "It helps servers that must survive a request that does not fit.",
      "It rejects a request that a release of cached memory might have served. "
-     "The torch policy does not model it."},
+     "A limit that torch.cuda.set_per_process_memory_fraction set is tested "
+     "before, and ends as usual."},
     {"backend", CONF_BACKEND, false, "native or cudaMallocAsync", "native",
      "It selects the allocator: PyTorch's own, or the stream-ordered allocator "
      "of the CUDA driver (CUDA 11.4 or later). It is read when PyTorch is "
@@ -149,9 +150,7 @@ const struct conf_key conf_keys[] = {
      "no bound",
      "It bounds the range of addresses that each expandable segment reserves.",
      "It helps where many segments exhaust the address space of the process.",
-     "A request above the bound fails although memory is free. The torch "
-     "policy "
-     "does not model it."},
+     "A request above the bound fails although memory is free."},
     {"expandable_segments_reserve_by_class", CONF_ANY, false,
      "a list such as [small:1G,large:0.5]", "no bound",
      "It is expandable_segments_reserve for each class of segments.",

@@ -6,6 +6,12 @@
  *   a=3MiB   allocate as a           -a    free a
  *   ~a       free a, work pending    trim  empty_cache
  *   a@1=5    allocate on stream 1    repeats are written out
+ *   a/1=5    allocate in pool 1      a@1/1=5   on stream 1 in pool 1
+ *   whole1   pool 1 does not split   graph1    it belongs to captures
+ *   end1     pool 1 has ended        ended1    and returns its cache at once
+ *
+ * Scripts with pools and with settings of later releases have the rules that
+ * random scripts showed in PyTorch 2.12 to 2.15 (tests/gpu/releases).
  *
  * After the script, `blocks` lists where each block lies: "a0+512" is 512 bytes
  * into the segment (or first mapped range) that was allocated first; "a!" is an
@@ -139,6 +145,8 @@ static void ask(struct rig *r, const char *word)
 
     if (word[1] == '@')
         req.stream = (frag_stream)atoi(word + 2);
+    if (strchr(word, '/'))
+        req.pool = (frag_pool)atoi(strchr(word, '/') + 1);
     assert_int_equal(frag_size_parse(amount, &req.size), FRAG_OK);
     switch (frag_policy_torch.alloc(&r->heap, &req, &r->blocks[letter])) {
     case FRAG_OK:
@@ -152,10 +160,38 @@ static void ask(struct rig *r, const char *word)
     }
 }
 
+/* Whether the word tells a fact about a pool. */
+static bool tells(struct rig *r, const char *word)
+{
+    static const struct {
+        const char *word;
+        struct frag_told told;
+    } facts[] = {{"whole", {.facts = FRAG_POOL_WHOLE}},
+                 {"graph", {.facts = FRAG_POOL_CAPTURE}},
+                 {"ended", {.facts = FRAG_POOL_ENDED, .now = true}},
+                 {"end", {.facts = FRAG_POOL_ENDED}}};
+
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
+        const size_t length = strlen(facts[i].word);
+        struct frag_told told = facts[i].told;
+
+        if (strncmp(word, facts[i].word, length) != 0)
+            continue;
+        told.number = (uint64_t)atoi(word + length);
+        assert_int_equal(
+            frag_policy_torch.told(&r->heap, (frag_pool)told.number, &told),
+            FRAG_OK);
+        return true;
+    }
+    return false;
+}
+
 static void step(struct rig *r, const char *word)
 {
     const struct frag_block *b = &r->blocks[(int)word[1]];
 
+    if (tells(r, word))
+        return;
     if (!strcmp(word, "trim")) {
         frag_policy_torch.trim(&r->heap);
     } else if (word[0] == '-') {
@@ -291,6 +327,34 @@ static const struct script {
     {"expandable: releases go by size", "expandable_segments:True", 0,
      "a=60MiB b=20MiB c=40MiB d=20MiB -a -c trim", "b0+62914560 d0+125829120",
      "m60M@0+0 m20M@0+60M m40M@0+80M m20M@0+120M u40M@0+80M u60M@0+0"},
+    {"a pool that does not split", "", 0,
+     "whole1 a/1=1000 b/1=1000 -a c/1=600KiB d/2=1000 e/2=1000",
+     "b1+0 c0+0 d2+0 e2+1024", "+2M@0 +2M@1 +2M@2"},
+    {"an ended pool returns its cache at once, the rest with the cache", "", 0,
+     "a/1=30MiB b/1=20MiB c=40MiB -a ended1 -b -c trim", "",
+     "+30M@0 +20M@1 +40M@2 -30M@0 -40M@2 -20M@1"},
+    {"pools that have ended, in the order of PyTorch's hash", "", 0,
+     "a/1=30MiB b/2=20MiB c/3=40MiB d/4=1 -a -b -c -d end1 end2 end3 trim",
+     "", "+30M@0 +20M@1 +40M@2 +2M@3 -20M@1 -30M@0 -40M@2"},
+    {"a pool that has not ended keeps its cache", "", 100,
+     "a/1=60MiB -a b=60MiB end1 c=60MiB", "b! c1+0",
+     "+60M@0 ?60M@0 -60M@0 +60M@1"},
+    {"2.12: a request of a pool returns no cache", "torch_version:2.12", 100,
+     "a=60MiB -a b/1=60MiB", "b!", "+60M@0 ?60M@0"},
+    {"2.13: it does", "torch_version:2.13", 100, "a=60MiB -a b/1=60MiB",
+     "b1+0", "+60M@0 -60M@0 +60M@1"},
+    {"2.13: not in a capture", "torch_version:2.13", 100,
+     "graph1 a=60MiB -a b/1=60MiB", "b!", "+60M@0 ?60M@0"},
+    {"throw_on_cudamalloc_oom: nothing is returned, and it is no OOM",
+     "torch_version:2.15,throw_on_cudamalloc_oom:True", 0,
+     "a=80GiB -a b=100GiB c=60GiB d=100GiB", "b! c0+0 d!", "+81920M@0"},
+    {"throw_on_cudamalloc_oom: a limit is tested before",
+     "torch_version:2.15,throw_on_cudamalloc_oom:True", 100,
+     "a=60MiB -a b=70MiB", "b1+0", "+60M@0 -60M@0 +70M@1"},
+    {"a reserve is a bound for one request",
+     "torch_version:2.15,expandable_segments:True,"
+     "expandable_segments_reserve:1G", 0,
+     "a=1040MiB b=1041MiB", "a0+0 b!", "m1040M@0+0 ?1041M@0"},
     {"a pending block cannot be reused", "", 0,
      "a=1000 b=2000 ~a c=1000", "a0+0 b0+1024 c0+3072", "+2M@0"},
     {"a completed one can", "", 0, "a=1000 b=2000 ~a c=1000 -a d=1000",

@@ -350,10 +350,11 @@ static void a_run_by_other_rules_says_so(void **state)
         {"torch", "2.13 or later", NULL, 1,
          "torch@2.15 follows the recorded release"},
         {"torch@2.15", "2.13 or later", NULL, 1, NULL},
-        {"torch@2.15:sth_new:[a:1,b:2],throw_on_cudamalloc_oom:True",
+        {"torch@2.15:sth_new:[a:1,b:2],"
+         "expandable_segments_reserve_by_class:[a:1G]",
          "2.13 or later", NULL, 1,
          "does not know: sth_new; the policy torch does not model "
-         "throw_on_cudamalloc_oom"},
+         "expandable_segments_reserve_by_class"},
         {"torch", "2.16 or later", NULL, 1, "up to 2.15"},
         {"torch", NULL, NULL, 2, NULL},
         {"best_fit", "2.12 or later", NULL, 1, NULL},
