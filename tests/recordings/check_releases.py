@@ -3,33 +3,52 @@
 release. The snapshots in traces/bundled/releases were written by random scripts
 on those libraries (tests/gpu/releases/scripts.py), and each must be exact: ties_*
 have requests for which free blocks of equal size compete, of which 2.11 takes
-another one; expandable_32_* has pages of 32 MiB.
+another one; expandable_32_* has pages of 32 MiB; the others are named after a
+kind of scripts.py.
 
 With FRAG_TORCH_RELEASES, a folder with an environment of Python for each
 release (env-2.15.0, made by `fragsim dry --setup env-2.15.0 -- torch==2.15.0`),
-new scripts are run too: FRAG_TORCH_CHUNKS snapshots of each kind (default 3).
-Environment: FRAGSIM, FRAG_BUILD_DIR.
+new scripts are run too, of each kind: FRAG_TORCH_SCRIPTS of 200 calls for each
+release (default 300). Two things are compared: the snapshot with a replay of its
+own requests, to the last address and counter (validate), and the counters with a
+replay of the requests of the scripts, refused ones included. A release before
+2.12 does not record pools, so its pools are not judged.
+
+Environment: FRAGSIM, FRAG_BUILD_DIR; FRAG_TORCH_ONLY, a release; FRAG_TORCH_SEED.
 """
 import glob
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "gpu",
+                                "releases"))
 import harness  # noqa: E402
+import scripts  # noqa: E402
 
 KEPT = os.path.join(harness.ROOT, "traces", "bundled", "releases")
-SCRIPTS = os.path.join(harness.ROOT, "tests", "gpu", "releases", "scripts.py")
-KINDS = ["plain", "expandable", "streams", "limit"]
+SMALL = ("full", "throw")  # kinds that need a small device
+# A request that another pool serves on OOM is recorded as one of that pool, so
+# the attempts before it cannot be seen. Whether a retry or the end of a pool
+# returned its memory right before a request cannot be seen either.
+UNSEEN = {"use_on_oom": "num_sync_all_streams", "ended": "num_alloc_retries",
+          "ended_limit": "num_alloc_retries"}
+# The first release that records pools, and that chooses between free blocks of
+# equal size without regard to their addresses in the recorded process.
+FIRST_WITH_POOLS = FIRST_WITHOUT_ADDRESSES = 12
 
 
 def differing(paths):
-    """The snapshots that are not exact, with the first words about them."""
+    """The snapshots that are not exact, with their first difference."""
     done = subprocess.run([harness.FRAGSIM, "validate", *paths], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
-    return [line for line in done.stdout.split("\n") if "DIFFERS" in line]
+    return re.findall(r"^(.*?), device 0: DIFFERS\n.*\n *(.*)", done.stdout, re.M)
 
 
 def check_kept():
@@ -40,29 +59,95 @@ def check_kept():
     return len(paths)
 
 
-def check_release(python, folder):
-    env = dict(os.environ, FRAGSIM_DRY_MEMORY="32768", LD_LIBRARY_PATH=":".join(
-        os.path.join(harness.BUILD, "dry", name) for name in ("", "13")))
-    chunks = os.environ.get("FRAG_TORCH_CHUNKS", "3")
-    for kind in KINDS:
-        out = os.path.join(folder, kind)
-        subprocess.run([python, SCRIPTS, out, kind, chunks, "20", "200", "1"],
-                       env=env, check=True, stderr=subprocess.DEVNULL)
-        paths = glob.glob(os.path.join(out, "*.pickle"))
-        faults = differing(paths)
-        assert len(paths) == int(chunks) and not faults, (python, kind, faults)
-        print(f"{os.path.basename(folder)}, {kind}: {len(paths)} exact")
+def requests_differ(path, release):
+    """Whether a replay of the requests has other counters; None: they were not
+    written."""
+    log = path.replace(".pickle", ".csv")
+    if not os.path.exists(log):
+        return None
+    with open(path.replace(".pickle", ".json"), encoding="ascii") as file:
+        said = json.load(file)
+    stats, cap = said["stats"], said.get("cap", said["total_memory"])
+    bound = [] if not cap else \
+        ["--process-limit" if "cap" in said else "-c", f"{cap}"]
+    done = subprocess.run(
+        [harness.FRAGSIM, "replay", "-q", log, "--json", "-", "--total",
+         f"{said['total_memory']}", *bound, "-p",
+         f"torch@{release}:" + said["conf"]], check=True,
+        stdout=subprocess.PIPE, text=True)
+    row = json.loads(done.stdout)["results"][0]
+    found = (row["peak_reserved_bytes"], row["num_alloc_retries"],
+             row["num_ooms"])
+    wanted = (stats["reserved_bytes.all.peak"], stats["num_alloc_retries"],
+              stats["num_ooms"] + stats.get("num_oom_rejections", 0))
+    return found != wanted and (path, said["conf"], found, wanted)
+
+
+def run_kind(python, release, kind, count, folder):
+    """Runs the scripts of a kind; returns the numbers of scripts, of requests
+    replayed, and the differences."""
+    chunks = min(13, max(1, count // 20))
+    env = dict(os.environ,
+               FRAGSIM_DRY_MEMORY="2048" if kind in SMALL else "32768",
+               LD_LIBRARY_PATH=":".join(
+                   os.path.join(harness.BUILD, "dry", name)
+                   for name in ("", cuda_of(python))))
+    each = -(-count // chunks)
+    subprocess.run([python, scripts.__file__, folder, kind, f"{chunks}",
+                    f"{each}", "200", os.environ.get("FRAG_TORCH_SEED", "1")],
+                   env=env, check=True, stderr=subprocess.DEVNULL)
+    paths = glob.glob(os.path.join(folder, "*.pickle"))
+    assert len(paths) > chunks / 2, (python, kind, len(paths))
+    faults = [fault for fault in differing(paths)
+              if kind not in UNSEEN or UNSEEN[kind] not in fault[1]]
+    asked = [requests_differ(path, release) for path in paths
+             if int(release.split(".")[1]) >= FIRST_WITHOUT_ADDRESSES]
+    return len(paths) * each, sum(one is not None for one in asked), \
+        faults + [one for one in asked if one]
+
+
+def cuda_of(python):
+    """The first number of the CUDA that a PyTorch was built for."""
+    pattern = os.path.join(os.path.dirname(python), "..", "lib", "python*",
+                           "site-packages", "torch", "version.py")
+    with open(glob.glob(pattern)[0], encoding="utf-8") as file:
+        return re.search(r"^cuda\b[^=]*= *'(\d+)", file.read(), re.M).group(1)
+
+
+def check_release(python, release):
+    minor = int(release.split(".")[1])
+    kinds = [kind for kind in scripts.KINDS
+             if minor >= FIRST_WITH_POOLS or not scripts.KINDS[kind][4]]
+    kinds = [kind for kind in kinds
+             if minor >= scripts.SINCE.get(kind, 0)]
+    total = int(os.environ.get("FRAG_TORCH_SCRIPTS", "300"))
+    failed = 0
+    for kind in kinds:
+        begin = time.time()
+        with tempfile.TemporaryDirectory(suffix=release) as folder:
+            ran, asked, faults = run_kind(python, release, kind,
+                                          -(-total // len(kinds)), folder)
+        print(f"PyTorch {release}, {kind}: {ran} scripts, {asked} files of "
+              f"requests, {len(faults)} differ, {time.time() - begin:.0f} s",
+              *faults[:3], sep="\n  ", flush=True)
+        failed += len(faults)
+    return failed
 
 
 def main():
     print(f"{check_kept()} kept snapshots are exact")
     pattern = os.path.join(os.environ.get("FRAG_TORCH_RELEASES", "/nonexistent"),
                            "env-*", "bin", "python")
-    for python in sorted(glob.glob(pattern)):
-        release = python.split("/")[-3]
-        with tempfile.TemporaryDirectory(suffix=release) as folder:
-            check_release(python, folder)
-    return 0
+    pythons = sorted(glob.glob(pattern))
+    if not pythons:
+        print("new scripts were not run: FRAG_TORCH_RELEASES names no folder "
+              "with environments of PyTorch")
+    failed = 0
+    for python in pythons:
+        release = python.split("/")[-3].replace("env-", "")
+        if os.environ.get("FRAG_TORCH_ONLY", release) == release:
+            failed += check_release(python, release)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ usage: scripts.py FOLDER KIND CHUNKS SCRIPTS CALLS SEED
 
 A snapshot, FOLDER/N.pickle, holds SCRIPTS scripts of about CALLS calls each, in a
 process of its own under one value of the settings. FOLDER/N.json has the
-counters of memory_stats, the limit of the process and the seed. KIND is a row of
-KINDS.
+counters of memory_stats, the limit of the process and the seed, and FOLDER/N.csv
+all requests, also those that were refused, if the kind has neither private pools
+nor blocks used on several streams. KIND is a row of KINDS.
 """
 import json
 import os
@@ -26,23 +27,40 @@ EXPANDABLE = ["expandable_segments:True",
               "expandable_segments:True,roundup_power2_divisions:2",
               "expandable_segments:True,garbage_collection_threshold:0.7",
               "expandable_segments:True,large_segment_size_mb:32"]
+# A request in a capture that returns memory to the device ends the capture, as
+# with max_split_size_mb and with garbage collection.
+CALM = [text for text in BASIC + EXPANDABLE
+        if "max_split" not in text and "garbage" not in text]
 # name: (settings, streams, share of calls that record a stream, whether scripts
-# have a limit, whether they use pools)
+# have a limit, kinds of private pools)
 KINDS = {
-    "plain": (BASIC, 1, 0, False, False),
-    "expandable": (EXPANDABLE, 1, 0, False, False),
-    "streams": (BASIC + EXPANDABLE, 4, 0.15, False, False),
-    "limit": (BASIC + EXPANDABLE, 2, 0, True, False),
-    "full": (BASIC + EXPANDABLE, 2, 0, False, False),  # a small device
-    "pools": (BASIC + EXPANDABLE, 2, 0.05, False, True),
+    "plain": (BASIC, 1, 0, False, ""),
+    "expandable": (EXPANDABLE, 1, 0, False, ""),
+    "streams": (BASIC + EXPANDABLE, 4, 0.15, False, ""),
+    "limit": (BASIC + EXPANDABLE, 2, 0, True, ""),
+    "full": (BASIC + EXPANDABLE, 2, 0, False, ""),  # a small device
+    "pools": (BASIC + EXPANDABLE, 2, 0.05, False, "plain"),
+    "pool_limit": (BASIC + EXPANDABLE, 2, 0.05, True, "plain"),
+    "no_split": (BASIC + EXPANDABLE, 2, 0, False, "no_split"),
+    "use_on_oom": (BASIC + EXPANDABLE, 2, 0, True, "use_on_oom"),
+    "ended": (BASIC + EXPANDABLE, 2, 0, False, "ended"),
+    "ended_limit": (BASIC + EXPANDABLE, 2, 0, True, "ended"),
+    "graphs": (CALM, 2, 0.05, False, "graph"),
+    "graphs_limit": (CALM, 2, 0.05, True, "graph"),
     "throw": (["throw_on_cudamalloc_oom:True",
                "throw_on_cudamalloc_oom:True,expandable_segments:True",
                "throw_on_cudamalloc_oom:True,garbage_collection_threshold:0.5"],
-              2, 0, True, False),
+              2, 0, False, ""),  # a small device
     "reserve": (["expandable_segments:True,expandable_segments_reserve:0.01",
-                 "expandable_segments:True,expandable_segments_reserve:1G"],
-                1, 0, False, False),
+                 "expandable_segments:True,expandable_segments_reserve:1G",
+                 "expandable_segments:True,expandable_segments_reserve:0.0071"],
+                2, 0, False, ""),
 }
+
+
+# The first release, 2.N, that has what a kind uses.
+SINCE = {"no_split": 11, "throw": 12, "reserve": 15}
+LOG = ["op,id,bytes,stream"]
 
 
 class Script:
@@ -58,7 +76,8 @@ class Script:
         self.usual = [self.draw() for _ in range(rng.randint(1, 8))]
         self.repeats = rng.random()
         self.level = rng.randint(4, 60)
-        self.live = []
+        self.live = []  # tensors and their ids
+        self.captured = None  # the stream of a capture in progress
 
     def draw(self):
         low, high = self.rng.choice(self.ranges)
@@ -67,27 +86,39 @@ class Script:
     def allocate(self):
         size = self.rng.choice(self.usual) if self.rng.random() < self.repeats \
             else self.draw()
-        stream = self.rng.choice(self.streams)
+        at = 0 if self.captured else self.rng.randrange(len(self.streams))
+        stream = self.captured or self.streams[at]
+        ident = len(LOG)
+        LOG.append(f"alloc,{ident},{size},{at}")
         with torch.cuda.stream(stream):
             try:
-                self.live.append(torch.empty(size, dtype=torch.uint8,
-                                             device="cuda"))
+                self.live.append((torch.empty(size, dtype=torch.uint8,
+                                              device="cuda"), ident))
             except torch.OutOfMemoryError:
+                LOG.append(f"free,{ident},,")
                 if self.live and self.rng.random() < 0.7:
                     self.free()
 
     def free(self):
         at = self.rng.randrange(len(self.live))
         self.live[at], self.live[-1] = self.live[-1], self.live[at]
-        self.live.pop()
+        self.pop()
+
+    def pop(self):
+        LOG.append(f"free,{self.live.pop()[1]},,")
+
+    def clear(self):
+        while self.live:
+            self.pop()
 
     def step(self):
         rng = self.rng
         if rng.random() < self.recorded and self.live:
-            rng.choice(self.live).record_stream(rng.choice(self.streams))
-        elif self.empties and rng.random() < 0.004:
+            rng.choice(self.live)[0].record_stream(rng.choice(self.streams))
+        elif self.empties and not self.captured and rng.random() < 0.004:
             torch.cuda.empty_cache()
-        elif rng.random() < 0.004:
+            LOG.append("empty_cache,,,")
+        elif not self.captured and rng.random() < 0.004:
             torch.cuda.synchronize()
         elif self.live and rng.random() < len(self.live) / (2 * self.level):
             self.free()
@@ -95,26 +126,73 @@ class Script:
             self.allocate()
 
 
+class Pools:
+    """The private pools of a process. A kind is `plain`, `no_split`,
+    `use_on_oom`, `ended` (they are deleted and made anew) or `graph` (of
+    captures, which share them in pairs)."""
+
+    def __init__(self, kind, rng):
+        self.kind, self.rng, self.side = kind, rng, None
+        self.items = [self.make() for _ in range(2)] if kind else []
+
+    def make(self):
+        if self.kind == "graph":
+            return []
+        options = {self.kind: True} if self.kind in ("no_split", "use_on_oom") \
+            else {}
+        return torch.cuda.MemPool(**options)
+
+    def use(self, script):
+        """Runs some steps of the script with one of the pools."""
+        at, steps = self.rng.randrange(2), self.rng.randint(1, 30)
+        if self.kind == "graph":
+            self.capture(at, steps, script)
+            return steps
+        with torch.cuda.use_mem_pool(self.items[at]):
+            for _ in range(steps):
+                script.step()
+        if self.kind == "ended" and self.rng.random() < 0.3:
+            self.items[at] = None
+            self.items[at] = self.make()
+        return steps
+
+    def capture(self, at, steps, script):
+        """A capture, into the pool of an earlier one if there is one; graphs
+        are reset now and then."""
+        graphs = self.items[at]
+        if graphs and self.rng.random() < 0.2:
+            graphs.clear()
+        self.side = self.side or torch.cuda.Stream()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.stream(self.side):
+            if graphs:
+                graph.capture_begin(pool=graphs[0].pool())
+            else:
+                graph.capture_begin()
+            script.captured = self.side
+            for _ in range(steps):
+                script.step()
+            script.captured = None
+            graph.capture_end()
+        graphs.append(graph)
+
+
 def run_script(rng, streams, recorded, calls, pools, empties):
     script = Script(rng, streams, recorded, empties)
     at = 0
     while at < calls:
-        if pools and rng.random() < 0.05:
-            n = rng.randint(1, 30)
-            with torch.cuda.use_mem_pool(rng.choice(pools)):
-                for _ in range(n):
-                    script.step()
-            at += n
+        if pools.kind and rng.random() < 0.05:
+            at += pools.use(script)
         else:
             script.step()
             at += 1
     if rng.random() < 0.8:
-        script.live.clear()
+        script.clear()
     return script
 
 
 def run_chunk(folder, name, kind, seed):
-    settings, stream_count, recorded, limited, with_pools = KINDS[kind]
+    settings, stream_count, recorded, limited, pool_kind = KINDS[kind]
     scripts, calls = int(os.environ["SCRIPTS"]), int(os.environ["CALLS"])
     memory = torch.cuda.memory
     total = torch.cuda.get_device_properties(0).total_memory
@@ -125,28 +203,45 @@ def run_chunk(folder, name, kind, seed):
     limit = rng.choice([0.05, 0.1, 0.2, 0.4]) if limited or "garbage" in conf \
         else 1.0
     torch.cuda.set_per_process_memory_fraction(limit)
-    memory._record_memory_history(context=None, max_entries=4000000)
-    pools = [torch.cuda.MemPool() for _ in range(2)] if with_pools else []
+    memory._record_memory_history(context=None, max_entries=8000000)
+    pools = Pools(pool_kind, rng)
     kept = []
-    for _ in range(scripts):
-        kept.append(run_script(rng, streams, recorded, calls, pools,
-                               limit == 1 and kind != "full"))
-        if len(kept) > 2:
-            kept.pop(0)
+    try:
+        for _ in range(scripts):
+            kept.append(run_script(rng, streams, recorded, calls, pools,
+                                   limit == 1 and
+                                   kind not in ("full", "throw")))
+            if len(kept) > 2:
+                kept.pop(0).clear()
+        if kind in ("full", "throw"):  # an OOM shows how much the device has
+            LOG.extend([f"alloc,0,{2 * total},0", "free,0,,"])
+            torch.empty(2 * total, dtype=torch.uint8, device="cuda")
+    except torch.OutOfMemoryError:
+        pass
+    except RuntimeError as error:  # deleted pools can break PyTorch's own state
+        if "INTERNAL ASSERT" in str(error):
+            os._exit(0)
+        raise
     path = os.path.join(folder, name)
     stats = torch.cuda.memory_stats()
     memory._dump_snapshot(path + ".pickle")
+    # Which of several segments with a reserve is used depends on addresses.
+    if not pool_kind and not recorded and kind != "reserve":
+        with open(path + ".csv", "w", encoding="ascii") as file:
+            file.write("\n".join(LOG) + "\n")
+    counters = {"stats": stats, "total_memory": total, "seed": seed,
+                "conf": conf, "torch": torch.__version__}
+    if kind not in ("full", "throw") or limit < 1:
+        counters["cap"] = 0 if limit == 1 else int(limit * total)
     with open(path + ".json", "w", encoding="ascii") as file:
-        json.dump({"stats": stats, "total_memory": total, "seed": seed,
-                   "conf": conf, "torch": torch.__version__,
-                   "cap": 0 if limit == 1 else int(limit * total)}, file)
+        json.dump(counters, file)
     os._exit(0)  # the stand-ins would complain of what is still held
 
 
 def main():
     folder, kind, chunks, scripts, calls, seed = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
-    os.environ.update(SCRIPTS=scripts, CALLS=calls)
+    os.environ.update(SCRIPTS=scripts, CALLS=calls, FRAGSIM_DRY_LEAKS="1")
     for chunk in range(int(chunks)):
         own = int(seed) * 1000003 + chunk
         settings = KINDS[kind][0]
