@@ -126,6 +126,17 @@ static inline const char *torch_value_of(const char *settings, const char *key)
     return found;
 }
 
+/* The size of a segment for blocks of more than 1 MiB and less than 10 MiB, by
+ * such settings. */
+static inline frag_size torch_large_segment_of(const char *settings)
+{
+    const char *value = torch_value_of(settings, "large_segment_size_mb");
+    const frag_size mib = value ? strtoull(value, NULL, 10) : 0;
+
+    return mib > 10 && mib < UINT64_MAX / FRAG_MIB ? mib * FRAG_MIB
+                                                   : TORCH_LARGE_SEGMENT;
+}
+
 /* The padding by such settings, in bytes; 0 if they do not set it. */
 static inline frag_size torch_padding_of(const char *settings)
 {

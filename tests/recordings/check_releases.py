@@ -14,7 +14,8 @@ own requests, to the last address and counter (validate), and the counters with 
 replay of the requests of the scripts, refused ones included. A release before
 2.12 does not record pools, so its pools are not judged.
 
-Environment: FRAGSIM, FRAG_BUILD_DIR; FRAG_TORCH_ONLY, a release; FRAG_TORCH_SEED.
+Environment: FRAGSIM, FRAG_BUILD_DIR; FRAG_TORCH_ONLY, a release; FRAG_TORCH_KINDS,
+kinds with commas; FRAG_TORCH_SEED.
 """
 import glob
 import json
@@ -119,14 +120,15 @@ def check_release(python, release):
     kinds = [kind for kind in scripts.KINDS
              if minor >= FIRST_WITH_POOLS or not scripts.KINDS[kind][4]]
     kinds = [kind for kind in kinds
-             if minor >= scripts.SINCE.get(kind, 0)]
-    total = int(os.environ.get("FRAG_TORCH_SCRIPTS", "300"))
+             if minor >= scripts.SINCE.get(kind, 0) and
+             kind in os.environ.get("FRAG_TORCH_KINDS", kind).split(",")]
+    share = int(os.environ.get("FRAG_TORCH_SCRIPTS", "300")) / len(scripts.KINDS)
     failed = 0
     for kind in kinds:
         begin = time.time()
         with tempfile.TemporaryDirectory(suffix=release) as folder:
             ran, asked, faults = run_kind(python, release, kind,
-                                          -(-total // len(kinds)), folder)
+                                          int(share) or 1, folder)
         print(f"PyTorch {release}, {kind}: {ran} scripts, {asked} files of "
               f"requests, {len(faults)} differ, {time.time() - begin:.0f} s",
               *faults[:3], sep="\n  ", flush=True)

@@ -126,6 +126,7 @@ static bool ends_early(const struct device_build *d)
 
 struct judge {
     const struct frag_recorded_settings *settings;
+    frag_size large_segment;
     frag_size limit;    /* memory limit; FRAG_UNLIMITED if there is none */
     frag_size gc_start; /* with more reserved bytes than this, PyTorch collects
                            garbage */
@@ -186,9 +187,8 @@ static bool is_explained(const struct judge *j, const struct flush *f,
     if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_ALLOC)
         need += j->settings->padding;
     if (f->follow != FOLLOW_SEGMENT)
-        need =
-            torch_segment_size(torch_round_size(need, j->settings->divisions),
-                               TORCH_LARGE_SEGMENT);
+        need = torch_segment_size(
+            torch_round_size(need, j->settings->divisions), j->large_segment);
     return need > j->limit || held > j->limit - need || held > j->gc_start;
 }
 
@@ -427,7 +427,8 @@ static void subtract_padding(struct device_build *d, frag_size padding)
 static struct judge judge_of(const struct frag_build *b,
                              const struct device_build *d, frag_size limit)
 {
-    struct judge j = {&b->settings, FRAG_UNLIMITED, FRAG_UNLIMITED};
+    struct judge j = {&b->settings, torch_large_segment_of(b->settings.conf),
+                      FRAG_UNLIMITED, FRAG_UNLIMITED};
     double start = b->settings.gc_threshold * (double)limit;
 
     if (limit && limit != FRAG_UNLIMITED)
