@@ -255,6 +255,48 @@ static void padding_is_in_the_size_of_an_oom(void **state)
     }
 }
 
+/* What an attempt explains depends on the settings: the size of a segment for
+ * 1.5 MiB; whether a request can end with memory that was mapped before; and
+ * garbage collection, which returns no memory of a private pool. */
+static void settings_decide_what_an_attempt_explains(void **state)
+{
+    static const struct {
+        struct frag_recorded_settings settings;
+        struct row row;
+    } cases[] = {
+        {{.conf = "large_segment_size_mb:32"},
+         {"mA:2048 aA rA cA uA:2048 mA:2048 aA:1536", 34815,
+          "(m) a0 f0 (u) (m) a0"}},
+        {{.conf = "large_segment_size_mb:32"},
+         {"mA:2048 aA rA cA uA:2048 mA:2048 aA:1536", 34816,
+          "(m) a0 f0 (u) E (m) a0"}},
+        {{.expandable = true, .max_split = 20 * FRAG_MIB},
+         {"mA:2048 aA rA cA uA:2048 aB:1024", 4095, "(m) a0 f0 (u) a0"}},
+        {{.expandable = true},
+         {"mA:2048 aA rA cA uA:2048 aB:1024", 4095, "(m) a0 f0 (u) E a0"}},
+        {{.gc_threshold = 0.1},
+         {"sA:2048 aA rA cA fA:2048 sB:2048 aB", 9999, "(s) a0 f0 (f) (s) a0"}},
+        {{.gc_threshold = 0.1},
+         {"sA:2048/1 aA/1 rA/1 cA/1 fA:2048/1 sB:2048 aB", 9999,
+          "(s) a0 f0 (f) E1e (s) a0"}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct frag_build *b = frag_build_open("x", "test");
+        struct frag_trace *t;
+        char text[512];
+
+        assert_int_equal(frag_build_settings(b, &cases[i].settings, &error),
+                         FRAG_OK);
+        assert_int_equal(feed(b, cases[i].row.script), FRAG_OK);
+        t = finish(b, cases[i].row.limit_kib * 1024);
+        describe(&t->devices[0], text, sizeof(text));
+        assert_string_equal(text, cases[i].row.events);
+        frag_trace_close(t);
+    }
+}
+
 static void broken_sequences_are_refused(void **state)
 {
     static const char *const scripts[] = {
@@ -345,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_become_events),
         cmocka_unit_test(padding_is_in_the_size_of_an_oom),
+        cmocka_unit_test(settings_decide_what_an_attempt_explains),
         cmocka_unit_test(broken_sequences_are_refused),
         cmocka_unit_test(sizes_are_rounded_as_pytorch_does),
         cmocka_unit_test(text_is_interned_up_to_its_first_0),
