@@ -33,6 +33,8 @@ struct scan {
     frag_size before; /* held before the segments of `event` were returned */
     uint64_t event;   /* of the last returned segment; UINT64_MAX: none */
     frag_size retry;  /* the limit was at most this, because of the retries */
+    frag_size full;   /* a full device had at most this, because of the OOMs */
+    bool pages;       /* expandable segments */
 };
 
 static void lower(frag_size *bound, frag_size value)
@@ -44,13 +46,18 @@ static void lower(frag_size *bound, frag_size value)
 static void add_oom(struct scan *s, const struct frag_recorded_action *oom)
 {
     struct frag_recorded_limit *l = s->limit;
-    const frag_size need =
-        torch_segment_size(oom->size, frag_recorded_large_segment(s->settings));
+    const frag_size large = frag_recorded_large_segment(s->settings);
+    const frag_size need = torch_segment_size(oom->size, large);
+    /* A limit is compared with a segment, a device has to have whole pages. */
+    const frag_size pages = s->pages && need > TORCH_SMALL_SEGMENT
+                                ? (oom->size + large - 1) / large * large
+                                : need;
 
     lower(&l->most, s->held + need - 1);
+    lower(&s->full, s->held + pages - 1);
     if (l->source == FRAG_LIMIT_NONE)
         l->source = FRAG_LIMIT_INFERRED;
-    if (oom->device_free >= need || l->source == FRAG_LIMIT_DEVICE)
+    if (oom->device_free >= pages || l->source == FRAG_LIMIT_DEVICE)
         return;
     l->source = FRAG_LIMIT_DEVICE;
     l->held = s->held;
@@ -115,10 +122,15 @@ static void add_action(struct scan *s, const struct frag_recorded_action *a)
         s->limit->least = s->held;
 }
 
-static void settle(struct frag_recorded_limit *l, frag_size retry)
+static void settle(struct frag_recorded_limit *l, const struct scan *s)
 {
+    const bool is_device = l->source == FRAG_LIMIT_DEVICE && s->pages;
+    const frag_size retry = is_device ? FRAG_UNLIMITED : s->retry;
+
     if (l->source == FRAG_LIMIT_NONE)
         return;
+    if (is_device)
+        l->most = s->full;
     if (retry >= l->least)
         lower(&l->most, retry);
     if (l->least > l->most) {
@@ -143,14 +155,17 @@ frag_recorded_limit(const struct frag_device_trace *d, const char *settings)
                      .settings = settings ? settings : "",
                      .limit = &l,
                      .event = UINT64_MAX,
-                     .retry = FRAG_UNLIMITED};
+                     .retry = FRAG_UNLIMITED,
+                     .full = FRAG_UNLIMITED};
+
+    s.pages = strstr(s.settings, "expandable_segments:True") != NULL;
 
     for (uint64_t i = 0; i < r->start.segment_count; i++)
         s.held += r->start.segments[i].size;
     l.least = s.held;
     for (uint64_t i = 0; i < r->action_count; i++)
         add_action(&s, &r->actions[i]);
-    settle(&l, s.retry);
+    settle(&l, &s);
     return l;
 }
 

@@ -126,8 +126,9 @@ static bool ends_early(const struct device_build *d)
 
 struct judge {
     const struct frag_recorded_settings *settings;
-    frag_size large_segment;
-    frag_size limit;    /* memory limit; FRAG_UNLIMITED if there is none */
+    frag_size large_segment; /* and page of expandable segments */
+    bool is_full;            /* the limit is the memory of the device */
+    frag_size limit;         /* memory limit; FRAG_UNLIMITED if there is none */
     frag_size gc_start; /* with more reserved bytes than this, PyTorch collects
                            garbage */
 };
@@ -189,6 +190,9 @@ static bool is_explained(const struct judge *j, const struct flush *f,
     if (f->follow != FOLLOW_SEGMENT)
         need = torch_segment_size(
             torch_round_size(need, j->settings->divisions), j->large_segment);
+    if (j->is_full && j->settings->expandable && need > TORCH_SMALL_SEGMENT)
+        need =
+            (need + j->large_segment - 1) / j->large_segment * j->large_segment;
     return need > j->limit || held > j->limit - need || held > j->gc_start;
 }
 
@@ -427,15 +431,17 @@ static void subtract_padding(struct device_build *d, frag_size padding)
 static struct judge judge_of(const struct frag_build *b,
                              const struct device_build *d, frag_size limit)
 {
-    struct judge j = {&b->settings, torch_large_segment_of(b->settings.conf),
-                      FRAG_UNLIMITED, FRAG_UNLIMITED};
+    const bool is_known = limit && limit != FRAG_UNLIMITED;
+    struct judge j = {.settings = &b->settings,
+                      .large_segment = torch_large_segment_of(b->settings.conf),
+                      .is_full = !is_known && d->ooms,
+                      .limit = is_known ? limit : FRAG_UNLIMITED,
+                      .gc_start = FRAG_UNLIMITED};
     double start = b->settings.gc_threshold * (double)limit;
 
-    if (limit && limit != FRAG_UNLIMITED)
-        j.limit = limit;
-    else if (d->ooms) /* without a limit, the memory of the device ended */
+    if (j.is_full) /* without a limit, the memory of the device ended */
         j.limit = highest_held(d);
-    if (limit && limit != FRAG_UNLIMITED && start > 0 && start < 0x1p63)
+    if (is_known && start > 0 && start < 0x1p63)
         j.gc_start = (frag_size)start;
     return j;
 }
