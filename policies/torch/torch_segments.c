@@ -359,10 +359,11 @@ static bool may_release(const struct torch *t, const struct torch_space *space)
 }
 
 /* The last attempt. As in PyTorch, the free blocks are not searched again after
- * the release. A block that became free in it helps only if its memory was
- * returned to the device. */
+ * the release, but under TORCH_PR_191302. A block that became free in it helps
+ * only if its memory was returned to the device. */
 static enum frag_err retry(struct frag_heap *heap, struct torch_space *space,
-                           frag_size size, struct torch_block **out)
+                           frag_size size, torch_search_fn *search,
+                           struct torch_block **out)
 {
     struct torch *t = heap->state;
 
@@ -370,11 +371,17 @@ static enum frag_err retry(struct frag_heap *heap, struct torch_space *space,
     FRAG_TRY(torch_reserve(t));
     if (t->observer)
         t->observer->counters.num_alloc_retries++;
+    if (t->conf.experiments & TORCH_PR_191302) {
+        *out = search(t, space, size);
+        if (*out)
+            return FRAG_OK;
+    }
     return new_memory(heap, space, size, out);
 }
 
 enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
-                         frag_size size, struct torch_block **out)
+                         frag_size size, torch_search_fn *search,
+                         struct torch_block **out)
 {
     struct torch *t = heap->state;
     const frag_size limit = torch_limit_collected(t, heap->mem);
@@ -390,7 +397,7 @@ enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
     if (enough)
         err = new_memory(heap, space, size, out);
     if (err == FRAG_OOM && !t->rejected && may_release(t, space))
-        err = retry(heap, space, size, out);
+        err = retry(heap, space, size, search, out);
     return err == FRAG_OOM ? report_oom(t, space, size) : err;
 }
 
