@@ -148,8 +148,7 @@ reclaim(const struct torch *t, const struct torch_space *space, frag_size size)
         struct free_node *n =
             from && from != space ? free_set_fit(&from->free, size) : NULL;
 
-        while (n && (torch_block_of(n)->expandable ||
-                     torch_is_split(torch_block_of(n))))
+        while (n && !torch_is_segment(torch_block_of(n)))
             n = free_set_after(&from->free, n);
         if (n && (!best || n->size < best->node.size))
             best = torch_block_of(n);

@@ -42,11 +42,6 @@ struct garbage {
     uint64_t count, total_age;
 };
 
-static bool is_garbage(const struct torch_block *b)
-{
-    return !torch_is_split(b) && !b->expandable;
-}
-
 static uint32_t age(const struct torch_space *space,
                     const struct torch_block *b)
 {
@@ -78,7 +73,7 @@ static frag_size sweep(struct frag_heap *heap, struct torch_space *space,
         const frag_size size = b->node.size;
 
         n = free_set_after(&space->free, n);
-        if (!is_garbage(b) || old < threshold)
+        if (!torch_is_segment(b) || old < threshold)
             continue;
         if (release_block(heap, space, b) != FRAG_OK)
             break;
@@ -174,7 +169,7 @@ static void release_segments(struct frag_heap *heap, struct torch_space *space)
         struct torch_block *b = torch_block_of(n);
 
         n = free_set_after(&space->free, n);
-        if (is_garbage(b) && release_block(heap, space, b) != FRAG_OK)
+        if (torch_is_segment(b) && release_block(heap, space, b) != FRAG_OK)
             return;
     }
 }

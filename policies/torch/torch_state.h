@@ -173,6 +173,12 @@ static inline bool torch_is_split(const struct torch_block *b)
     return !torch_is_edge(b->prev) || !torch_is_edge(b->next);
 }
 
+/* Whether a block is a whole ordinary segment. */
+static inline bool torch_is_segment(const struct torch_block *b)
+{
+    return !torch_is_split(b) && !b->expandable;
+}
+
 /* ---- torch_blocks.c ---- */
 
 /* Makes sure that there are `count` spare blocks. NOMEM. */

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,6 +17,23 @@
 #include "sim/arena/arena.h"
 
 enum { BLOCKS = 8 };
+
+/* The experiments of a text add up, and its description has all of them. */
+static void experiments_add_up(void **state)
+{
+    static const char text[] = "torch_version:2.6,experiment:pr193400+pr191302";
+    struct frag_params *params;
+    struct torch_conf conf;
+
+    (void)state;
+    assert_int_equal(torch_conf_parse(&conf, text, NULL), FRAG_OK);
+    assert_int_equal(conf.experiments, TORCH_PR_191302 | TORCH_PR_193400);
+    assert_int_equal(frag_params_read(&frag_policy_torch, text, &params, NULL),
+                     FRAG_OK);
+    assert_non_null(strstr(params->text, ",experiment:pr191302+pr193400"));
+    assert_int_equal(strncmp(params->text, "torch_version:2.6,", 18), 0);
+    free(params);
+}
 
 /* A heap whose device waits: a synchronize completes the free of `waiting`. */
 static struct rig {
@@ -240,6 +258,7 @@ static void pr179444_rounds_the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(experiments_add_up),
         cmocka_unit_test(pr191302_searches_again),
         cmocka_unit_test(pr193400_uses_large_expandable_blocks),
         cmocka_unit_test(pr186232_takes_an_idle_segment),
