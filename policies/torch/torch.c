@@ -493,7 +493,7 @@ static const struct frag_param torch_params[] = {
              "multiples of this (KiB, 0 to 16): 16 in torch_npu for Ascend; a "
              "snapshot of torch_npu sets it by itself; PyTorch refuses it"},
     {.name = "experiment",
-     .init = NULL,
+     .init = "none",
      .help = "changes that pull requests to PyTorch propose, joined by +: "
              "pr191302, the pool is searched again after the last release; "
              "pr193400, max_split_size_mb does not hold for blocks of "

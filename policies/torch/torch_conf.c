@@ -346,8 +346,9 @@ static enum frag_err read_up_to(const char *key, const char *word,
 
 static const struct experiment {
     const char *name;
-    enum torch_experiment bit;
+    unsigned bit; /* enum torch_experiment */
 } experiments[] = {
+    {"none", 0},
     {"pr191302", TORCH_PR_191302},
     {"pr193400", TORCH_PR_193400},
     {"pr186232", TORCH_PR_186232},
@@ -377,10 +378,11 @@ static enum frag_err read_experiments(const char *word, unsigned *found,
         const struct experiment *x = find_experiment(at, length);
 
         if (!x)
-            return bad("experiment",
-                       "pr191302, pr193400, pr186232 or pr179444, or several "
-                       "joined by +",
-                       word, e);
+            return bad(
+                "experiment",
+                "none, pr191302, pr193400, pr186232 or pr179444, or several "
+                "joined by +",
+                word, e);
         *found |= x->bit;
         if (!at[length])
             return FRAG_OK;
