@@ -170,6 +170,9 @@ def death_cells(pairs):
         added = sum(after and not before for before, after in died)
         cells[f"deaths at {share[:-1]}, avoided, added"] = (
             f"{sum(before for before, _ in died)}, {avoided}, {added}")
+        cells[f"failed requests at {share[:-1]}"] = both(
+            [str(sum(p[share][k]["num_ooms"] for p in pairs))
+             for k in (0, 1)])
     return cells
 
 
@@ -203,8 +206,8 @@ def facts(rows, experiment):
     pairs = [p for s in TRIED[experiment][0] for b in BOUNDS
              for p in pairs_of(rows, s, experiment, b)]
     free = [p["inf"] for p in pairs]
-    died = [[bool(r["num_ooms"]) for r in p[s]] for p in pairs
-            for s in SHARES[1:]]
+    failed = [[r["num_ooms"] for r in p[s]] for p in pairs for s in SHARES[1:]]
+    died = [[bool(ooms) for ooms in two] for two in failed]
     change = sorted((a["need_bytes"] / b["need_bytes"] - 1, b["trace"])
                     for b, a in free)
     moved = {(b["trace"], b["device"]) for b, a in free
@@ -216,6 +219,8 @@ def facts(rows, experiment):
             "where": change[0][1], "middle": percent(statistics.median(
                 share for share, _ in change)),
             "high": percent(change[-1][0]), "there": change[-1][1],
+            "failed": sum(b for b, _ in failed),
+            "fail": sum(a for _, a in failed),
             "died": sum(b for b, _ in died),
             "avoided": sum(b and not a for b, a in died),
             "added": sum(a and not b for b, a in died)}
@@ -309,8 +314,8 @@ AGAIN = """## 191302: search the pool again after the release
 
 The change concerns only frees that wait for the device (`record_stream`), which {devices} of
 the {all} recorded devices have ({names}). For its author: on these, by default and with
-expandable segments, it moves {moved} of the needs, by {low} to {high}, and avoids {avoided} and adds
-{added} of {died} deaths.
+expandable segments, it moves the need of {moved}, by {low} to {high}; below the needs, it avoids
+{avoided} and adds {added} of {died} deaths, and {fail} requests fail instead of {failed}.
 """
 OVERSIZE = """## 193400: the rules of max_split_size off in expandable segments
 
@@ -325,7 +330,7 @@ The program of the pull request: MiB reserved after the cycle, under the same se
 
 The row without the change equals that of the pull request. For its author: on {devices}
 recorded devices it moves the need of {moved}, by {low} (`{where}`) to {high} (`{there}`), by {middle} in the
-median, and avoids {avoided} and adds {added} of {died} deaths.
+median; it avoids {avoided} and adds {added} of {died} deaths, and {fail} requests fail instead of {failed}.
 """
 RECLAIM = """## 186232: reclaim an idle segment of another stream
 
@@ -335,7 +340,8 @@ The change concerns only programs that allocate on several streams, as {devices}
 recorded devices do ({names}), and no blocks of expandable segments, which stay with their
 stream. It is closed, and in no release up to 2.15. A free segment counts as idle here, so
 this is the most that it can save. For its author: it moves the need of {moved} devices, by {low}
-(`{where}`) to {high}, and avoids {avoided} and adds {added} of {died} deaths.
+(`{where}`) to {high} (`{there}`); it avoids {avoided} and adds {added} of {died} deaths, and {fail} requests
+fail instead of {failed}.
 """
 ROUNDED = """## 179444: the memory fraction rounded
 
