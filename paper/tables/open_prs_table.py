@@ -6,7 +6,7 @@ For each pull request and kind of bound, one sweep replays the recordings of
 ../shared/recorded that it can concern with the rules of PyTorch 2.15, without and
 with it, at unlimited memory and at 1.01, 1.02 and 1.05 times the peak of the
 requested bytes; `--need` adds the least bound from which on nothing fails. Then each
-recording gets its need as a memory fraction, as the rules of PyTorch 2.12 read it,
+need under a limit is set as a memory fraction, as the rules of PyTorch 2.12 read it,
 without and with the fourth.
 Writes data/open_prs.csv (a row with a pull request stands there only if its numbers
 differ from those without it) and pages/open_prs.md.
@@ -34,7 +34,6 @@ TRIED = {
     "pr191302": (["", EXPANDABLE], lambda d: d["requests"]["free_requested"]),
     "pr186232": ([""], lambda d: d["num_streams"] > 1),
     "pr193400": ([SPLIT], lambda d: True),
-    "": ([""], lambda d: True),  # the needs that 179444 is tried with
 }
 SHARES = ["inf", "1.01x", "1.02x", "1.05x"]  # of the peak of requested bytes
 BOUNDS = {"capacity": "-c", "limit": "--process-limit"}
@@ -70,13 +69,12 @@ def concerned(paths):
 def sweep(paths, tried, bound, jobs):
     """The rows of all cells of one pull request under one kind of bound."""
     named = {policy(s, e): (s, e) for s in TRIED[tried][0]
-             for e in {"": None, tried: None}}
-    shares = SHARES if tried else SHARES[:1]
+             for e in ("", tried)}
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "rows.json")
         command = [FRAGSIM, "sweep", "-q", "-j", str(jobs), *paths, "-o",
                    os.path.join(folder, "rows.h5"), "--json", out,
-                   BOUNDS[bound], ",".join(shares), "--need", bound]
+                   BOUNDS[bound], ",".join(SHARES), "--need", bound]
         for name in named:
             command += ["-p", name]
         done = subprocess.run(command, check=False, capture_output=True,
@@ -95,7 +93,7 @@ def sweep(paths, tried, bound, jobs):
                          []).append(row)
     for cell in cells.values():
         cell.sort(key=lambda r: r["bound_bytes"] or 0)
-        for share, row in zip(shares, cell, strict=True):
+        for share, row in zip(SHARES, cell, strict=True):
             row["share"] = share
     return rows
 
@@ -251,6 +249,11 @@ def reproduce():
 
 # Pull request 179444
 
+def key(row):
+    return tuple(row[n] for n in ("trace", "device", "settings", "bound",
+                                  "share"))
+
+
 def is_cut(size, total):
     return int(size / total * total) < size
 
@@ -259,11 +262,10 @@ def fractions(rows, paths):
     """The devices whose need, as a fraction of the total, is cut: [(trace, settings,
     need, OOMs of 2.12, OOMs with the pull request)], and the number of all."""
     files = {os.path.basename(p).split(".")[0]: p for p in paths}
-    needs = [r for r in rows if r["bound"] == "limit" and
-             r["share"] == "inf" and not r["experiment"] and
-             r["tried"] in ("", "pr193400")]
+    needs = {key(r): r for r in rows if r["bound"] == "limit" and
+             r["share"] == "inf" and not r["experiment"]}
     found = []
-    for row in needs:
+    for row in needs.values():
         if not is_cut(row["need_bytes"], TOTAL):
             continue
         settings = ",".join(filter(None, [
@@ -348,7 +350,7 @@ ROUNDED = """## 179444: the memory fraction rounded
 PyTorch has this change since 2.13: on the stand-in driver with 48000 MiB, 2.12.1 refuses a
 request of 54 MiB under the fraction 54 / 48000, and 2.13.0 serves it. Before, the limit of a
 fraction that is computed as bytes / total can be one byte too small: that is so for
-{shares} of all multiples of 2 MiB. Each need as a limit of the process, given as such a
+{shares} of all multiples of 2 MiB. Each need above as a limit of the process, given as such a
 fraction of the memory of an H200 to the rules of 2.12; those that are cut:
 
 | recording | settings | need, bytes | failed requests without | with |
@@ -379,11 +381,6 @@ def page(rows, paths, cut, cut_of):
     return "\n".join(parts)
 
 
-def key(row):
-    return tuple(row[n] for n in ("trace", "device", "settings", "bound",
-                                  "share"))
-
-
 def main():
     jobs = int(sys.argv[2]) if sys.argv[1:2] == ["-j"] else os.cpu_count()
     paths = recordings()
@@ -392,7 +389,7 @@ def main():
         print("open_prs_table: there are no recordings in", SHARED)
         return 77
     rows = sum((sweep(some[tried], tried, bound, jobs) for tried in TRIED
-                for bound in BOUNDS if tried or bound == "limit"), [])
+                for bound in BOUNDS), [])
     rows.sort(key=lambda r: (r["tried"], r["trace"], r["device"],
                              r["settings"], r["experiment"], r["bound"],
                              SHARES.index(r["share"])))
