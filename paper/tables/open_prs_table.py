@@ -210,7 +210,8 @@ def facts(rows, experiment):
                     for b, a in free)
     moved = {(b["trace"], b["device"]) for b, a in free
              if b["need_bytes"] != a["need_bytes"]}
-    return {"names": ", ".join(f"`{t}`" for t in
+    calls = [sum(two[k]["driver_calls"] for two in free) for k in (0, 1)]
+    return {"calls": f"{calls[1] / calls[0] - 1:+.0%}", "names": ", ".join(f"`{t}`" for t in
                                sorted({b["trace"] for b, _ in free})),
             "devices": len({(b["trace"], b["device"]) for b, _ in free}),
             "moved": len(moved), "low": percent(change[0][0]),
@@ -315,9 +316,12 @@ AGAIN = """## 191302: search the pool again after the release
 {table}
 
 The change concerns only frees that wait for the device (`record_stream`), which {devices} of
-the {all} recorded devices have ({names}). For its author: on these, by default and with
-expandable segments, it moves the need of {moved}, by {low} to {high}; below the needs, it avoids
-{avoided} and adds {added} of {died} deaths, and {fail} requests fail instead of {failed}.
+the {all} recorded devices have: {names}.
+
+For its author: by default and with expandable segments, it moves the need of {moved} of these
+{devices} devices ({low} to {high}) and the driver calls without a bound by {calls}; below the
+needs it avoids {avoided} and adds {added} of {died} deaths, and {fail} requests fail instead of
+{failed}.
 """
 OVERSIZE = """## 193400: the rules of max_split_size off in expandable segments
 
@@ -330,27 +334,34 @@ The program of the pull request: MiB reserved after the cycle, under the same se
 | without | {without} |
 | with | {with_it} |
 
-The row without the change equals that of the pull request. For its author: on {devices}
-recorded devices it moves the need of {moved}, by {low} (`{where}`) to {high} (`{there}`), by {middle} in the
-median; it avoids {avoided} and adds {added} of {died} deaths, and {fail} requests fail instead of {failed}.
+The row without the change equals that of the pull request.
+
+For its author: on {devices} recorded devices it moves the driver calls without a bound by
+{calls}, and the need of {moved} devices by {low} (`{where}`) to {high} (`{there}`), {middle} in the
+median; it avoids {avoided} and adds {added} of {died} deaths, and {fail} requests fail instead of
+{failed}.
 """
 RECLAIM = """## 186232: reclaim an idle segment of another stream
 
 {table}
 
-The change concerns only programs that allocate on several streams, as {devices} of the {all}
-recorded devices do ({names}), and no blocks of expandable segments, which stay with their
-stream. It is closed, and in no release up to 2.15. A free segment counts as idle here, so
-this is the most that it can save. For its author: it moves the need of {moved} devices, by {low}
-(`{where}`) to {high} (`{there}`); it avoids {avoided} and adds {added} of {died} deaths, and {fail} requests
-fail instead of {failed}.
+The change concerns only programs that allocate on several streams, and no blocks of
+expandable segments, which stay with their stream. {devices} of the {all} recorded devices have
+several streams: {names}.
+The pull request is closed, and in no release up to 2.15. A free segment counts as idle here,
+so the calls are the most that it can save.
+
+For its author: it moves the driver calls without a bound by {calls}, and the need of {moved}
+devices by {low} (`{where}`) to {high} (`{there}`); it avoids {avoided} and adds {added} of {died}
+deaths, and {fail} requests fail instead of {failed}.
 """
 ROUNDED = """## 179444: the memory fraction rounded
 
 PyTorch has this change since 2.13: on the stand-in driver with 48000 MiB, 2.12.1 refuses a
 request of 54 MiB under the fraction 54 / 48000, and 2.13.0 serves it. Before, the limit of a
 fraction that is computed as bytes / total can be one byte too small: that is so for
-{shares} of all multiples of 2 MiB. Each need above as a limit of the process, given as such a
+{shares}
+of all multiples of 2 MiB. Each need above as a limit of the process, given as such a
 fraction of the memory of an H200 to the rules of 2.12; those that are cut:
 
 | recording | settings | need, bytes | failed requests without | with |
