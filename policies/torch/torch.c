@@ -46,10 +46,7 @@ static enum frag_err torch_init(struct frag_heap *heap)
 
     if (t->conf.expandable_segments && !heap->mem->ops->va_reserve)
         return FRAG_UNSUPPORTED;
-    t->limit = FRAG_UNLIMITED;
-    if (t->conf.memory_fraction < 1)
-        t->limit = (frag_size)(t->conf.memory_fraction *
-                               (double)frag_backend_total(heap->mem));
+    t->limit = torch_conf_limit(&t->conf, frag_backend_total(heap->mem));
     t->counts_searches = torch_limit_collected(t, heap->mem) != FRAG_UNLIMITED;
     t->edge.use = TORCH_USED;
     t->unmaps = t->conf.expandable_segments;
@@ -101,6 +98,18 @@ static struct free_node *skip_expandable(const struct torch_space *space,
     return n;
 }
 
+/* Whether max_split_size refuses a block for a request. */
+static bool refuses(const struct torch *t, const struct torch_block *b,
+                    frag_size size)
+{
+    if (t->conf.max_split == FRAG_UNLIMITED ||
+        (b->expandable && t->conf.experiments & TORCH_PR_193400))
+        return false;
+    return size < t->conf.max_split
+               ? b->node.size >= t->conf.max_split
+               : b->node.size >= size + t->conf.max_non_split_rounding;
+}
+
 /* get_free_block: tests one candidate only. If max_split_size refuses it, the
  * search ends without a block. */
 static struct torch_block *search(const struct torch *t,
@@ -119,17 +128,36 @@ static struct torch_block *search(const struct torch *t,
                                         : skip_expandable(space, n);
         bin = n == first ? bin : FREE_BINS;
     }
-    if (!n)
+    if (!n || refuses(t, torch_block_of(n), size))
         return NULL;
-    if (t->conf.max_split != FRAG_UNLIMITED) {
-        if (size < t->conf.max_split && n->size >= t->conf.max_split)
-            return NULL;
-        if (size >= t->conf.max_split &&
-            n->size >= size + t->conf.max_non_split_rounding)
-            return NULL;
-    }
     free_set_remove_found(&space->free, n, bin);
     return torch_block_of(n);
+}
+
+/* The smallest free block of another stream of the pool that is large enough
+ * and a whole ordinary segment; from now on it belongs to `space`. NULL: there
+ * is none (TORCH_PR_186232). */
+static struct torch_block *
+reclaim(const struct torch *t, const struct torch_space *space, frag_size size)
+{
+    const struct torch_pool *pool = &t->pools[space->pool];
+    struct torch_block *best = NULL;
+
+    for (uint32_t i = 0; i < pool->streams; i++) {
+        struct torch_space *from = pool->space[space->is_small][i];
+        struct free_node *n =
+            from && from != space ? free_set_fit(&from->free, size) : NULL;
+
+        while (n && !torch_is_segment(torch_block_of(n)))
+            n = free_set_after(&from->free, n);
+        if (n && (!best || n->size < best->node.size))
+            best = torch_block_of(n);
+    }
+    if (!best || refuses(t, best, size))
+        return NULL;
+    free_set_remove(&t->spaces[best->space]->free, &best->node);
+    best->space = space->index;
+    return best;
 }
 
 /* ---- allocation ---- */
@@ -218,8 +246,10 @@ static enum frag_err torch_alloc(struct frag_heap *heap,
                          &space));
     FRAG_TRY(torch_reserve(t));
     b = search(t, space, size);
+    if (!b && t->conf.experiments & TORCH_PR_186232)
+        b = reclaim(t, space, size);
     if (!b)
-        FRAG_TRY(torch_grow(heap, space, size, &b));
+        FRAG_TRY(torch_grow(heap, space, size, search, &b));
     if (t->conf.align)
         b = align_start(t, space, b, size);
     b = hand_out(t, space, b, size);
@@ -462,6 +492,15 @@ static const struct frag_param torch_params[] = {
      .help = "in expandable segments, blocks of 2 MiB or more start at "
              "multiples of this (KiB, 0 to 16): 16 in torch_npu for Ascend; a "
              "snapshot of torch_npu sets it by itself; PyTorch refuses it"},
+    {.name = "experiment",
+     .init = "none",
+     .help = "changes that pull requests to PyTorch propose, joined by +: "
+             "pr191302, the pool is searched again after the last release; "
+             "pr193400, max_split_size_mb does not hold for blocks of "
+             "expandable segments; pr186232, an idle segment of another stream "
+             "is used before the device is asked; pr179444, the memory limit "
+             "is rounded and not cut (PyTorch itself since 2.13); only fragsim "
+             "has this setting"},
     {.name = NULL},
 };
 

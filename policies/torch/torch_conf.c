@@ -213,6 +213,7 @@ enum key_kind {
     VERSION,
     PADDING,
     ALIGN,
+    EXPERIMENT,
     OTHER_SWITCH, /* no effect on placement: checked and ignored */
     OTHER_NUMBER, /* the same */
     OTHER_VALUE,  /* any value; the policy does not model the setting */
@@ -233,6 +234,7 @@ static const struct key {
     {"torch_version", VERSION},
     {TORCH_PADDING_KEY, PADDING},
     {TORCH_ALIGN_KEY, ALIGN},
+    {"experiment", EXPERIMENT},
     {"graph_capture_record_stream_reuse", OTHER_SWITCH},
     {"release_lock_on_cudamalloc", OTHER_SWITCH},
     {"release_lock_on_hipmalloc", OTHER_SWITCH},
@@ -342,6 +344,52 @@ static enum frag_err read_up_to(const char *key, const char *word,
     return FRAG_OK;
 }
 
+static const struct experiment {
+    const char *name;
+    unsigned bit; /* enum torch_experiment */
+} experiments[] = {
+    {"none", 0},
+    {"pr191302", TORCH_PR_191302},
+    {"pr193400", TORCH_PR_193400},
+    {"pr186232", TORCH_PR_186232},
+    {"pr179444", TORCH_PR_179444},
+};
+
+enum { EXPERIMENTS = sizeof(experiments) / sizeof(*experiments) };
+
+static const struct experiment *find_experiment(const char *name, size_t length)
+{
+    for (size_t i = 0; i < EXPERIMENTS; i++)
+        if (strlen(experiments[i].name) == length &&
+            !strncmp(experiments[i].name, name, length))
+            return &experiments[i];
+    return NULL;
+}
+
+/* Reads names that are joined by "+". */
+static enum frag_err read_experiments(const char *word, unsigned *found,
+                                      struct frag_error *e)
+{
+    const char *at = word;
+
+    *found = 0;
+    for (;;) {
+        const size_t length = strcspn(at, "+");
+        const struct experiment *x = find_experiment(at, length);
+
+        if (!x)
+            return bad(
+                "experiment",
+                "none, pr191302, pr193400, pr186232 or pr179444, or several "
+                "joined by +",
+                word, e);
+        *found |= x->bit;
+        if (!at[length])
+            return FRAG_OK;
+        at += length + 1;
+    }
+}
+
 /* Refuses a setting that the version does not know. */
 static enum frag_err check_known(const struct torch_conf *conf,
                                  const struct key *key, struct frag_error *e)
@@ -409,6 +457,8 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
                             TORCH_ALIGN_ASCEND / FRAG_KIB, &conf->align, e));
         conf->align *= FRAG_KIB;
         return FRAG_OK;
+    case EXPERIMENT:
+        return read_experiments(word, &conf->experiments, e);
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
     case OTHER_VALUE:
@@ -612,6 +662,8 @@ static bool concerns(enum torch_rule rule, const struct torch_conf *x,
     case TORCH_TIE_ADDRESS:
     case TORCH_TIE_RECORD:
         return true;
+    case TORCH_FRACTION_CUT:
+        return x->memory_fraction < 1 && !(x->experiments & TORCH_PR_179444);
     case TORCH_RULES:
     default:
         return false;
@@ -681,6 +733,17 @@ static void put_megabytes(FILE *out, const struct torch_conf *conf,
     fprintf(out, ",%s:%llu", key, (unsigned long long)(size / FRAG_MIB));
 }
 
+static void put_experiments(FILE *out, unsigned set)
+{
+    const char *before = ",experiment:";
+
+    for (size_t i = 0; i < EXPERIMENTS; i++)
+        if (set & experiments[i].bit) {
+            fprintf(out, "%s%s", before, experiments[i].name);
+            before = "+";
+        }
+}
+
 void torch_conf_describe(const struct torch_conf *conf, FILE *out)
 {
     if (conf->version != TORCH_MODEL)
@@ -710,4 +773,5 @@ void torch_conf_describe(const struct torch_conf *conf, FILE *out)
     if (conf->align)
         fprintf(out, "," TORCH_ALIGN_KEY ":%llu",
                 (unsigned long long)(conf->align / FRAG_KIB));
+    put_experiments(out, conf->experiments);
 }

@@ -28,6 +28,32 @@
 #include "policies/torch/versions.h"
 #include "traces/torch_sizes.h"
 
+/* The setting "experiment": changes that pull requests to PyTorch propose, on
+ * top of the rules of a version. Sum of these. Read on 2026-11-25: the
+ * descriptions and, where there was one, the discussion; not the changed code.
+ */
+enum torch_experiment {
+    /* Open, of 2026-07-28. After the release of all cached blocks, which waits
+     * for pending frees, the pool is searched before the device is asked for
+     * the last time. A second change is announced; it was not readable. */
+    TORCH_PR_191302 = 1,
+    /* Open, of 2026-08-13. The search does not apply the two rules of
+     * max_split_size to blocks of expandable segments; the split did not
+     * before. Unclear: whether the block or the setting decides, which differs
+     * only if the setting changed while the program ran. Here the block. */
+    TORCH_PR_193400 = 2,
+    /* Closed, of 2026-06-04, and in no release up to 2.15. Of the rule, only
+     * one sentence was readable: an idle whole segment that is cached under
+     * another stream is reused, which saves device allocations. Here: if the
+     * search fails, and before garbage collection, the smallest such segment of
+     * the same pool that fits, unless max_split_size refuses it; it then
+     * belongs to the stream of the request. Idle is free: no trace shows
+     * whether the device still works on it. Expandable segments do not move. */
+    TORCH_PR_186232 = 4,
+    /* In PyTorch since 2.13: the later rule of TORCH_FRACTION_CUT. */
+    TORCH_PR_179444 = 8,
+};
+
 /* All sizes in bytes. */
 struct torch_conf {
     unsigned version; /* minor version of PyTorch 2 whose rules hold */
@@ -41,6 +67,7 @@ struct torch_conf {
     frag_size padding;      /* added to each request before it is rounded */
     frag_size align; /* of large expandable blocks: base_addr_aligned_kb; 0:
                         none */
+    unsigned experiments; /* sum of enum torch_experiment */
     bool expandable_segments;
     bool throws;                  /* throw_on_cudamalloc_oom */
     struct torch_reserve reserve; /* expandable_segments_reserve */
@@ -71,6 +98,19 @@ static inline bool torch_conf_keeps_sizes(const struct torch_conf *conf)
     for (int k = 0; k < TORCH_DIVISIONS; k++)
         any |= conf->divisions[k] == 1;
     return any && torch_has_earlier(conf->version, TORCH_ONE_DIVISION);
+}
+
+/* The limit of per_process_memory_fraction on a device of `total` bytes. */
+static inline frag_size torch_conf_limit(const struct torch_conf *conf,
+                                         frag_size total)
+{
+    const bool cuts = torch_has_earlier(conf->version, TORCH_FRACTION_CUT) &&
+                      !(conf->experiments & TORCH_PR_179444);
+
+    if (conf->memory_fraction >= 1)
+        return FRAG_UNLIMITED;
+    return (frag_size)(conf->memory_fraction * (double)total +
+                       (cuts ? 0 : 0.5));
 }
 
 /* Sets the defaults, then the settings of the text. INVALID: e has the key and

@@ -42,11 +42,6 @@ struct garbage {
     uint64_t count, total_age;
 };
 
-static bool is_garbage(const struct torch_block *b)
-{
-    return !torch_is_split(b) && !b->expandable;
-}
-
 static uint32_t age(const struct torch_space *space,
                     const struct torch_block *b)
 {
@@ -78,7 +73,7 @@ static frag_size sweep(struct frag_heap *heap, struct torch_space *space,
         const frag_size size = b->node.size;
 
         n = free_set_after(&space->free, n);
-        if (!is_garbage(b) || old < threshold)
+        if (!torch_is_segment(b) || old < threshold)
             continue;
         if (release_block(heap, space, b) != FRAG_OK)
             break;
@@ -174,7 +169,7 @@ static void release_segments(struct frag_heap *heap, struct torch_space *space)
         struct torch_block *b = torch_block_of(n);
 
         n = free_set_after(&space->free, n);
-        if (is_garbage(b) && release_block(heap, space, b) != FRAG_OK)
+        if (torch_is_segment(b) && release_block(heap, space, b) != FRAG_OK)
             return;
     }
 }
@@ -359,10 +354,11 @@ static bool may_release(const struct torch *t, const struct torch_space *space)
 }
 
 /* The last attempt. As in PyTorch, the free blocks are not searched again after
- * the release. A block that became free in it helps only if its memory was
- * returned to the device. */
+ * the release, but under TORCH_PR_191302. A block that became free in it helps
+ * only if its memory was returned to the device. */
 static enum frag_err retry(struct frag_heap *heap, struct torch_space *space,
-                           frag_size size, struct torch_block **out)
+                           frag_size size, torch_search_fn *search,
+                           struct torch_block **out)
 {
     struct torch *t = heap->state;
 
@@ -370,11 +366,17 @@ static enum frag_err retry(struct frag_heap *heap, struct torch_space *space,
     FRAG_TRY(torch_reserve(t));
     if (t->observer)
         t->observer->counters.num_alloc_retries++;
+    if (t->conf.experiments & TORCH_PR_191302) {
+        *out = search(t, space, size);
+        if (*out)
+            return FRAG_OK;
+    }
     return new_memory(heap, space, size, out);
 }
 
 enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
-                         frag_size size, struct torch_block **out)
+                         frag_size size, torch_search_fn *search,
+                         struct torch_block **out)
 {
     struct torch *t = heap->state;
     const frag_size limit = torch_limit_collected(t, heap->mem);
@@ -390,7 +392,7 @@ enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
     if (enough)
         err = new_memory(heap, space, size, out);
     if (err == FRAG_OOM && !t->rejected && may_release(t, space))
-        err = retry(heap, space, size, out);
+        err = retry(heap, space, size, search, out);
     return err == FRAG_OOM ? report_oom(t, space, size) : err;
 }
 

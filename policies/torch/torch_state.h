@@ -173,6 +173,12 @@ static inline bool torch_is_split(const struct torch_block *b)
     return !torch_is_edge(b->prev) || !torch_is_edge(b->next);
 }
 
+/* Whether a block is a whole ordinary segment. */
+static inline bool torch_is_segment(const struct torch_block *b)
+{
+    return !torch_is_split(b) && !b->expandable;
+}
+
 /* ---- torch_blocks.c ---- */
 
 /* Makes sure that there are `count` spare blocks. NOMEM. */
@@ -356,11 +362,18 @@ struct torch_block *torch_split_high(struct torch *t, struct torch_block *b,
 frag_size torch_limit_collected(const struct torch *t,
                                 struct frag_backend *mem);
 
+/* Finds a free block in a space, and removes it from the free set. */
+typedef struct torch_block *torch_search_fn(const struct torch *t,
+                                            struct torch_space *space,
+                                            frag_size size);
+
 /* Obtains a block of at least `size` rounded bytes from new memory, by the
- * whole chain from garbage collection to the last retry. The block is in no
- * free set. OOM, DEVICE, NOMEM. */
+ * whole chain from garbage collection to the last retry, before which `search`
+ * is called under TORCH_PR_191302. The block is in no free set. OOM, DEVICE,
+ * NOMEM. */
 enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
-                         frag_size size, struct torch_block **out);
+                         frag_size size, torch_search_fn *search,
+                         struct torch_block **out);
 /* empty_cache: returns all free memory of the default pools, and of private
  * pools that have ended, to the device. */
 void torch_release_cached(struct frag_heap *heap);

@@ -33,7 +33,9 @@
  *         taken; before it, the one with the lowest address.
  *   2.13  the lowest address in the segment that was made first. Requests of a
  *         private pool return cached memory before they fail, unless a graph is
- *         captured; before it, they did not.
+ *         captured; before it, they did not. The limit of a memory fraction is
+ *         the nearest number of bytes (#179444); before it, the product was
+ *         cut, which can be one byte less than was meant.
  *   2.2, 2.3, 2.6, 2.7, 2.8, 2.9, 2.11, 2.14 and 2.15 place as the release
  *         before them does, apart from new settings.
  *
@@ -98,6 +100,8 @@ const struct torch_change torch_changes[TORCH_RULES] = {
     [TORCH_POOL_RELEASES] = {13, "private pools",
                              "their requests return no cached memory before "
                              "they fail"},
+    [TORCH_FRACTION_CUT] = {13, "per_process_memory_fraction",
+                            "the limit is cut to whole bytes"},
 };
 
 const struct torch_setting *torch_setting_find(const char *name)

@@ -46,6 +46,8 @@ enum torch_rule {
                             later the lowest address of the oldest segment */
     TORCH_POOL_RELEASES, /* no request of a private pool returns the cache to
                             the device; later no request of a capture does */
+    TORCH_FRACTION_CUT,  /* the limit of per_process_memory_fraction is cut to
+                            whole bytes; later it is rounded to the nearest */
     TORCH_RULES
 };
 

@@ -49,8 +49,9 @@ def check_keys():
     accepted = keys_of_the_policy()
     expect("the policy's table of settings was not found", len(accepted) > 10)
     for key in accepted:
-        # torch_version is fragsim's own key, not a setting of PyTorch.
-        expect(f"{key} is not explained", key in rows or key == "torch_version")
+        # These are fragsim's own keys, not settings of PyTorch.
+        expect(f"{key} is not explained",
+               key in rows or key in ("torch_version", "experiment"))
     for key, row in rows.items():
         if row["since_minor"]:
             for minor in (row["since_minor"] - 1, row["since_minor"]):

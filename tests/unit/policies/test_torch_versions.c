@@ -252,6 +252,9 @@ static void a_version_has_its_settings_only(void **state)
         {"torch_version:2.12,pinned_max_round_threshold_mb:4",
          "2.13 is the first"},
         {"sth_new:[a:1,b:2],max_split_size_mb:64,other_new:3", NULL},
+        {"torch_version:2.6,experiment:pr191302+pr193400", NULL},
+        {"experiment:pr191302+", "pr191302, pr193400, pr186232 or pr179444"},
+        {"experiment:pr19130", "found \"pr19130\""},
         {"sth_new", "not an allocator setting"},
         {"sth_new:", "not an allocator setting"},
         {"max_split_size:64", "did you mean \"max_split_size_mb\"?"},
@@ -270,11 +273,28 @@ static void a_version_has_its_settings_only(void **state)
     }
 }
 
+/* A limit is one byte less in earlier versions, unless the experiment rounds
+ * it. */
+static void a_fraction_differs_since_2_13(void **state)
+{
+    const unsigned cut = 1u << TORCH_FRACTION_CUT;
+    static const char half[] = "per_process_memory_fraction:0.5";
+    static const char rounded[] =
+        "experiment:pr179444,per_process_memory_fraction:0.5";
+
+    (void)state;
+    assert_true(torch_differences(half, false, 12, 13) & cut);
+    assert_false(torch_differences(half, false, 13, 15) & cut);
+    assert_false(torch_differences(rounded, false, 12, 13) & cut);
+    assert_false(torch_differences("", false, 12, 13) & cut);
+}
+
 /* The text that describes the settings restores them, in each version. */
 static void a_description_restores_the_settings(void **state)
 {
     static const char *const texts[] = {
         "", "max_split_size_mb:64,garbage_collection_threshold:0.5",
+        "experiment:pr179444+pr186232+pr191302+pr193400",
         "roundup_power2_divisions:1", "roundup_power2_divisions:[1:2,8:4,>:8]"};
 
     (void)state;
@@ -390,6 +410,7 @@ int main(void)
         cmocka_unit_test(ties_changed_in_2_12_and_2_13),
         cmocka_unit_test(the_older_segment_wins_since_2_13),
         cmocka_unit_test(a_version_has_its_settings_only),
+        cmocka_unit_test(a_fraction_differs_since_2_13),
         cmocka_unit_test(a_description_restores_the_settings),
         cmocka_unit_test(a_release_follows_the_at),
         cmocka_unit_test(a_run_by_other_rules_says_so),
