@@ -4,6 +4,7 @@
 #include "traces/trace.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,14 @@ const char *const frag_action_names[FRAG_ACTION_COUNT] = {
     FRAG_ACTIONS(X)
 #undef X
 };
+
+const char *frag_device_name(uint32_t device, char text[FRAG_DEVICE_TEXT])
+{
+    snprintf(text, FRAG_DEVICE_TEXT,
+             device == FRAG_HOST_DEVICE ? "host memory" : "device %" PRIu32,
+             device);
+    return text;
+}
 
 bool frag_trace_is_snapshot(const struct frag_trace *t)
 {

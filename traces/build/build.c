@@ -259,7 +259,8 @@ static enum frag_err on_free_completed(const struct call *c)
                        d->requests ? FRAG_ACTIVE_PENDING_FREE
                                    : FRAG_ACTIVE_ALLOCATED));
     FRAG_TRY(set_free_stream(c, &ev));
-    amid = row->state == LIVE_FREE_REQUESTED;
+    /* The host's allocator completes frees before it serves a request. */
+    amid = row->state == LIVE_FREE_REQUESTED && d->device != FRAG_HOST_DEVICE;
     if (!amid)
         FRAG_TRY(end_run(d, FOLLOW_CLIENT, 0));
     d->completions++;

@@ -206,6 +206,35 @@ static bool was_emptied(const struct device_build *d, uint64_t event,
                                         d->emptied[*next] <= time[event + 1]);
 }
 
+/* The host's allocator returns a block of `returned` bytes or more (0: none)
+ * when the block is freed: such an action belongs to the free before it.
+ * Returns the number of candidates that have no other action, which it drops.
+ */
+static uint64_t place_returned(struct device_build *d, frag_size returned)
+{
+    const frag_size cached = returned - 1;
+    struct frag_recorded_action *a = d->actions;
+    const struct frag_recorded_action *end = a + d->action_count;
+    uint64_t kept = 0, dropped;
+
+    for (uint64_t i = 0; i < d->flush_count; i++) {
+        struct flush f = d->flushes[i];
+
+        while (a < end && a->event < f.event)
+            a++;
+        for (; a < end && a->event == f.event && f.event && a->size > cached;
+             a++, f.action++)
+            a->event = f.event - 1;
+        if (a < end && a->event == f.event)
+            d->flushes[kept++] = f;
+        else
+            d->events.op[f.event] = FRAG_OP_COUNT;
+    }
+    dropped = d->flush_count - kept;
+    d->flush_count = kept;
+    return dropped;
+}
+
 /* A run of returned segments has a part for each pool, and each part is a
  * candidate event. They stand in the order in which PyTorch returns memory: the
  * default pool first, then private pools that have ended. */
@@ -358,7 +387,8 @@ static void judge_runs(struct parts *p, const struct judge *j,
         while (f->follow == FOLLOW_PART && p->end < d->flush_count);
         by_attempt = d->has_policy
                          ? was_emptied(d, f->event, &emptied)
-                         : !is_deleted_pool(p) && is_explained(j, f, held);
+                         : d->device != FRAG_HOST_DEVICE &&
+                               !is_deleted_pool(p) && is_explained(j, f, held);
         *explained += by_attempt ? p->end - p->first : 0;
         *dropped += judge_run(p, by_attempt);
     }
@@ -460,10 +490,11 @@ static enum frag_err note_inference(struct frag_build *b,
     if (d->flush_count > explained)
         FRAG_TRY(frag_build_note(
             b,
-            "device %" PRIu32 ": %" PRIu64 " empty_cache calls inferred from "
+            "%s: %" PRIu64 " empty_cache calls inferred from "
             "returned segments; calls that returned nothing cannot be seen",
-            d->device, d->flush_count - explained));
-    if (limit || d->has_policy || !is_uncertain(d))
+            FRAG_DEVICE_NAME(d->device), d->flush_count - explained));
+    if (d->device == FRAG_HOST_DEVICE || limit || d->has_policy ||
+        !is_uncertain(d))
         return FRAG_OK;
     if (!d->ooms)
         return frag_build_note(
@@ -514,7 +545,7 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
                           frag_size limit, struct frag_error *e)
 {
     struct judge j = judge_of(b, d, limit);
-    uint64_t explained, dropped;
+    uint64_t explained, dropped, returned = 0;
 
     (void)e;
     if (lacks_completions(d)) {
@@ -526,8 +557,10 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
             d->device));
     }
     d->ends_early = ends_early(d);
+    if (d->device == FRAG_HOST_DEVICE)
+        returned = place_returned(d, b->settings.pinned_returned);
     FRAG_TRY(judge_flushes(d, &j, &dropped, &explained));
-    if (dropped)
+    if (dropped || returned)
         drop_marked(d);
     if (b->settings.padding)
         subtract_padding(d, b->settings.padding);

@@ -25,6 +25,8 @@
     X(active_awaiting_free, "active_awaiting_free")       \
     X(segments, "segments")                               \
     X(device_traces, "device_traces")                     \
+    X(host_segments, "host_segments")                     \
+    X(host_traces, "host_traces")                         \
     X(allocator_settings, "allocator_settings")           \
     X(external_annotations, "external_annotations")       \
     X(trace_alloc_overflowed, "trace_alloc_overflowed")   \
@@ -34,6 +36,7 @@
     X(expandable, "expandable_segments")                  \
     X(capture_reuse, "graph_capture_record_stream_reuse") \
     X(round_threshold, "max_round_threshold")             \
+    X(cached_size, "max_cached_size")                     \
     X(divisions, "roundup_power2_divisions")              \
     X(compile_context, "compile_context")                 \
     X(policy, "fragsim: policy")                          \
@@ -65,22 +68,24 @@ enum word {
 };
 
 /* Each kind of dictionary or list, and the name of its kind torch_<name>. */
-#define KINDS(X)                \
-    X(OTHER, other)             \
-    X(SNAPSHOT, snapshot)       \
-    X(TRACES, traces)           \
-    X(TRACE, trace)             \
-    X(ENTRY, entry)             \
-    X(FRAMES, frames)           \
-    X(FRAME, frame)             \
-    X(SEGMENTS, segments)       \
-    X(SEGMENT, segment)         \
-    X(BLOCKS, blocks)           \
-    X(BLOCK, block)             \
-    X(SETTINGS, settings)       \
-    X(DIVISIONS, divisions)     \
-    X(ANNOTATIONS, annotations) \
-    X(ANNOTATION, annotation)   \
+#define KINDS(X)                    \
+    X(OTHER, other)                 \
+    X(SNAPSHOT, snapshot)           \
+    X(TRACES, traces)               \
+    X(TRACE, trace)                 \
+    X(HOST_TRACE, host_trace)       \
+    X(ENTRY, entry)                 \
+    X(FRAMES, frames)               \
+    X(FRAME, frame)                 \
+    X(SEGMENTS, segments)           \
+    X(HOST_SEGMENTS, host_segments) \
+    X(SEGMENT, segment)             \
+    X(BLOCKS, blocks)               \
+    X(BLOCK, block)                 \
+    X(SETTINGS, settings)           \
+    X(DIVISIONS, divisions)         \
+    X(ANNOTATIONS, annotations)     \
+    X(ANNOTATION, annotation)       \
     X(OVERFLOWS, overflows)
 
 enum kind {
@@ -147,9 +152,11 @@ struct import {
     const struct field *const *fields;      /* [KIND_COUNT]; NULL: no object */
 
     struct object objects[KIND_COUNT];
-    uint32_t traces; /* lists of entries so far; the current list is that of
-                        device traces - 1 */
+    uint32_t traces; /* lists of entries of devices so far; device k has list
+                        number k */
+    bool is_host;    /* the current list is that of pinned host memory */
     uint64_t most_entries; /* of a list of entries, unknown actions included */
+    uint64_t unknown_requests; /* of host memory: their blocks are known only */
     bool has_entries, has_segments;
     uint64_t unknown_actions; /* entries that were left out */
     char unknown_action[48];  /* the action of the first of them */
