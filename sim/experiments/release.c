@@ -114,6 +114,8 @@ unsigned release_version(const struct frag_trace *trace,
     if (!release_range(trace, &first, &last) || first > TORCH_MODEL_NEWEST)
         return used;
     last = modelled(last);
+    if (device->device == FRAG_HOST_DEVICE)
+        return last;
     return torch_differences(settings, device->pool_count > 1, last, used) ||
                    !torch_accepts(settings, used)
                ? last

@@ -65,7 +65,8 @@ class Log:
             (v if v >= 0 else sys.maxsize for v in values)
         if not self.own:
             torch.cuda.memory._record_memory_history(
-                context=None, record_pinned_host_memory=True, max_entries=4000000)
+                context=None, record_pinned_host_memory=True,
+                record_cuda=False, max_entries=4000000)
 
     def stats(self):
         """Blocks that are in use or pending; blocks that were ever made."""
@@ -148,7 +149,8 @@ class Log:
         snapshot = torch.cuda.memory._snapshot()
         settings = snapshot["allocator_settings"]
         if self.own:
-            snapshot["host_traces"], snapshot["host_segments"] = self.entries, []
+            snapshot["host_traces"] = self.entries
+            snapshot["segments"] = []
             conf = settings["PYTORCH_CUDA_ALLOC_CONF"]
             settings["PYTORCH_CUDA_ALLOC_CONF"] = \
                 f"torch_version:2.{release()}" + (conf and "," + conf)
@@ -216,28 +218,30 @@ def stream_uses(stream, row):
 
 def scripts(log, rng, streams, calls):
     small = "reserve" in os.environ.get("PYTORCH_ALLOC_CONF", "")
+    kept = []
     for _ in range(4):
         script = Script(log, rng, streams, small)
         for _ in range(calls // 4):
             script.step()
         while script.live and rng.random() < 0.99:
             log.free(script.live.pop())
+        kept += script.live
+    return kept
 
 
 def graphs(log, rng, streams, calls):
-    """Requests inside of captures, each capture with a pool of its own."""
+    """Requests inside of captures, each capture with a pool of its own, and
+    between them. The graphs live on: no trace shows that a pool may be
+    emptied."""
     kept, script = [], Script(log, rng, [], True)
     for _ in range(4):
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=streams[0]):
-            for _ in range(calls // 20):
+        kept.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(kept[-1], stream=streams[0]):
+            for _ in range(calls // 10):
                 script.step()
-        kept.append(graph)
         for _ in range(calls // 10):
             script.step()
-        if len(kept) > 2:
-            kept.pop(0).reset()
-            log.empty_cache()
+    return kept, script
 
 
 def loader(log, rng, streams, calls):
@@ -262,6 +266,7 @@ def offload(log, rng, streams, calls):
             log.free(row)
             if rng.random() < 0.3:
                 streams[0].synchronize()
+    return held
 
 
 def weights(log, rng, streams, calls):
@@ -279,6 +284,7 @@ def cache(log, rng, streams, calls):
             log.free(pages.pop(0))
         if rng.random() < 0.1:
             streams[0].synchronize()
+    return pages
 
 
 def run_chunk(path, kind, calls, seed):

@@ -69,6 +69,8 @@ static enum frag_err block_seal(void *user, uint8_t kind, uint32_t *result,
 
     (void)kind, (void)result;
     FRAG_TRY(object_check(in, K_BLOCK, e));
+    if (in->is_host && b.requested == b.size)
+        b.requested = FRAG_SIZE_UNKNOWN; /* PyTorch does not keep it */
     if (!state_of(o->value[B_STATE], &b.state))
         return object_bad(in, K_BLOCK,
                           "inactive, active_allocated, active_pending_free or "
