@@ -110,11 +110,12 @@ static enum frag_err check_events(const struct frag_device_trace *d,
 
         if (expected)
             return frag_fail(e, FRAG_CORRUPT,
-                             "%s: device %" PRIu32 ", event %" PRIu64
+                             "%s: %s, event %" PRIu64
                              ": expected %s, found op %u, id %" PRIu32
                              ", %" PRIu64 " bytes, stream %u, pool %u",
-                             path, d->device, i, expected, d->op[i], d->id[i],
-                             d->bytes[i], d->stream[i], d->pool[i]);
+                             path, FRAG_DEVICE_NAME(d->device), i, expected,
+                             d->op[i], d->id[i], d->bytes[i], d->stream[i],
+                             d->pool[i]);
         if ((i + 1) % FRAG_PASSED_EVENTS == 0)
             frag_trace_passed(d, i, i + 1);
     }
@@ -129,9 +130,10 @@ enum frag_err frag_trace_check(const struct frag_device_trace *d,
 
     if (d->initial > d->count)
         return frag_fail(e, FRAG_CORRUPT,
-                         "%s: device %" PRIu32 ": expected at most %" PRIu64
+                         "%s: %s: expected at most %" PRIu64
                          " initial events, found %" PRIu64,
-                         path, d->device, d->count, d->initial);
+                         path, FRAG_DEVICE_NAME(d->device), d->count,
+                         d->initial);
     slots = calloc((size_t)d->slots + 1, 1);
     if (!slots)
         return FRAG_NOMEM;

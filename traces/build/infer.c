@@ -499,15 +499,16 @@ static enum frag_err note_inference(struct frag_build *b,
     if (!d->ooms)
         return frag_build_note(
             b,
-            "device %" PRIu32 ": the memory limit is not "
+            "%s: the memory limit is not "
             "known; if there was one, some empty_cache calls "
             "may be retries of allocations",
-            d->device);
+            FRAG_DEVICE_NAME(d->device));
     return frag_build_note(b,
-                           "device %" PRIu32 ": " FRAG_PEAK_AS_LIMIT
+                           "%s: " FRAG_PEAK_AS_LIMIT
                            ", %s, is used instead to distinguish empty_cache "
                            "calls from retries",
-                           d->device, frag_size_exact(highest_held(d), peak));
+                           FRAG_DEVICE_NAME(d->device),
+                           frag_size_exact(highest_held(d), peak));
 }
 
 enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
@@ -521,10 +522,9 @@ enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
         return err;
     d->has_policy = true;
     return frag_build_note(b,
-                           "device %" PRIu32
-                           ": the recorded segments are those of fragsim's "
+                           "%s: the recorded segments are those of fragsim's "
                            "policy %.*s, which served the program",
-                           device, (int)length, name);
+                           FRAG_DEVICE_NAME(device), (int)length, name);
 }
 
 enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
@@ -552,9 +552,9 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
         FRAG_TRY(complete_frees(d));
         FRAG_TRY(frag_build_note(
             b,
-            "device %" PRIu32 ": no free_completed "
+            "%s: no free_completed "
             "entries; each block is freed at its free_requested",
-            d->device));
+            FRAG_DEVICE_NAME(d->device)));
     }
     d->ends_early = ends_early(d);
     if (d->device == FRAG_HOST_DEVICE)

@@ -82,7 +82,7 @@ static enum frag_err draw_view(const struct explain_values *v,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_params(view->policy, x->settings, x->trace->path,
-                                  &params, e));
+                                  x->device->device, &params, e));
     name = frag_trace_name(x->trace->path);
     err = name ? FRAG_OK : frag_no_memory(e, "the map");
     if (err == FRAG_OK) {
@@ -162,8 +162,8 @@ static void show(struct work *w, const struct explain *x)
     }
     if (!w->first)
         fputc('\n', w->out);
-    printable_line(w->out, "%s, device %" PRIu32, x->trace->path,
-                   x->device->device);
+    printable_line(w->out, "%s, %s", x->trace->path,
+                   FRAG_DEVICE_NAME(x->device->device));
     explain_put_text(x, w->out);
     w->first = false;
 }
@@ -193,8 +193,8 @@ static enum frag_err visit(void *user, const struct input *in,
     err = explain_make(&w->options, &x, e);
     if (err == FRAG_OK) {
         if (*x.release && !w->values->common.quiet)
-            printable_line(stderr, "%s: device %" PRIu32 ": %s",
-                           in->trace->path, in->device->device, x.release);
+            printable_line(stderr, "%s: %s: %s", in->trace->path,
+                           FRAG_DEVICE_NAME(in->device->device), x.release);
         show(w, &x);
         err = draw(w->values, in, &x, &w->progress, e);
         explain_close(&x);

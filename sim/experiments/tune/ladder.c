@@ -209,7 +209,7 @@ static enum frag_err run_policy(const struct tune_ladder *l,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
-                                  &params, e));
+                                  on->device->device, &params, e));
     err = cell_run(l->settings, on->device, &id, params, stop_tick, &asked, out,
                    e);
     free(params);
@@ -326,7 +326,7 @@ static enum frag_err find_need(const struct tune_ladder *l,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
-                                  &params, e));
+                                  on->device->device, &params, e));
     const struct frag_capacity_spec spec = {
         .trace = on->device,
         .prepared = params,
