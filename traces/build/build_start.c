@@ -361,7 +361,8 @@ static enum frag_err note_start(struct frag_build *b,
             " of them are uncertain (each is the rounded request, but may have "
             "been up to 1 MiB more)",
             FRAG_DEVICE_NAME(d->device), sums.freed, sums.guessed));
-    if (d->entries && b->settings.gc_threshold > 0)
+    if (d->entries && b->settings.gc_threshold > 0 &&
+        d->device != FRAG_HOST_DEVICE)
         FRAG_TRY(frag_build_note(
             b,
             "%s: garbage collection releases by age, and the "

@@ -290,7 +290,7 @@ static const struct option_row options[] = {
      "PYTORCH_CUDA_ALLOC_CONF of the recorded process (default: the recorded "
      "one)",
      OPTION_TEXT, AT(settings), NULL},
-    {"device", 0, "N", "number of the device (default: all)", OPTION_NUMBER,
+    {"device", 0, "N", "number of the device (default: all)", OPTION_DEVICE,
      AT(device), NULL},
     {"output", 'o', "FILE",
      "draw the segments at the failure to scale, with their holes and the "

@@ -238,7 +238,7 @@ static const struct option_row options[] = {
      "torch@recorded, else inf)",
      OPTION_LIST, AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
     {"device", 0, "N", "only this device of the trace (default: all)",
-     OPTION_NUMBER, AT(device), NULL},
+     OPTION_DEVICE, AT(device), NULL},
     {"abbreviated", 0, NULL,
      "leave out the rows of the large and small pools, as abbreviated=True of "
      "memory_summary", OPTION_SWITCH, AT(abbreviated), NULL},

@@ -224,7 +224,7 @@ static const struct option_row options[] = {
      OPTION_NUMBER, AT(limit), NULL},
     {"device", 0, "N", "for a figure of a trace: number of the device, if "
                        "there are several",
-     OPTION_NUMBER, AT(device), NULL},
+     OPTION_DEVICE, AT(device), NULL},
     {"color-by", 0, "WHAT",
      "for a map: the property that sets the colour of a block: lifetime "
      "(default) or size",
