@@ -280,6 +280,10 @@ struct frag_trace {
 #define FRAG_PEAK_AS_LIMIT \
     "the memory limit is not known; the peak of the reserved bytes"
 
+/* The note of the reader of a snapshot of pinned memory without the requested
+ * bytes has these words. */
+#define FRAG_BLOCKS_AS_REQUESTS "PyTorch records the sizes of pinned blocks"
+
 /* The receiver of the events of an input that is read in windows. */
 struct frag_windows {
     /* Called with the next events of a device, in the order of the input, while

@@ -7,6 +7,7 @@
 #include "policies/torch/platform.h"
 #include "sim/answers/explain/explain.h"
 #include "sim/cli/answers/figures/draw.h"
+#include "sim/cli/answers/text/host_text.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/gnuplot/gnuplot.h"
@@ -179,6 +180,8 @@ static enum frag_err visit(void *user, const struct input *in,
 
     if (w->values->picture || w->values->map)
         FRAG_TRY(input_device(in->trace, w->values->device, &one, e));
+    if (in->device->device == FRAG_HOST_DEVICE)
+        return host_text_show(in, w->out, w->json, &w->first, e);
     w->options.trace = in->trace;
     w->options.device = in->device;
     w->options.user = &w->progress;

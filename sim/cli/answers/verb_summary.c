@@ -5,6 +5,7 @@
 
 #include "sim/answers/moment.h"
 #include "sim/answers/summary/summary.h"
+#include "sim/cli/answers/text/host_text.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
@@ -140,8 +141,13 @@ static enum frag_err visit(void *user, const struct input *in,
                            struct frag_error *e)
 {
     struct work *w = user;
+    bool first = !w->count;
     uint64_t event;
 
+    if (in->device->device == FRAG_HOST_DEVICE && !w->values->policies.count) {
+        w->count++;
+        return host_text_show(in, w->out, w->json, &first, e);
+    }
     FRAG_TRY(moment_read(in->trace, in->device, w->values->at, &event, e));
     if (!w->values->policies.count)
         return make_default(w, in, event, e);

@@ -182,7 +182,7 @@ static enum frag_err import(struct import *in, struct frag_error *e)
     if (in->unknown_requests)
         FRAG_TRY(frag_build_note(
             in->build,
-            "%s: PyTorch records the sizes of pinned blocks and not the bytes "
+            "%s: " FRAG_BLOCKS_AS_REQUESTS " and not the bytes "
             "that were requested, so the waste of rounding is not known; run "
             "the job with pinned_max_round_threshold_mb:0, under which the two "
             "are equal, or record it by fragsim.pytorch_record",
