@@ -225,14 +225,12 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
     return replay(s, m, trace, params, false, tick, user, out, e);
 }
 
-/* Pinned host memory is not counted in units of 2 MiB. */
-static struct cell_settings host_settings(const struct cell_settings *s)
+unsigned cell_rule(const struct cell_settings *s,
+                   const struct frag_device_trace *trace)
 {
-    struct cell_settings host = *s;
-
-    if (host.rule == FRAG_RULE_DRIVER)
-        host.rule = FRAG_RULE_EXACT;
-    return host;
+    return trace->device == FRAG_HOST_DEVICE && s->rule == FRAG_RULE_DRIVER
+               ? FRAG_RULE_EXACT
+               : s->rule;
 }
 
 /* Opens the memory of a cell and completes its identity. */
@@ -260,10 +258,10 @@ enum frag_err cell_run(const struct cell_settings *s,
                        bool (*tick)(void *user, uint64_t done, uint64_t total),
                        void *user, struct frag_run *out, struct frag_error *e)
 {
-    const struct cell_settings host = host_settings(s);
+    struct cell_settings own = *s;
 
-    if (trace->device == FRAG_HOST_DEVICE)
-        s = &host;
+    own.rule = cell_rule(s, trace);
+    s = &own;
 
     bool adopts =
         !s->from_requests &&

@@ -91,7 +91,8 @@ enum frag_err release_note(const struct policy_choice *policy,
     char *settings, left_out[RELEASE_NOTE / 2];
 
     *text = '\0';
-    if (strcmp(policy->policy->name, "torch") != 0)
+    if (strcmp(policy->policy->name, "torch") != 0 ||
+        device->device == FRAG_HOST_DEVICE)
         return FRAG_OK;
     settings = settings_of(policy, trace);
     if (!settings)

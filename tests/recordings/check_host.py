@@ -74,6 +74,54 @@ def check_kept():
           "addresses %d of %d" % tuple(judged(paths)))
 
 
+def check_answers():
+    """Commands say that the memory is the host's, and which setting helps."""
+    path = os.path.join(KEPT, "host_weights_2_15_0.pickle.xz")
+    setting = "pinned_max_round_threshold_mb:1"
+    for words, expected in {
+            ("explain",): "pinned host memory, not memory of a GPU: 1.422 GiB "
+            "is needed, 1.59 times the 917.38 MiB",
+            ("summary",): "538.62 MiB by rounding to powers of two",
+            ("fit",): "1526726656",
+            ("tune",): f"export PYTORCH_CUDA_ALLOC_CONF='{setting}'",
+            ("top", "--device", "host"): "host memory, event 24 (peak): 25 "
+            "blocks hold 917.38 MiB",
+            ("info",): "\nhost memory\n"}.items():
+        out = harness.output(words[0], path, *words[1:], "-q")
+        assert expected in out, (words, out)
+    answer = json.loads(harness.output("explain", path, "-q", "--json", "-"))
+    tried = {row["setting"]: row["peak_reserved_bytes"]
+             for row in answer["results"][0]["tried"]}
+    assert tried[setting] == answer["results"][0]["peak_requested_bytes"], tried
+    harness.run("info", path, "--device", "0", code=2)
+
+
+PROGRAM = """
+import torch
+kept = torch.empty(5000000, dtype=torch.uint8, pin_memory=True)
+del kept
+kept = [torch.empty(300000, dtype=torch.uint8, pin_memory=True).cuda()
+        for _ in range(3)]
+"""
+
+
+def check_dry(python, release, folder):
+    """The most that a process pins, and in the snapshot the host's requests."""
+    path = os.path.join(folder, "dry.py")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    trace = os.path.join(folder, "dry.pickle")
+    done = harness.run("dry", "-q", "--json", "-", "-o", trace, "--", python,
+                       path)
+    answer = json.loads(done.stdout)["results"][0]
+    assert answer["pinned_bytes"] == (8 << 20) + (1 << 19), answer
+    if int(release.split(".")[1]) >= 14:
+        out = harness.output("replay", trace, "-q", "--device", "host", "--json",
+                             "-")
+        row = json.loads(out)["results"][0]
+        assert row["peak_reserved_bytes"] == answer["pinned_bytes"], row
+
+
 def run_programs(python, folder):
     release = python.split("/")[-3].split("-")[1]
     cuda = "12" if int(release.split(".")[1]) < 10 else "13"
@@ -83,6 +131,7 @@ def run_programs(python, folder):
         subprocess.run([python, host_scripts.__file__, os.path.join(folder, kind),
                         kind, os.environ.get("FRAG_TORCH_CHUNKS", "1"), "400",
                         "1"], env=env, check=True, stderr=subprocess.DEVNULL)
+    check_dry(python, release, folder)
     paths = glob.glob(os.path.join(folder, "*", "*.pickle"))
     kinds = {os.path.dirname(path) for path in paths}
     print(f"{release}: {len(paths)} snapshots of {len(kinds)} programs exact: "
@@ -94,6 +143,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_reports(folder)
     check_kept()
+    check_answers()
     found = sorted(glob.glob(os.path.join(
         os.environ.get("FRAG_TORCH_RELEASES", "/nonexistent"), "env-*", "bin",
         "python")))

@@ -185,7 +185,7 @@ static enum frag_err import(struct import *in, struct frag_error *e)
             "%s: " FRAG_BLOCKS_AS_REQUESTS " and not the bytes "
             "that were requested, so the waste of rounding is not known; run "
             "the job with pinned_max_round_threshold_mb:0, under which the two "
-            "are equal, or record it by fragsim.pytorch_record",
+            "are equal",
             FRAG_DEVICE_NAME(FRAG_HOST_DEVICE)));
     release_find(in);
     return note_missing(in, e);
