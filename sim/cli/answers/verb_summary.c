@@ -5,10 +5,10 @@
 
 #include "sim/answers/moment.h"
 #include "sim/answers/summary/summary.h"
-#include "sim/cli/answers/text/host_text.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
+#include "sim/cli/output/host_text.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/experiments/recording.h"

@@ -100,7 +100,8 @@ static void release_2_13_takes_the_last_block(void **state)
     struct frag_block a, b;
 
     (void)state;
-    open_canvas(&c, "torch_host:torch_version:2.13,pinned_max_round_threshold_mb:3");
+    open_canvas(
+        &c, "torch_host:torch_version:2.13,pinned_max_round_threshold_mb:3");
     a = ask(&c.heap, 5 * UNIT);
     c.heap.policy->free(&c.heap, &a);
     b = ask(&c.heap, 7 * UNIT);

@@ -1,5 +1,5 @@
 /* host_text.c - shows the answer about pinned host memory. */
-#include "sim/cli/answers/text/host_text.h"
+#include "sim/cli/output/host_text.h"
 
 #include "sim/cli/cell_options.h"
 #include "traces/printable.h"

@@ -1,7 +1,7 @@
 /* host_text.h - shows the answer about pinned host memory, for the commands
  * that answer for each device of a trace. */
-#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_HOST_TEXT_H
-#define FRAG_SIM_CLI_ANSWERS_TEXT_HOST_TEXT_H
+#ifndef FRAG_SIM_CLI_OUTPUT_HOST_TEXT_H
+#define FRAG_SIM_CLI_OUTPUT_HOST_TEXT_H
 
 #include "sim/answers/host_answer.h"
 
