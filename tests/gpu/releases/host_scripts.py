@@ -42,6 +42,7 @@ KINDS = {
     "loader": ([""], 14, 1, False, "loader"),
     "offload": (["", "pinned_max_round_threshold_mb:16"], 13, 1, True, "offload"),
     "weights": ([""], 9, 0, False, "weights"),
+    "registered": ([""], 14, 1, False, "registered"),
     "cache": ([""], 9, 1, True, "cache"),
 }
 
@@ -285,6 +286,22 @@ def cache(log, rng, streams, calls):
         if rng.random() < 0.1:
             streams[0].synchronize()
     return pages
+
+
+def registered(log, rng, streams, calls):
+    """Buffers that the program pins itself, beside those of the allocator."""
+    cudart = torch.cuda.cudart()
+    kept = []
+    for i in range(calls // 10):
+        buffer = torch.empty(rng.randint(1, 30) * 4096 * 3, dtype=torch.uint8)
+        assert not int(cudart.cudaHostRegister(buffer.data_ptr(),
+                                               buffer.numel(), 0))
+        kept.append((buffer, [log.empty(rng.randint(1, 9 * MIB)), False]))
+        if len(kept) > 6:
+            buffer, row = kept.pop(i % 5)
+            assert not int(cudart.cudaHostUnregister(buffer.data_ptr()))
+            log.free(row)
+    return kept
 
 
 def run_chunk(path, kind, calls, seed):

@@ -187,6 +187,13 @@ static enum frag_err import(struct import *in, struct frag_error *e)
             "the job with pinned_max_round_threshold_mb:0, under which the two "
             "are equal",
             FRAG_DEVICE_NAME(FRAG_HOST_DEVICE)));
+    if (in->registered_count)
+        FRAG_TRY(frag_build_note(
+            in->build,
+            "%s: %" PRIu64 " ranges, %s in all, are none of the allocator's: "
+            "the program registered them (cudaHostRegister); they are left out",
+            FRAG_DEVICE_NAME(FRAG_HOST_DEVICE), in->registered_count,
+            FRAG_SHOW_SIZE(in->registered_bytes)));
     release_find(in);
     return note_missing(in, e);
 }
@@ -213,6 +220,7 @@ static enum frag_err torch_read(struct frag_source *source,
     free(in->frames);
     free(in->stack);
     free(in->strings);
+    live_fini(&in->registered);
     free(in->conf);
     free(in);
     return err;

@@ -15,6 +15,7 @@
 #include "traces/grow.h"
 #include "traces/import/torch/snapshot_conf.h"
 #include "traces/importer.h"
+#include "traces/live.h"
 #include "traces/pickle/pickle.h"
 #include "traces/torch_words.h"
 
@@ -157,6 +158,11 @@ struct import {
     bool is_host;    /* the current list is that of pinned host memory */
     uint64_t most_entries; /* of a list of entries, unknown actions included */
     uint64_t unknown_requests; /* of host memory: their blocks are known only */
+    /* Host memory that the program registered itself: the live ranges, and of
+     * all of them the number and the bytes. */
+    struct live registered;
+    uint64_t registered_count;
+    frag_size registered_bytes;
     bool has_entries, has_segments;
     uint64_t unknown_actions; /* entries that were left out */
     char unknown_action[48];  /* the action of the first of them */
@@ -201,6 +207,10 @@ enum frag_err origin_apply(struct import *in, struct frag_error *e);
  * are the defaults, with expandable segments if it has such segments. NOMEM. */
 enum frag_err settings_add_platform(struct import *in, frag_size padding,
                                     frag_size align, struct frag_error *e);
+
+/* Whether the host's allocator makes blocks of such a size under the settings
+ * that were read: a power of two up to the threshold. */
+bool settings_round_to(const struct import *in, frag_size size);
 
 /* Tells the builder which releases of PyTorch write snapshots with these keys.
  */

@@ -164,6 +164,8 @@ static enum frag_err segment_seal(void *user, uint8_t kind, uint32_t *result,
                           "a larger integer", e);
     in->has_segments = true;
     o->number++;
+    if (in->is_host && !settings_round_to(in, o->value[S_SIZE]))
+        return FRAG_OK; /* see find_registered */
     return feed_segment(in, o, (uint32_t)device, e);
 }
 

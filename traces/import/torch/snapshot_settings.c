@@ -172,6 +172,12 @@ static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
     return err;
 }
 
+bool settings_round_to(const struct import *in, frag_size size)
+{
+    return !(size & (size - 1)) || size > in->settings.pinned_round ||
+           size > in->settings.pinned_cached;
+}
+
 static const struct pickle_member members[] = {{W_divisions, K_DIVISIONS},
                                                {0, 0}};
 

@@ -93,12 +93,35 @@ static void host_request(struct import *in, frag_size *size)
         in->unknown_requests++;
 }
 
+/* Memory that the program registered by cudaHostRegister itself has entries of
+ * the same form. It is told apart by its size, where the allocator makes no
+ * block of that size. */
+static enum frag_err find_registered(struct import *in,
+                                     const struct frag_entry *entry, bool *is,
+                                     struct frag_error *e)
+{
+    struct live_row *row = live_find(&in->registered, entry->addr);
+
+    *is = row != NULL;
+    if (row && entry->kind == FRAG_ENTRY_SEGMENT_FREE)
+        live_remove(&in->registered, row);
+    if (row || entry->kind != FRAG_ENTRY_SEGMENT_ALLOC || !entry->size ||
+        settings_round_to(in, entry->size))
+        return FRAG_OK;
+    *is = true;
+    in->registered_count++;
+    in->registered_bytes += entry->size;
+    return live_put(&in->registered, entry->addr, 0) ? FRAG_OK
+                                                     : import_no_memory(in, e);
+}
+
 static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
                                 struct frag_error *e)
 {
     const struct object *o = &in->objects[K_ENTRY];
     const unsigned place = kind == FRAG_ENTRY_OOM ? E_DEVICE_FREE : E_ADDR;
     const uint32_t device = in->is_host ? FRAG_HOST_DEVICE : in->traces - 1;
+    bool is_registered = false;
     struct frag_entry entry = {
         .kind = kind,
         .has_pool = object_has(o, E_POOL),
@@ -109,6 +132,10 @@ static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
     };
 
     FRAG_TRY(check_entry(in, place, e));
+    if (in->is_host)
+        FRAG_TRY(find_registered(in, &entry, &is_registered, e));
+    if (is_registered)
+        return FRAG_OK;
     if (in->is_host && kind == FRAG_ENTRY_ALLOC)
         host_request(in, &entry.size);
     FRAG_TRY(object_time(in, K_ENTRY, E_TIME, &entry.time, e));
