@@ -59,6 +59,8 @@ struct host_list {
 struct host_pool {
     struct host_pool *next;
     frag_pool pool;
+    bool ended;     /* the program no longer has it */
+    uint64_t order; /* in which empty_cache visits the ended pools */
     struct host_list buckets[BUCKETS];
 };
 
@@ -312,12 +314,43 @@ static void empty(struct frag_heap *heap, struct host_pool *pool)
         destroy_all(heap, &pool->buckets[k]);
 }
 
-/* A pool of a capture counts as alive, as in the torch policy. */
+/* The ended pool that comes after `last`, or the first; NULL: there is none. */
+static struct host_pool *next_ended(struct host *h,
+                                    const struct host_pool *last)
+{
+    struct host_pool *next = NULL;
+
+    for (struct host_pool *p = &h->common; p; p = p->next)
+        if (p->ended && (!last || p->order > last->order) &&
+            (!next || p->order < next->order))
+            next = p;
+    return next;
+}
+
+/* A private pool keeps its blocks until it has ended. */
 static void host_trim(struct frag_heap *heap)
 {
     struct host *h = heap->state;
 
     empty(heap, &h->common);
+    for (struct host_pool *p = next_ended(h, NULL); p; p = next_ended(h, p))
+        empty(heap, p);
+}
+
+/* PyTorch keeps ended pools in the order of torch_told (torch_segments.c). */
+static enum frag_err host_told(struct frag_heap *heap, frag_pool number,
+                               const struct frag_told *told)
+{
+    struct host_pool *pool = pool_of(heap->state, number);
+
+    if (!pool)
+        return FRAG_NOMEM;
+    if (pool->pool)
+        pool->ended |= told->facts & FRAG_POOL_ENDED;
+    pool->order = told->number * 0x9e3779b97f4a7c15;
+    if (told->now)
+        empty(heap, pool);
+    return FRAG_OK;
 }
 
 static void host_fini(struct frag_heap *heap)
@@ -476,6 +509,7 @@ const struct frag_policy frag_policy_torch_host = {
     .free = host_free,
     .free_requested = host_free_requested,
     .trim = host_trim,
+    .told = host_told,
     .adopt = host_adopt,
     .check = host_check,
 };

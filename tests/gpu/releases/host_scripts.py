@@ -165,7 +165,7 @@ class Log:
             pickle.dump(snapshot, file)
         stats = torch.cuda.memory.host_memory_stats() if release() >= 9 else {}
         with open(path + ".json", "w", encoding="ascii") as file:
-            json.dump({"host_stats": stats, "torch": torch.__version__,
+            json.dump({"stats": {}, "host_stats": stats, "torch": torch.__version__,
                        "conf": os.environ.get("PYTORCH_ALLOC_CONF", "")}, file)
 
 
@@ -232,16 +232,18 @@ def scripts(log, rng, streams, calls):
 
 def graphs(log, rng, streams, calls):
     """Requests inside of captures, each capture with a pool of its own, and
-    between them. The graphs live on: no trace shows that a pool may be
-    emptied."""
+    between them; graphs end, and their pools with them."""
     kept, script = [], Script(log, rng, [], True)
-    for _ in range(4):
+    for _ in range(6):
         kept.append(torch.cuda.CUDAGraph())
         with torch.cuda.graph(kept[-1], stream=streams[0]):
             for _ in range(calls // 10):
                 script.step()
         for _ in range(calls // 10):
             script.step()
+        if len(kept) > 2:
+            kept.pop(0).reset()
+            log.empty_cache()
     return kept, script
 
 

@@ -93,6 +93,32 @@ static void blocks_are_cut_from_the_reserve(void **state)
     canvas_close(&c);
 }
 
+/* empty_cache returns the memory of a pool of a capture when it has ended. */
+static void a_pool_that_ended_is_emptied(void **state)
+{
+    static struct canvas c;
+    char memory[256];
+
+    (void)state;
+    open_canvas(&c, "torch_host");
+    canvas_play(&c, "a4@0/1 b2@0/2 -a -b");
+    assert_int_equal(
+        c.heap.policy->told(&c.heap, 1,
+                            &(struct frag_told){.facts = FRAG_POOL_ENDED}),
+        FRAG_OK);
+    canvas_draw(&c, memory);
+    assert_string_equal(memory, "....|..");
+    canvas_play(&c, "!");
+    canvas_draw(&c, memory);
+    assert_string_equal(memory, "..");
+    assert_int_equal(
+        c.heap.policy->told(&c.heap, 2, &(struct frag_told){.now = true}),
+        FRAG_OK);
+    canvas_draw(&c, memory);
+    assert_string_equal(memory, "");
+    canvas_close(&c);
+}
+
 /* PyTorch 2.13 takes the last block of the bucket, although it is too small. */
 static void release_2_13_takes_the_last_block(void **state)
 {
@@ -114,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_cut_from_the_reserve),
+        cmocka_unit_test(a_pool_that_ended_is_emptied),
         cmocka_unit_test(release_2_13_takes_the_last_block),
     };
 
