@@ -6,13 +6,20 @@
 
 #include "traces/text.h"
 
+/* What --device takes for it. */
+static const char *value_of(uint32_t device, char text[FRAG_DEVICE_TEXT])
+{
+    snprintf(text, FRAG_DEVICE_TEXT,
+             device == FRAG_HOST_DEVICE ? "host" : "%" PRIu32, device);
+    return text;
+}
+
 void input_devices_add(struct input_devices *list, uint32_t device)
 {
     char text[FRAG_DEVICE_TEXT];
 
-    snprintf(text, sizeof(text),
-             device == FRAG_HOST_DEVICE ? "host" : "%" PRIu32, device);
-    text_add(list->text, sizeof(list->text), ", ", "%s", text);
+    text_add(list->text, sizeof(list->text), ", ", "%s",
+             value_of(device, text));
 }
 
 static struct input_devices devices_of(const struct frag_trace *t)
@@ -28,6 +35,13 @@ enum frag_err input_no_device(const char *path,
                               const struct input_devices *devices,
                               uint64_t wanted, struct frag_error *e)
 {
+    if (wanted == FRAG_HOST_DEVICE)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: the trace has no pinned host memory; its devices "
+                         "are: %s; PyTorch 2.14 and later record it with "
+                         "record_pinned_host_memory=True of "
+                         "_record_memory_history",
+                         path, devices->text);
     return frag_fail(e, FRAG_INVALID,
                      "%s: the trace has no device %" PRIu64
                      "; its devices are: %s",
@@ -85,16 +99,18 @@ bool input_replays(const struct input *in, uint64_t wanted)
 
 enum frag_err input_has_history(const struct input *in, struct frag_error *e)
 {
+    char text[FRAG_DEVICE_TEXT];
+
     if (has_history(in->device))
         return FRAG_OK;
     for (uint32_t i = 0; i < in->trace->device_count; i++)
         if (has_history(&in->trace->devices[i]))
-            return frag_fail(
-                e, FRAG_CORRUPT,
-                "%s: %s has no history; --device selects %s, which "
-                "has one",
-                in->trace->path, FRAG_DEVICE_NAME(in->device->device),
-                FRAG_DEVICE_NAME(in->trace->devices[i].device));
+            return frag_fail(e, FRAG_CORRUPT,
+                             "%s: %s has no history; --device %s selects a "
+                             "device that has one",
+                             in->trace->path,
+                             FRAG_DEVICE_NAME(in->device->device),
+                             value_of(in->trace->devices[i].device, text));
     return frag_fail(e, FRAG_CORRUPT,
                      "%s: the snapshot has no history: it shows what was held "
                      "at one moment, not what the job requests; record with "

@@ -148,10 +148,10 @@ class Log:
 
     def dump(self, path):
         snapshot = torch.cuda.memory._snapshot()
+        snapshot["segments"] = []  # of the GPU: they have no history
         settings = snapshot["allocator_settings"]
         if self.own:
             snapshot["host_traces"] = self.entries
-            snapshot["segments"] = []
             conf = settings["PYTORCH_CUDA_ALLOC_CONF"]
             settings["PYTORCH_CUDA_ALLOC_CONF"] = \
                 f"torch_version:2.{release()}" + (conf and "," + conf)
