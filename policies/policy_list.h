@@ -3,6 +3,7 @@
  * file defines POLICY and then includes this one.
  */
 POLICY(torch)
+POLICY(torch_host)
 POLICY(direct)
 POLICY(first_fit)
 POLICY(next_fit)

@@ -4,6 +4,7 @@
 #include "traces/trace.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,14 @@ const char *const frag_action_names[FRAG_ACTION_COUNT] = {
     FRAG_ACTIONS(X)
 #undef X
 };
+
+const char *frag_device_name(uint32_t device, char text[FRAG_DEVICE_TEXT])
+{
+    snprintf(text, FRAG_DEVICE_TEXT,
+             device == FRAG_HOST_DEVICE ? "host memory" : "device %" PRIu32,
+             device);
+    return text;
+}
 
 bool frag_trace_is_snapshot(const struct frag_trace *t)
 {
@@ -101,11 +110,12 @@ static enum frag_err check_events(const struct frag_device_trace *d,
 
         if (expected)
             return frag_fail(e, FRAG_CORRUPT,
-                             "%s: device %" PRIu32 ", event %" PRIu64
+                             "%s: %s, event %" PRIu64
                              ": expected %s, found op %u, id %" PRIu32
                              ", %" PRIu64 " bytes, stream %u, pool %u",
-                             path, d->device, i, expected, d->op[i], d->id[i],
-                             d->bytes[i], d->stream[i], d->pool[i]);
+                             path, FRAG_DEVICE_NAME(d->device), i, expected,
+                             d->op[i], d->id[i], d->bytes[i], d->stream[i],
+                             d->pool[i]);
         if ((i + 1) % FRAG_PASSED_EVENTS == 0)
             frag_trace_passed(d, i, i + 1);
     }
@@ -120,9 +130,10 @@ enum frag_err frag_trace_check(const struct frag_device_trace *d,
 
     if (d->initial > d->count)
         return frag_fail(e, FRAG_CORRUPT,
-                         "%s: device %" PRIu32 ": expected at most %" PRIu64
+                         "%s: %s: expected at most %" PRIu64
                          " initial events, found %" PRIu64,
-                         path, d->device, d->count, d->initial);
+                         path, FRAG_DEVICE_NAME(d->device), d->count,
+                         d->initial);
     slots = calloc((size_t)d->slots + 1, 1);
     if (!slots)
         return FRAG_NOMEM;

@@ -155,6 +155,15 @@ enum frag_trim {
     FRAG_TRIM_LATER, /* the pool has ended; its unused memory is returned with
                         that of the default pool, the next time */
 };
+/* The number of the device that stands for pinned host memory. Its trace has
+ * the requests to the host allocator of the process. */
+#define FRAG_HOST_DEVICE UINT32_MAX
+
+/* "device 0", or "host memory". */
+#define FRAG_DEVICE_NAME(device) \
+    frag_device_name((device), (char[FRAG_DEVICE_TEXT]){""})
+enum { FRAG_DEVICE_TEXT = 20 };
+const char *frag_device_name(uint32_t device, char text[FRAG_DEVICE_TEXT]);
 
 /* The events of one device.
  *
@@ -172,7 +181,7 @@ enum frag_trim {
  *   EMPTY_CACHE     pool; id: enum frag_trim, 0 for the default pool
  */
 struct frag_device_trace {
-    uint32_t device; /* number of the device */
+    uint32_t device; /* number of the device, or FRAG_HOST_DEVICE */
     uint32_t
         slots; /* peak number of live or pending blocks; every id is less */
     uint64_t count; /* number of events */
@@ -270,6 +279,10 @@ struct frag_trace {
  * these words. A reader that finds the limit otherwise replaces the note. */
 #define FRAG_PEAK_AS_LIMIT \
     "the memory limit is not known; the peak of the reserved bytes"
+
+/* The note of the reader of a snapshot of pinned memory without the requested
+ * bytes has these words. */
+#define FRAG_BLOCKS_AS_REQUESTS "PyTorch records the sizes of pinned blocks"
 
 /* The receiver of the events of an input that is read in windows. */
 struct frag_windows {

@@ -94,4 +94,13 @@ void frag_torch_snapshot(const struct frag_heap *heap,
                                        const struct frag_torch_block *b),
                          void *user);
 
+/* The same two for a heap of the policy torch_host. Of the counters it updates
+ * only the reserved bytes. */
+void frag_torch_host_observe(struct frag_heap *heap,
+                             struct frag_torch_observer *observer);
+void frag_torch_host_snapshot(const struct frag_heap *heap,
+                              void (*block)(void *user,
+                                            const struct frag_torch_block *b),
+                              void *user);
+
 #endif

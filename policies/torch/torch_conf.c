@@ -214,6 +214,9 @@ enum key_kind {
     PADDING,
     ALIGN,
     EXPERIMENT,
+    PINNED_RESERVE,
+    PINNED_CACHED,
+    PINNED_ROUND,
     OTHER_SWITCH, /* no effect on placement: checked and ignored */
     OTHER_NUMBER, /* the same */
     OTHER_VALUE,  /* any value; the policy does not model the setting */
@@ -242,10 +245,10 @@ static const struct key {
     {"pinned_use_hip_host_register", OTHER_SWITCH},
     {"pinned_use_background_threads", OTHER_SWITCH},
     {"pinned_num_register_threads", OTHER_NUMBER},
-    {"pinned_reserve_segment_size_mb", OTHER_NUMBER},
+    {"pinned_reserve_segment_size_mb", PINNED_RESERVE},
     {"pinned_free_catch_all", OTHER_SWITCH},
-    {"pinned_max_cached_size_mb", OTHER_NUMBER},
-    {"pinned_max_round_threshold_mb", OTHER_NUMBER},
+    {"pinned_max_cached_size_mb", PINNED_CACHED},
+    {"pinned_max_round_threshold_mb", PINNED_ROUND},
     {"throw_on_cudamalloc_oom", THROWS},
     {TORCH_RESERVE_KEY, RESERVE},
     {"expandable_segments_reserve_by_class", OTHER_VALUE},
@@ -459,6 +462,12 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
         return FRAG_OK;
     case EXPERIMENT:
         return read_experiments(word, &conf->experiments, e);
+    case PINNED_RESERVE:
+        return read_megabytes(key->name, word, 1, &conf->pinned_reserve, e);
+    case PINNED_CACHED:
+        return read_megabytes(key->name, word, 0, &conf->pinned_cached, e);
+    case PINNED_ROUND:
+        return read_megabytes(key->name, word, 0, &conf->pinned_round, e);
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
     case OTHER_VALUE:
@@ -524,6 +533,8 @@ static void torch_conf_default(struct torch_conf *conf)
         .max_split = FRAG_UNLIMITED,
         .max_non_split_rounding = 20 * FRAG_MIB,
         .memory_fraction = 1,
+        .pinned_cached = FRAG_UNLIMITED,
+        .pinned_round = FRAG_UNLIMITED,
     };
 }
 

@@ -41,6 +41,10 @@ uint64_t frag_dry_waits(cu_stream stream, cu_stream other);
  * events. */
 uint64_t frag_dry_synchronizes(void);
 uint64_t frag_dry_events(void);
+/* The runtime pinned so many more bytes of host memory, or fewer; the most that
+ * was pinned at one time. */
+void frag_dry_pin(int64_t bytes);
+uint64_t frag_dry_pinned_most(void);
 /* How often the function of that name was called, of those that can fail and
  * cuEventQuery. */
 uint64_t frag_dry_calls(const char *name);

@@ -25,6 +25,7 @@ import atexit
 import ctypes
 import glob
 import importlib.util
+import inspect
 import linecache
 import os
 import re
@@ -98,6 +99,11 @@ def after():
     _assume(torch)
     memory = torch.cuda.memory
     record = memory._record_memory_history
+    wanted = {"enabled": "all", "context": "all", "stacks": "python",
+              "max_entries": MOST_ENTRIES}
+    known = getattr(memory, "_record_memory_history_impl", record)
+    if "record_pinned_host_memory" in inspect.signature(known).parameters:
+        wanted["record_pinned_host_memory"] = True
 
     def keep_recording(*args, **kwargs):
         """The program's own call: a history that it ends is written first,
@@ -105,12 +111,10 @@ def after():
         if not (args[0] if args else kwargs.get("enabled", "all")):
             _write(again=True)
             return record(None)
-        return record(enabled="all", context="all", stacks="python",
-                      max_entries=MOST_ENTRIES)
+        return record(**wanted)
 
     memory._record_memory_history = keep_recording
-    torch.cuda._lazy_call(lambda: record(
-        enabled="all", context="all", stacks="python", max_entries=MOST_ENTRIES))
+    torch.cuda._lazy_call(lambda: record(**wanted))
     _write_at_end()
 
 
@@ -317,6 +321,9 @@ def _facts(torch):
         yield "outside", max(0, used(device) - now), device
         yield "gpu", int(shown[device]) if len(shown) > device \
             and shown[device].isdigit() else device, device
+    pinned = _loaded[0].frag_dry_pinned_most
+    pinned.restype = ctypes.c_uint64
+    yield "pinned", pinned(), 0
     if os.environ.get("RANK", "").isdigit():
         yield "rank", int(os.environ["RANK"]), ""
 

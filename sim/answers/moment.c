@@ -109,9 +109,9 @@ static enum frag_err find_oom(const struct frag_trace *t,
             return FRAG_OK;
         }
     return frag_fail(e, FRAG_INVALID,
-                     "%s: device %" PRIu32 ": the recording reports no OOM; "
+                     "%s: %s: the recording reports no OOM; "
                      "--at peak is the event at which most is requested",
-                     t->path, d->device);
+                     t->path, FRAG_DEVICE_NAME(d->device));
 }
 
 static bool read_number(const char *text, uint64_t *number)
@@ -129,9 +129,9 @@ enum frag_err moment_read(const struct frag_trace *t,
 {
     if (!d->count)
         return frag_fail(e, FRAG_INVALID,
-                         "%s: device %" PRIu32 " has no events: nothing was "
+                         "%s: %s has no events: nothing was "
                          "recorded on it",
-                         t->path, d->device);
+                         t->path, FRAG_DEVICE_NAME(d->device));
     if (!strcmp(text, "peak"))
         return find_peak(d, event, e);
     if (!strcmp(text, "oom"))
@@ -140,8 +140,8 @@ enum frag_err moment_read(const struct frag_trace *t,
         *event = d->count - 1;
     else if (!read_number(text, event) || *event >= d->count)
         return frag_fail(e, FRAG_INVALID,
-                         "%s: device %" PRIu32 ": --at: expected peak, oom, "
+                         "%s: %s: --at: expected peak, oom, "
                          "end or an event below %" PRIu64 ", found \"%.40s\"",
-                         t->path, d->device, d->count, text);
+                         t->path, FRAG_DEVICE_NAME(d->device), d->count, text);
     return FRAG_OK;
 }

@@ -47,7 +47,7 @@ enum frag_err replayed_run(const struct replay_settings *s,
     FRAG_TRY(
         policy_choice_read(replayed_policy(in->trace, s->policy), &policy, e));
     err = policy_choice_params(&policy, in->trace->settings, in->trace->path,
-                               &params, e);
+                               in->device->device, &params, e);
     if (err == FRAG_OK) {
         err = run(s, in, &policy, capacity, points, params, out, e);
         free(params);

@@ -62,7 +62,7 @@ struct cell_values {
 /* The model of the device, and the choice of a device of the trace. */
 #define CELL_MODEL_OPTIONS(AT)                                                 \
     {"device", 0, "N", "run only this device of the trace (default: all)",     \
-     OPTION_NUMBER, AT(cell.device), NULL},                                    \
+     OPTION_DEVICE, AT(cell.device), NULL},                                    \
     {"costs", 0, "FILE",                                                       \
      "costs of driver calls: a CSV file call,fixed_ns,ns_per_mib, or the name "\
      "of a device whose costs were measured, h200 or h100 (default: h200; "     \

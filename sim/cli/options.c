@@ -163,6 +163,11 @@ static const char *store(const struct parser *p, const struct option_row *row,
                    : "the memory of one device, at most 4TiB";
     case OPTION_NUMBER:
         return read_number(text, at) ? NULL : "a number";
+    case OPTION_DEVICE:
+        *(uint64_t *)at = FRAG_HOST_DEVICE;
+        return !strcmp(text, "host") || read_number(text, at)
+                   ? NULL
+                   : "a number, or host for pinned host memory";
     case OPTION_RATIO:
         return read_ratio(text, at) ? NULL : "a ratio above 0 and at most 1";
     case OPTION_CHOICE:

@@ -225,6 +225,14 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
     return replay(s, m, trace, params, false, tick, user, out, e);
 }
 
+unsigned cell_rule(const struct cell_settings *s,
+                   const struct frag_device_trace *trace)
+{
+    return trace->device == FRAG_HOST_DEVICE && s->rule == FRAG_RULE_DRIVER
+               ? FRAG_RULE_EXACT
+               : s->rule;
+}
+
 /* Opens the memory of a cell and completes its identity. */
 static enum frag_err open_memory(const struct cell_settings *s,
                                  const struct frag_device_trace *trace,
@@ -250,6 +258,11 @@ enum frag_err cell_run(const struct cell_settings *s,
                        bool (*tick)(void *user, uint64_t done, uint64_t total),
                        void *user, struct frag_run *out, struct frag_error *e)
 {
+    struct cell_settings own = *s;
+
+    own.rule = cell_rule(s, trace);
+    s = &own;
+
     bool adopts =
         !s->from_requests &&
         start_is_adoptable(trace, params->policy, params->text, id->bound);

@@ -86,6 +86,11 @@ static inline bool cell_fails_alone(enum frag_err err)
 char *cell_settings_text(const struct cell_settings *s,
                          const struct trace_reading *reading);
 
+/* The address rule for the device of a trace: pinned host memory is not counted
+ * in the driver's units of 2 MiB. */
+unsigned cell_rule(const struct cell_settings *s,
+                   const struct frag_device_trace *trace);
+
 /* Whether the ledger checks the runs of this policy. */
 bool cell_is_checked(const struct cell_settings *s,
                      const struct frag_policy *policy);

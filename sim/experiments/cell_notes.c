@@ -180,8 +180,8 @@ const char *cell_note_text(const struct cell_note *n, char text[CELL_NOTE_TEXT])
     if (n->device == CELL_NOTE_TRACE)
         snprintf(text, CELL_NOTE_TEXT, "%s", n->text);
     else
-        snprintf(text, CELL_NOTE_TEXT, "device %" PRIu32 ": %s%s: %s",
-                 n->device, cells, n->first, n->text);
+        snprintf(text, CELL_NOTE_TEXT, "%s: %s%s: %s",
+                 FRAG_DEVICE_NAME(n->device), cells, n->first, n->text);
     return text;
 }
 

@@ -228,9 +228,17 @@ static enum frag_err read_padded(const struct policy_choice *p,
 
 enum frag_err policy_choice_params(const struct policy_choice *p,
                                    const char *settings, const char *path,
-                                   struct frag_params **out,
+                                   uint32_t device, struct frag_params **out,
                                    struct frag_error *e)
 {
+    if (device == FRAG_HOST_DEVICE && p->policy == &frag_policy_torch) {
+        const struct policy_choice host = {.text = p->text,
+                                           .policy = &frag_policy_torch_host,
+                                           .given = p->given};
+
+        return p->recorded ? read_recorded(&host, settings, path, out, e)
+                           : frag_params_read(host.policy, host.given, out, e);
+    }
     if (p->recorded)
         return read_recorded(p, settings, path, out, e);
     if (p->policy == &frag_policy_torch && torch_is_ascend(settings))

@@ -43,14 +43,15 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
 
 void policy_choice_free(struct policy_choice *p); /* zeroed is fine */
 
-/* The policy's parameters for a trace with these settings (NULL: the trace has
- * no settings); the caller frees *out. The policy torch has the padding of the
- * settings (traces/torch_sizes.h) unless the choice sets another. INVALID,
- * with the path of the trace, if the choice needs settings and they are missing
- * or wrong; NOMEM. */
+/* The policy's parameters for a device of a trace with these settings (NULL:
+ * the trace has no settings); the caller frees *out. For FRAG_HOST_DEVICE, the
+ * policy torch is torch_host, which has the same grammar. The policy torch has
+ * the padding of the settings (traces/torch_sizes.h) unless the choice sets
+ * another. INVALID, with the path of the trace, if the choice needs settings
+ * and they are missing or wrong; NOMEM. */
 enum frag_err policy_choice_params(const struct policy_choice *p,
                                    const char *settings, const char *path,
-                                   struct frag_params **out,
+                                   uint32_t device, struct frag_params **out,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Reads the size that an option of the command line holds, by

@@ -2,12 +2,24 @@
 #include "sim/experiments/devices.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "traces/text.h"
 
+/* What --device takes for it. */
+static const char *value_of(uint32_t device, char text[FRAG_DEVICE_TEXT])
+{
+    snprintf(text, FRAG_DEVICE_TEXT,
+             device == FRAG_HOST_DEVICE ? "host" : "%" PRIu32, device);
+    return text;
+}
+
 void input_devices_add(struct input_devices *list, uint32_t device)
 {
-    text_add(list->text, sizeof(list->text), ", ", "%" PRIu32, device);
+    char text[FRAG_DEVICE_TEXT];
+
+    text_add(list->text, sizeof(list->text), ", ", "%s",
+             value_of(device, text));
 }
 
 static struct input_devices devices_of(const struct frag_trace *t)
@@ -23,10 +35,29 @@ enum frag_err input_no_device(const char *path,
                               const struct input_devices *devices,
                               uint64_t wanted, struct frag_error *e)
 {
+    if (wanted == FRAG_HOST_DEVICE)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: the trace has no pinned host memory; its devices "
+                         "are: %s; PyTorch 2.14 and later record it with "
+                         "record_pinned_host_memory=True of "
+                         "_record_memory_history",
+                         path, devices->text);
     return frag_fail(e, FRAG_INVALID,
                      "%s: the trace has no device %" PRIu64
                      "; its devices are: %s",
                      path, wanted, devices->text);
+}
+
+/* The number of the only device of a trace, the host not counted if there is a
+ * GPU; INPUT_ANY_DEVICE: there are several. */
+static uint64_t only_device(const struct frag_trace *t)
+{
+    const uint32_t last = t->device_count - 1; /* the host is the last one */
+
+    if (t->device_count == 1 ||
+        (t->device_count == 2 && t->devices[last].device == FRAG_HOST_DEVICE))
+        return t->devices[0].device;
+    return INPUT_ANY_DEVICE;
 }
 
 enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
@@ -35,14 +66,16 @@ enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
 {
     const struct input_devices devices = devices_of(t);
 
-    if (wanted == INPUT_ANY_DEVICE && t->device_count != 1)
+    if (wanted == INPUT_ANY_DEVICE)
+        wanted = only_device(t);
+    if (wanted == INPUT_ANY_DEVICE)
         return frag_fail(e, FRAG_INVALID,
                          "%s: the trace has %" PRIu32
                          " devices; choose one with "
                          "--device: %s",
                          t->path, t->device_count, devices.text);
     for (uint32_t i = 0; i < t->device_count; i++)
-        if (wanted == INPUT_ANY_DEVICE || t->devices[i].device == wanted) {
+        if (t->devices[i].device == wanted) {
             *out = &t->devices[i];
             return FRAG_OK;
         }
@@ -66,15 +99,18 @@ bool input_replays(const struct input *in, uint64_t wanted)
 
 enum frag_err input_has_history(const struct input *in, struct frag_error *e)
 {
+    char text[FRAG_DEVICE_TEXT];
+
     if (has_history(in->device))
         return FRAG_OK;
     for (uint32_t i = 0; i < in->trace->device_count; i++)
         if (has_history(&in->trace->devices[i]))
             return frag_fail(e, FRAG_CORRUPT,
-                             "%s: device %" PRIu32 " has no history; --device "
-                             "%" PRIu32 " selects a device that has one",
-                             in->trace->path, in->device->device,
-                             in->trace->devices[i].device);
+                             "%s: %s has no history; --device %s selects a "
+                             "device that has one",
+                             in->trace->path,
+                             FRAG_DEVICE_NAME(in->device->device),
+                             value_of(in->trace->devices[i].device, text));
     return frag_fail(e, FRAG_CORRUPT,
                      "%s: the snapshot has no history: it shows what was held "
                      "at one moment, not what the job requests; record with "

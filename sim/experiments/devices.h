@@ -9,7 +9,8 @@
 #define INPUT_ANY_DEVICE UINT64_MAX
 
 /* Finds the device with the number `wanted`; for INPUT_ANY_DEVICE, the only
- * device of the trace. INVALID if there is no such device. */
+ * device of the trace, where the host counts only without a GPU. INVALID if
+ * there is no such device. */
 enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
                            const struct frag_device_trace **out,
                            struct frag_error *e) FRAG_MUST_CHECK;

@@ -20,6 +20,8 @@ struct recording_bound recording_find_bound(const struct frag_trace *t,
         .bound = FRAG_NO_BOUND,
     };
 
+    if (d->device == FRAG_HOST_DEVICE)
+        return r; /* the limit is that of a GPU */
     if (explains(t->limit, &r.found)) {
         r.found.source = FRAG_LIMIT_GIVEN;
         r.found.limit = t->limit;

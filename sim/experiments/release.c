@@ -91,7 +91,8 @@ enum frag_err release_note(const struct policy_choice *policy,
     char *settings, left_out[RELEASE_NOTE / 2];
 
     *text = '\0';
-    if (strcmp(policy->policy->name, "torch") != 0)
+    if (strcmp(policy->policy->name, "torch") != 0 ||
+        device->device == FRAG_HOST_DEVICE)
         return FRAG_OK;
     settings = settings_of(policy, trace);
     if (!settings)
@@ -114,6 +115,8 @@ unsigned release_version(const struct frag_trace *trace,
     if (!release_range(trace, &first, &last) || first > TORCH_MODEL_NEWEST)
         return used;
     last = modelled(last);
+    if (device->device == FRAG_HOST_DEVICE)
+        return last;
     return torch_differences(settings, device->pool_count > 1, last, used) ||
                    !torch_accepts(settings, used)
                ? last

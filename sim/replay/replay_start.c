@@ -472,9 +472,9 @@ enum frag_err run_adopt(struct run *r)
     return err == FRAG_OK || err == FRAG_CONTRACT
                ? err
                : frag_fail(r->error, err == FRAG_NOMEM ? err : FRAG_UNSUPPORTED,
-                           "%s: device %" PRIu32 ": cannot start from the "
+                           "%s: %s: cannot start from the "
                            "memory that was held before the first event: %s",
-                           r->policy->name, r->trace->device,
+                           r->policy->name, FRAG_DEVICE_NAME(r->trace->device),
                            err == FRAG_UNSUPPORTED || err == FRAG_INVALID
                                ? "an expandable segment does not consist of "
                                  "whole pages (2 MiB in a small pool, "

@@ -46,11 +46,14 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                                   struct frag_recorded_setup *out,
                                   struct frag_error *e)
 {
-    struct frag_recorded_setup s;
+    struct frag_recorded_setup s = {
+        .arena = {.capacity = FRAG_UNLIMITED, .rule = FRAG_RULE_EXACT},
+    };
 
-    FRAG_TRY(
-        frag_recorded_arena(&spec->device->recorded, spec->total, &s.arena, e));
-    if (spec->predicted)
+    if (spec->device->device != FRAG_HOST_DEVICE)
+        FRAG_TRY(frag_recorded_arena(&spec->device->recorded, spec->total,
+                                     &s.arena, e));
+    if (spec->predicted && spec->device->device != FRAG_HOST_DEVICE)
         s.arena.rule = FRAG_RULE_DRIVER;
     s.params = torch_settings_limited(spec->settings ? spec->settings
                                                      : spec->trace->settings,

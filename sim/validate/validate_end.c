@@ -35,7 +35,10 @@ void check_ended(void *user, const struct frag_heap *heap)
 {
     struct checked_run *c = user;
 
-    frag_torch_snapshot(heap, keep_block, c);
+    if (c->spec->device->device == FRAG_HOST_DEVICE)
+        frag_torch_host_snapshot(heap, keep_block, c);
+    else
+        frag_torch_snapshot(heap, keep_block, c);
     if (c->block_count)
         qsort(c->blocks, c->block_count, sizeof(*c->blocks), by_address);
 }

@@ -116,9 +116,9 @@ static enum frag_err wrong(const struct call *c, const char *expected)
 {
     return frag_fail(c->e, FRAG_CORRUPT,
                      "%s:%" PRIu64 ": expected %s, found address 0x%" PRIx64
-                     " of %" PRIu64 " bytes on device %" PRIu32,
+                     " of %" PRIu64 " bytes on %s",
                      c->b->path, c->where, expected, c->entry->addr,
-                     c->entry->size, c->d->device);
+                     c->entry->size, FRAG_DEVICE_NAME(c->d->device));
 }
 
 static enum frag_err add_action(const struct call *c, enum frag_action kind)
@@ -259,7 +259,8 @@ static enum frag_err on_free_completed(const struct call *c)
                        d->requests ? FRAG_ACTIVE_PENDING_FREE
                                    : FRAG_ACTIVE_ALLOCATED));
     FRAG_TRY(set_free_stream(c, &ev));
-    amid = row->state == LIVE_FREE_REQUESTED;
+    /* The host's allocator completes frees before it serves a request. */
+    amid = row->state == LIVE_FREE_REQUESTED && d->device != FRAG_HOST_DEVICE;
     if (!amid)
         FRAG_TRY(end_run(d, FOLLOW_CLIENT, 0));
     d->completions++;

@@ -175,6 +175,9 @@ struct frag_recorded_settings {
     frag_size max_split; /* max_split_size in bytes: no block of at least this
                             size is split; 0 or UINT64_MAX: no limit */
     uint64_t divisions[FRAG_RECORDED_DIVISIONS]; /* of each octave from 1 MiB */
+    frag_size pinned_returned; /* the host's allocator returns a block of so
+                                  many bytes or more when it is freed: 1 +
+                                  pinned_max_cached_size; 0: no block */
     frag_size padding; /* bytes added to each request before it is rounded */
     bool expandable;   /* expandable_segments */
 };

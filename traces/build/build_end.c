@@ -188,9 +188,9 @@ enum frag_err build_end(struct frag_build *b, struct device_build *d,
     if (!d->segment_count || !d->entries || found == d->live.count)
         return FRAG_OK;
     return frag_build_note(b,
-                           "device %" PRIu32 ": the history ends before the "
+                           "%s: the history ends before the "
                            "snapshot was taken: %" PRIu64 " blocks that are "
                            "live after the last entry are not in the final "
                            "snapshot",
-                           d->device, d->live.count - found);
+                           FRAG_DEVICE_NAME(d->device), d->live.count - found);
 }

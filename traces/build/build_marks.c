@@ -45,9 +45,9 @@ enum frag_err build_marks(struct frag_build *b, struct device_build *d)
     if (!d->has_time) {
         d->mark_count = 0;
         return frag_build_note(b,
-                               "device %" PRIu32 ": marks are left out, "
+                               "%s: marks are left out, "
                                "because no entry has a time",
-                               d->device);
+                               FRAG_DEVICE_NAME(d->device));
     }
     qsort(d->marks, (size_t)d->mark_count, sizeof(*d->marks), by_time);
     for (uint64_t i = 0; i < d->mark_count; i++) {

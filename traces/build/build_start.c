@@ -37,9 +37,9 @@ static enum frag_err freed_twice(const struct frag_build *b,
 {
     return frag_fail(e, FRAG_CORRUPT,
                      "%s:%" PRIu64 ": expected the free of a live block, found "
-                     "address 0x%" PRIx64 " on device %" PRIu32
-                     ", which was freed before",
-                     b->path, early->where, early->addr, d->device);
+                     "address 0x%" PRIx64 " on %s, which was freed before",
+                     b->path, early->where, early->addr,
+                     FRAG_DEVICE_NAME(d->device));
 }
 
 /* Handles an early block at an address that an entry allocated or freed before.
@@ -156,11 +156,10 @@ static enum frag_err check_early(struct frag_build *b, struct device_build *d,
         return FRAG_OK;
     drop_refuted(d);
     return frag_build_note(b,
-                           "device %" PRIu32 ": %" PRIu64
-                           " blocks of the final "
+                           "%s: %" PRIu64 " blocks of the final "
                            "snapshot were freed in the trace and allocated "
                            "again without an entry; they are left out",
-                           d->device, refuted);
+                           FRAG_DEVICE_NAME(d->device), refuted);
 }
 
 /* Removes the blocks of the final snapshot that no entry allocated, all of
@@ -173,10 +172,10 @@ static enum frag_err drop_later(struct frag_build *b, struct device_build *d)
         d->blocks[d->early[i].block].slot = UINT32_MAX;
     d->early_count = 0;
     return frag_build_note(b,
-                           "device %" PRIu32 ": %" PRIu64
+                           "%s: %" PRIu64
                            " blocks of the final snapshot were allocated after "
                            "the last entry; they are left out",
-                           d->device, count);
+                           FRAG_DEVICE_NAME(d->device), count);
 }
 
 /* The blocks of the layout `start`. */
@@ -321,16 +320,17 @@ static enum frag_err note_late(struct frag_build *b,
 {
     FRAG_TRY(frag_build_note(
         b,
-        "device %" PRIu32 ": the recording lacks the beginning of the job: "
+        "%s: the recording lacks the beginning of the job: "
         "before the first entry, %" PRIu64 " blocks (%s) were live and %" PRIu64
         " segments (%s) were held",
-        d->device, d->early_count, FRAG_SHOW_SIZE(sums->requested),
-        d->start_segment_count, FRAG_SHOW_SIZE(sums->segments)));
+        FRAG_DEVICE_NAME(d->device), d->early_count,
+        FRAG_SHOW_SIZE(sums->requested), d->start_segment_count,
+        FRAG_SHOW_SIZE(sums->segments)));
     return frag_build_note(
         b,
-        "device %" PRIu32 ": the peak before the recording began is not known, "
+        "%s: the peak before the recording began is not known, "
         "so the need that is stated for this trace is a lower bound",
-        d->device);
+        FRAG_DEVICE_NAME(d->device));
 }
 
 static enum frag_err note_held(struct frag_build *b,
@@ -339,11 +339,12 @@ static enum frag_err note_held(struct frag_build *b,
 {
     return frag_build_note(
         b,
-        "device %" PRIu32 ": no event was recorded; %" PRIu64 " blocks (%s) "
+        "%s: no event was recorded; %" PRIu64 " blocks (%s) "
         "were live and %" PRIu64 " segments (%s) were held when the snapshot "
         "was taken",
-        d->device, d->early_count, FRAG_SHOW_SIZE(sums->requested),
-        d->start_segment_count, FRAG_SHOW_SIZE(sums->segments));
+        FRAG_DEVICE_NAME(d->device), d->early_count,
+        FRAG_SHOW_SIZE(sums->requested), d->start_segment_count,
+        FRAG_SHOW_SIZE(sums->segments));
 }
 
 static enum frag_err note_start(struct frag_build *b,
@@ -355,25 +356,26 @@ static enum frag_err note_start(struct frag_build *b,
     if (sums.guessed)
         FRAG_TRY(frag_build_note(
             b,
-            "device %" PRIu32 ": %" PRIu64 " of the blocks that were live "
+            "%s: %" PRIu64 " of the blocks that were live "
             "before the first entry are freed later; the sizes of %" PRIu64
             " of them are uncertain (each is the rounded request, but may have "
             "been up to 1 MiB more)",
-            d->device, sums.freed, sums.guessed));
-    if (d->entries && b->settings.gc_threshold > 0)
+            FRAG_DEVICE_NAME(d->device), sums.freed, sums.guessed));
+    if (d->entries && b->settings.gc_threshold > 0 &&
+        d->device != FRAG_HOST_DEVICE)
         FRAG_TRY(frag_build_note(
             b,
-            "device %" PRIu32 ": garbage collection releases by age, and the "
+            "%s: garbage collection releases by age, and the "
             "ages of the blocks that were free before the first entry are not "
             "recorded; a replay may release others",
-            d->device));
+            FRAG_DEVICE_NAME(d->device)));
     if (sums.lost)
         FRAG_TRY(frag_build_note(
             b,
-            "device %" PRIu32 ": %" PRIu64 " of the blocks that were live "
+            "%s: %" PRIu64 " of the blocks that were live "
             "before the first entry lie in no known segment; they are "
             "allocated first but are missing in the start layout",
-            d->device, sums.lost));
+            FRAG_DEVICE_NAME(d->device), sums.lost));
     return FRAG_OK;
 }
 

@@ -210,6 +210,35 @@ static bool was_emptied(const struct device_build *d, uint64_t event,
                                         d->emptied[*next] <= time[event + 1]);
 }
 
+/* The host's allocator returns a block of `returned` bytes or more (0: none)
+ * when the block is freed: such an action belongs to the free before it.
+ * Returns the number of candidates that have no other action, which it drops.
+ */
+static uint64_t place_returned(struct device_build *d, frag_size returned)
+{
+    const frag_size cached = returned - 1;
+    struct frag_recorded_action *a = d->actions;
+    const struct frag_recorded_action *end = a + d->action_count;
+    uint64_t kept = 0, dropped;
+
+    for (uint64_t i = 0; i < d->flush_count; i++) {
+        struct flush f = d->flushes[i];
+
+        while (a < end && a->event < f.event)
+            a++;
+        for (; a < end && a->event == f.event && f.event && a->size > cached;
+             a++, f.action++)
+            a->event = f.event - 1;
+        if (a < end && a->event == f.event)
+            d->flushes[kept++] = f;
+        else
+            d->events.op[f.event] = FRAG_OP_COUNT;
+    }
+    dropped = d->flush_count - kept;
+    d->flush_count = kept;
+    return dropped;
+}
+
 /* A run of returned segments has a part for each pool, and each part is a
  * candidate event. They stand in the order in which PyTorch returns memory: the
  * default pool first, then private pools that have ended. */
@@ -362,7 +391,8 @@ static void judge_runs(struct parts *p, const struct judge *j,
         while (f->follow == FOLLOW_PART && p->end < d->flush_count);
         by_attempt = d->has_policy
                          ? was_emptied(d, f->event, &emptied)
-                         : !is_deleted_pool(p) && is_explained(j, f, held);
+                         : d->device != FRAG_HOST_DEVICE &&
+                               !is_deleted_pool(p) && is_explained(j, f, held);
         *explained += by_attempt ? p->end - p->first : 0;
         *dropped += judge_run(p, by_attempt);
     }
@@ -466,23 +496,25 @@ static enum frag_err note_inference(struct frag_build *b,
     if (d->flush_count > explained)
         FRAG_TRY(frag_build_note(
             b,
-            "device %" PRIu32 ": %" PRIu64 " empty_cache calls inferred from "
+            "%s: %" PRIu64 " empty_cache calls inferred from "
             "returned segments; calls that returned nothing cannot be seen",
-            d->device, d->flush_count - explained));
-    if (limit || d->has_policy || !is_uncertain(d))
+            FRAG_DEVICE_NAME(d->device), d->flush_count - explained));
+    if (d->device == FRAG_HOST_DEVICE || limit || d->has_policy ||
+        !is_uncertain(d))
         return FRAG_OK;
     if (!d->ooms)
         return frag_build_note(
             b,
-            "device %" PRIu32 ": the memory limit is not "
+            "%s: the memory limit is not "
             "known; if there was one, some empty_cache calls "
             "may be retries of allocations",
-            d->device);
+            FRAG_DEVICE_NAME(d->device));
     return frag_build_note(b,
-                           "device %" PRIu32 ": " FRAG_PEAK_AS_LIMIT
+                           "%s: " FRAG_PEAK_AS_LIMIT
                            ", %s, is used instead to distinguish empty_cache "
                            "calls from retries",
-                           d->device, frag_size_exact(highest_held(d), peak));
+                           FRAG_DEVICE_NAME(d->device),
+                           frag_size_exact(highest_held(d), peak));
 }
 
 enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
@@ -496,10 +528,9 @@ enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
         return err;
     d->has_policy = true;
     return frag_build_note(b,
-                           "device %" PRIu32
-                           ": the recorded segments are those of fragsim's "
+                           "%s: the recorded segments are those of fragsim's "
                            "policy %.*s, which served the program",
-                           device, (int)length, name);
+                           FRAG_DEVICE_NAME(device), (int)length, name);
 }
 
 enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
@@ -520,20 +551,22 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
                           frag_size limit, struct frag_error *e)
 {
     struct judge j = judge_of(b, d, limit);
-    uint64_t explained, dropped;
+    uint64_t explained, dropped, returned = 0;
 
     (void)e;
     if (lacks_completions(d)) {
         FRAG_TRY(complete_frees(d));
         FRAG_TRY(frag_build_note(
             b,
-            "device %" PRIu32 ": no free_completed "
+            "%s: no free_completed "
             "entries; each block is freed at its free_requested",
-            d->device));
+            FRAG_DEVICE_NAME(d->device)));
     }
     d->ends_early = ends_early(d);
+    if (d->device == FRAG_HOST_DEVICE)
+        returned = place_returned(d, b->settings.pinned_returned);
     FRAG_TRY(judge_flushes(d, &j, &dropped, &explained));
-    if (dropped)
+    if (dropped || returned)
         drop_marked(d);
     if (b->settings.padding)
         subtract_padding(d, b->settings.padding);

@@ -198,9 +198,10 @@ static enum frag_err check_partners(const struct making *m,
             found = found || partner(m, other, &m->trace->devices[i]) == d;
         if (!found)
             return edit_fail(m,
-                             "device %" PRIu32 " of %.100s has events, but "
+                             "%s of %.100s has events, but "
                              "%.100s has no device of that number",
-                             d->device, other->path, m->trace->path);
+                             FRAG_DEVICE_NAME(d->device), other->path,
+                             m->trace->path);
     }
     return FRAG_OK;
 }

@@ -25,10 +25,10 @@ enum frag_err edit_steps(const struct edit_job *job, struct frag_steps *out)
     if (out->count)
         return FRAG_OK;
     frag_steps_close(out);
-    return edit_fail(job->making,
-                     "no steps were found on device %" PRIu32
-                     " of %.100s; count events instead",
-                     d->device, job->making->trace->path);
+    return edit_fail(
+        job->making,
+        "no steps were found on %s of %.100s; count events instead",
+        FRAG_DEVICE_NAME(d->device), job->making->trace->path);
 }
 
 static enum frag_err part_of_events(const struct edit_job *job,
@@ -38,10 +38,10 @@ static enum frag_err part_of_events(const struct edit_job *job,
     const uint64_t count = job->source.device->count;
 
     if (v->first >= count)
-        return edit_fail(
-            job->making,
-            "device %" PRIu32 " of %.100s has %" PRIu64 " events, from 0",
-            job->source.device->device, job->making->trace->path, count);
+        return edit_fail(job->making,
+                         "%s of %.100s has %" PRIu64 " events, from 0",
+                         FRAG_DEVICE_NAME(job->source.device->device),
+                         job->making->trace->path, count);
     *out = (struct part){v->first, v->last < count ? v->last + 1 : count};
     return FRAG_OK;
 }
@@ -57,10 +57,10 @@ static enum frag_err part_of_steps(const struct edit_job *job, struct part *out)
     if (first > steps.count || !v->last ||
         (v->last != UINT64_MAX && v->last > steps.count))
         err = edit_fail(job->making,
-                        "device %" PRIu32 " of %.100s has the complete steps 1 "
+                        "%s of %.100s has the complete steps 1 "
                         "to %" PRIu64,
-                        job->source.device->device, job->making->trace->path,
-                        steps.count);
+                        FRAG_DEVICE_NAME(job->source.device->device),
+                        job->making->trace->path, steps.count);
     else
         *out = (struct part){
             steps.items[first - 1].from,

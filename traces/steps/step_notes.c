@@ -22,8 +22,8 @@ static enum frag_err add(const struct notes *n, const char *format, ...)
 static enum frag_err add(const struct notes *n, const char *format, ...)
 {
     char text[512];
-    size_t used =
-        (size_t)snprintf(text, sizeof(text), "device %" PRIu32 ": ", n->device);
+    size_t used = (size_t)snprintf(text, sizeof(text),
+                                   "%s: ", FRAG_DEVICE_NAME(n->device));
     va_list args;
 
     va_start(args, format);

@@ -262,8 +262,8 @@ static enum frag_err find(struct search *s, const char *mark,
     FRAG_TRY(marks_candidates(s, mark));
     if (mark && !s->found.count)
         return frag_fail(s->error, FRAG_INVALID,
-                         "device %u has no mark named \"%.100s\"",
-                         s->device->device, mark);
+                         "%s has no mark named \"%.100s\"",
+                         FRAG_DEVICE_NAME(s->device->device), mark);
     if (!mark)
         FRAG_TRY(period_candidates(s));
     FRAG_TRY(score_all(s));

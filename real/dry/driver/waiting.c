@@ -271,6 +271,20 @@ uint64_t frag_dry_synchronizes(void)
     return dry.synchronizes;
 }
 
+void frag_dry_pin(int64_t bytes)
+{
+    pthread_mutex_lock(&dry.lock);
+    dry.pinned += (uint64_t)bytes;
+    if (dry.pinned_most < dry.pinned)
+        dry.pinned_most = dry.pinned;
+    pthread_mutex_unlock(&dry.lock);
+}
+
+uint64_t frag_dry_pinned_most(void)
+{
+    return dry.pinned_most;
+}
+
 uint64_t frag_dry_events(void)
 {
     return dry.events;

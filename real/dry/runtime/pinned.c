@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "real/dry/control.h"
+
 static struct pinned {
     struct pinned *next;
     char *at;
@@ -28,6 +30,7 @@ static bool add(void *at, size_t size, bool is_allocated)
     p->next = list;
     list = p;
     pthread_mutex_unlock(&lock);
+    frag_dry_pin((int64_t)size);
     return true;
 }
 
@@ -57,6 +60,7 @@ bool pinned_drop(void *at, bool is_allocated)
     pthread_mutex_unlock(&lock);
     if (!found)
         return false;
+    frag_dry_pin(-(int64_t)found->size);
     if (is_allocated)
         munmap(at, found->size ? found->size : 1);
     free(found);

@@ -265,10 +265,10 @@ static enum frag_err explain_snapshot(struct work *w)
 
     if (!layout->segment_count)
         return frag_fail(w->e, FRAG_UNSUPPORTED,
-                         "%s: device %" PRIu32 " has neither events nor "
+                         "%s: %s has neither events nor "
                          "segments: nothing can be explained; record the job "
                          "with torch.cuda.memory._record_memory_history()",
-                         w->o->trace->path, d->device);
+                         w->o->trace->path, FRAG_DEVICE_NAME(d->device));
     w->x->replayed = false;
     w->x->event = d->count ? d->count - 1 : 0;
     FRAG_TRY(state_from_layout(&w->state, layout, w->e));

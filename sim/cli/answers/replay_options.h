@@ -32,7 +32,7 @@ struct replay_values {
     {"capacity", 'c', "SIZE", CAPACITY, OPTION_SIZE, AT(replay.capacity),      \
      NULL},                                                                    \
     {"device", 0, "N", "take only this device of the trace (default: all)",    \
-     OPTION_NUMBER, AT(replay.device), NULL},                                  \
+     OPTION_DEVICE, AT(replay.device), NULL},                                  \
     RETRY_LIMIT_OPTION(AT(replay.limit)),                                      \
     STEP_MARK_OPTION(AT(replay.mark))
 /* clang-format on */

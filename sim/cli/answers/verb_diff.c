@@ -309,7 +309,7 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(fail_over), NULL},
     OUTPUT_JSON_OPTION(AT, "the answer as JSON; - is stdout"),
     {"device", 0, "N", "for traces: number of the device (default: the only "
-                       "one)", OPTION_NUMBER, AT(device), NULL},
+                       "one)", OPTION_DEVICE, AT(device), NULL},
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     {0},
 };

@@ -11,6 +11,7 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/answer.h"
+#include "sim/cli/output/host_text.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/validate/stats_file.h"
 #include "traces/name.h"
@@ -82,7 +83,7 @@ static enum frag_err draw_view(const struct explain_values *v,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_params(view->policy, x->settings, x->trace->path,
-                                  &params, e));
+                                  x->device->device, &params, e));
     name = frag_trace_name(x->trace->path);
     err = name ? FRAG_OK : frag_no_memory(e, "the map");
     if (err == FRAG_OK) {
@@ -162,8 +163,8 @@ static void show(struct work *w, const struct explain *x)
     }
     if (!w->first)
         fputc('\n', w->out);
-    printable_line(w->out, "%s, device %" PRIu32, x->trace->path,
-                   x->device->device);
+    printable_line(w->out, "%s, %s", x->trace->path,
+                   FRAG_DEVICE_NAME(x->device->device));
     explain_put_text(x, w->out);
     w->first = false;
 }
@@ -179,6 +180,8 @@ static enum frag_err visit(void *user, const struct input *in,
 
     if (w->values->picture || w->values->map)
         FRAG_TRY(input_device(in->trace, w->values->device, &one, e));
+    if (in->device->device == FRAG_HOST_DEVICE)
+        return host_text_show(in, w->out, w->json, &w->first, e);
     w->options.trace = in->trace;
     w->options.device = in->device;
     w->options.user = &w->progress;
@@ -193,8 +196,8 @@ static enum frag_err visit(void *user, const struct input *in,
     err = explain_make(&w->options, &x, e);
     if (err == FRAG_OK) {
         if (*x.release && !w->values->common.quiet)
-            printable_line(stderr, "%s: device %" PRIu32 ": %s",
-                           in->trace->path, in->device->device, x.release);
+            printable_line(stderr, "%s: %s: %s", in->trace->path,
+                           FRAG_DEVICE_NAME(in->device->device), x.release);
         show(w, &x);
         err = draw(w->values, in, &x, &w->progress, e);
         explain_close(&x);
@@ -290,7 +293,7 @@ static const struct option_row options[] = {
      "PYTORCH_CUDA_ALLOC_CONF of the recorded process (default: the recorded "
      "one)",
      OPTION_TEXT, AT(settings), NULL},
-    {"device", 0, "N", "number of the device (default: all)", OPTION_NUMBER,
+    {"device", 0, "N", "number of the device (default: all)", OPTION_DEVICE,
      AT(device), NULL},
     {"output", 'o', "FILE",
      "draw the segments at the failure to scale, with their holes and the "

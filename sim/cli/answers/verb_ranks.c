@@ -26,6 +26,8 @@ static enum frag_err visit(void *user, const struct input *in,
 {
     struct visits *v = user;
 
+    if (in->device->device == FRAG_HOST_DEVICE)
+        return FRAG_OK; /* memory of the host is no rank's */
     progress_step(&v->progress, v->ranks.count + 1, 0, " events", 1, in->name);
     return ranks_add(&v->ranks, &v->settings, in, e);
 }

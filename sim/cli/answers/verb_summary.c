@@ -8,6 +8,7 @@
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
+#include "sim/cli/output/host_text.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/experiments/recording.h"
@@ -112,7 +113,7 @@ static enum frag_err make_policy(struct work *w, const struct input *in,
     FRAG_TRY(input_has_history(in, e));
     FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
     FRAG_TRY(policy_choice_params(p, in->trace->settings, in->trace->path,
-                                  &params, e));
+                                  in->device->device, &params, e));
     for (size_t i = 0; err == FRAG_OK && i < w->bound_count; i++)
         err = make(w, in, event, params,
                    bound_choice_of(&w->bounds[i], p, &facts), e);
@@ -140,8 +141,13 @@ static enum frag_err visit(void *user, const struct input *in,
                            struct frag_error *e)
 {
     struct work *w = user;
+    bool first = !w->count;
     uint64_t event;
 
+    if (in->device->device == FRAG_HOST_DEVICE && !w->values->policies.count) {
+        w->count++;
+        return host_text_show(in, w->out, w->json, &first, e);
+    }
     FRAG_TRY(moment_read(in->trace, in->device, w->values->at, &event, e));
     if (!w->values->policies.count)
         return make_default(w, in, event, e);
@@ -238,7 +244,7 @@ static const struct option_row options[] = {
      "torch@recorded, else inf)",
      OPTION_LIST, AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
     {"device", 0, "N", "only this device of the trace (default: all)",
-     OPTION_NUMBER, AT(device), NULL},
+     OPTION_DEVICE, AT(device), NULL},
     {"abbreviated", 0, NULL,
      "leave out the rows of the large and small pools, as abbreviated=True of "
      "memory_summary", OPTION_SWITCH, AT(abbreviated), NULL},

@@ -168,7 +168,7 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(folded), NULL},
     OUTPUT_JSON_OPTION(AT, "the answer as JSON; - is stdout"),
     {"device", 0, "N", "number of the device (default: the only one)",
-     OPTION_NUMBER, AT(device), NULL},
+     OPTION_DEVICE, AT(device), NULL},
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     {0},
 };

@@ -116,7 +116,7 @@ static void put_seconds(struct table *t, double seconds)
 static void add_to_table(struct table *t, const struct row *row)
 {
     table_cell(t, false, "%s", row->trace);
-    table_cell(t, false, "%" PRIu64, row->device);
+    table_device(t, (uint32_t)row->device);
     table_cell(t, false, "%s", row->policy);
     table_size(t, row->capacity);
     table_size(t, row->reserved_real);

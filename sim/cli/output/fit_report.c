@@ -172,7 +172,7 @@ static void add_to_table(struct table *t, const struct row *row)
         !strcmp(row->start, frag_start_names[FRAG_START_EMPTY]);
 
     table_cell(t, false, "%s", row->trace);
-    table_cell(t, false, "%" PRIu64, row->device);
+    table_device(t, (uint32_t)row->device);
     table_cell(t, false, "%s", row->policy);
     table_cell(t, false, "%s", is_empty ? "" : row->start);
     size_or(t, row->need, "nowhere");

@@ -115,8 +115,8 @@ void input_say_start(const char *path, const struct frag_device_trace *d)
     const char *note = export_start_note(d);
 
     if (note)
-        printable_line(stderr, "%s: device %" PRIu32 ": the figure: %s", path,
-                       d->device, note);
+        printable_line(stderr, "%s: %s: the figure: %s", path,
+                       FRAG_DEVICE_NAME(d->device), note);
 }
 
 void input_say_notes(const char *path, const struct frag_trace *t)

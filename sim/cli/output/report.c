@@ -49,7 +49,7 @@ static void add_row(struct table *t, const struct frag_run_identity *id,
                     const struct frag_summary *s)
 {
     table_cell(t, false, "%s", id->trace.name);
-    table_cell(t, false, "%" PRIu32, id->trace.device);
+    table_device(t, id->trace.device);
     table_cell(t, false, "%s", id->policy);
     table_bound(t, id->bound);
     table_cell(t, false, "%s", start_cell(s));
@@ -92,7 +92,7 @@ enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
 static void add_failed_row(struct table *t, const struct frag_run_identity *id)
 {
     table_cell(t, false, "%s", id->trace.name);
-    table_cell(t, false, "%" PRIu32, id->trace.device);
+    table_device(t, id->trace.device);
     table_cell(t, false, "%s", id->policy);
     table_bound(t, id->bound);
     table_cell(t, false, "%s", "");

@@ -1,6 +1,7 @@
 /* table.c - keeps the cells of a table and prints them in aligned columns. */
 #include "sim/cli/output/table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "sim/cli/output/brief.h"
 #include "traces/grow.h"
 #include "traces/printable.h"
+#include "traces/trace.h"
 
 void table_cell(struct table *t, bool alarm, const char *format, ...)
 {
@@ -51,6 +53,14 @@ void table_share(struct table *t, double share)
 void table_size(struct table *t, frag_size size)
 {
     table_cell(t, false, "%s", FRAG_SHOW_SIZE(size));
+}
+
+void table_device(struct table *t, uint32_t device)
+{
+    if (device == FRAG_HOST_DEVICE)
+        table_cell(t, false, "host");
+    else
+        table_cell(t, false, "%" PRIu32, device);
 }
 
 void table_bound(struct table *t, struct frag_bound bound)

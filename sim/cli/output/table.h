@@ -39,6 +39,7 @@ struct table table_of(const char *right, const char *heads);
 void table_share(struct table *t, double share);
 void table_size(struct table *t, frag_size size); /* in IEC units */
 void table_bound(struct table *t, struct frag_bound bound);
+void table_device(struct table *t, uint32_t device); /* or "host" */
 
 /* Shortens the names and prints the table; the first row is the heading, bold
  * if coloured. The table is freed, on error too. NOMEM if a cell could not be

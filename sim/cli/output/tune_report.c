@@ -47,7 +47,7 @@ static void print_case_name(const struct tune_case *c, FILE *out)
 {
     fputs("# ", out);
     printable_put(out, c->name);
-    fprintf(out, ", device %" PRIu32 ": ", c->device->device);
+    fprintf(out, ", %s: ", FRAG_DEVICE_NAME(c->device->device));
 }
 
 const char *tune_unknown(const struct tune_ladder *l, size_t i)
@@ -150,8 +150,8 @@ static void print_notes(const struct tune_answer *a, size_t i, FILE *out)
 const char *tune_note(const struct tune_answer *a, size_t i, size_t k,
                       char text[TUNE_NOTE])
 {
-    snprintf(text, TUNE_NOTE, "device %" PRIu32 ", %s: %s",
-             a->ladder->cases[i].device->device,
+    snprintf(text, TUNE_NOTE, "%s, %s: %s",
+             FRAG_DEVICE_NAME(a->ladder->cases[i].device->device),
              settings_of(tune_shown(a->ladder)->text), a->notes[i].texts[k]);
     return text;
 }

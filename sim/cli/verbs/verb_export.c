@@ -191,7 +191,7 @@ static const struct option_row options[] = {
      "repetitions",
      OPTION_NUMBER, AT(repeat), NULL},
     {"device", 0, "N", "number of the device (default: the only one)",
-     OPTION_NUMBER, AT(cell.device), NULL},
+     OPTION_DEVICE, AT(cell.device), NULL},
     LIMIT_OPTION(AT(cell.limit)),
     {0},
 };

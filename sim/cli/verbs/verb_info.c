@@ -117,7 +117,7 @@ static void print_number(FILE *out, const struct device_view *v,
 
 static void print_device(FILE *out, const struct device_view *v)
 {
-    fprintf(out, "\ndevice %" PRIu32 "\n", v->d->device);
+    fprintf(out, "\n%s\n", FRAG_DEVICE_NAME(v->d->device));
     for (size_t i = 0; i < NUMBERS; i++)
         print_number(out, v, &number_rows[i]);
     if (v->facts.duration)

@@ -87,8 +87,8 @@ static enum frag_err draw_view(const struct figure *f,
     enum frag_err err;
     char *name;
 
-    FRAG_TRY(
-        policy_choice_params(view->policy, t->settings, t->path, &params, e));
+    FRAG_TRY(policy_choice_params(view->policy, t->settings, t->path,
+                                  view->device->device, &params, e));
     name = frag_trace_name(t->path);
     err = name ? FRAG_OK : FRAG_NOMEM;
     if (err == FRAG_OK) {
@@ -224,7 +224,7 @@ static const struct option_row options[] = {
      OPTION_NUMBER, AT(limit), NULL},
     {"device", 0, "N", "for a figure of a trace: number of the device, if "
                        "there are several",
-     OPTION_NUMBER, AT(device), NULL},
+     OPTION_DEVICE, AT(device), NULL},
     {"color-by", 0, "WHAT",
      "for a map: the property that sets the colour of a block: lifetime "
      "(default) or size",

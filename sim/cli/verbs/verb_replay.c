@@ -120,9 +120,9 @@ static enum frag_err run_policy(struct plan *plan, const struct input *in,
     struct frag_params *params;
 
     FRAG_TRY(policy_choice_params(policy, id->trace.settings, id->trace.path,
-                                  &params, e));
+                                  in->device->device, &params, e));
     id->policy = policy->text;
-    id->policy_used = policy->policy;
+    id->policy_used = params->policy;
     for (size_t c = 0; err == FRAG_OK && c < plan->bound_count; c++) {
         id->bound = bound_choice_of(&plan->bounds[c], policy, facts);
         id->repeats = bound_repeats(policy, id->bound, facts->recorded);

@@ -127,8 +127,8 @@ struct remarks {
 static void add_remark(struct remarks *m, uint32_t device, const char *text)
 {
     if (*text)
-        snprintf(m->texts[m->count++], sizeof(m->texts[0]),
-                 "device %" PRIu32 ": %s", device, text);
+        snprintf(m->texts[m->count++], sizeof(m->texts[0]), "%s: %s",
+                 FRAG_DEVICE_NAME(device), text);
 }
 
 /* Why nothing of the device can be compared. */
@@ -262,7 +262,7 @@ static void show_text(FILE *out, const char *path, uint32_t device,
         [FRAG_VERDICT_NO_EVIDENCE] = "not enough to judge",
     };
 
-    printable_line(out, "%s, device %" PRIu32 ": %s", path, device,
+    printable_line(out, "%s, %s: %s", path, FRAG_DEVICE_NAME(device),
                    verdicts[r->verdict]);
     fprintf(out,
             "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64

@@ -14,7 +14,7 @@ struct frag_capacity_spec frag_capacity_of_cell(
         .trace = trace,
         .prepared = params,
         .costs = &s->costs,
-        .rule = s->rule,
+        .rule = cell_rule(s, trace),
         .kind = kind,
         .total = s->total,
         .quantum = s->quantum,

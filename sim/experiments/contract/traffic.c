@@ -164,7 +164,10 @@ static bool overlaps(const struct frag_block *a, const struct frag_block *b)
 
 static const char *judge_block(const struct traffic *t, const struct live *l)
 {
-    if (l->block.addr % FRAG_ALIGNMENT || l->block.size % FRAG_ALIGNMENT)
+    const frag_size unit =
+        t->heap.quantum < FRAG_ALIGNMENT ? t->heap.quantum : FRAG_ALIGNMENT;
+
+    if (l->block.addr % FRAG_ALIGNMENT || l->block.size % unit)
         return "a block is not aligned";
     if (l->block.size < l->requested)
         return "a block is smaller than the request";

@@ -41,9 +41,39 @@ static const char *const table[] = {
     EXPANDABLE ",large_segment_size_mb:256",
 };
 
-enum { TABLE = sizeof(table) / sizeof(*table) };
+const char *const tune_host_settings[] = {
+    "pinned_max_round_threshold_mb:1",
+    "pinned_max_round_threshold_mb:64",
+    "pinned_max_cached_size_mb:64",
+    "pinned_max_cached_size_mb:1024",
+    NULL,
+};
 
-_Static_assert(TABLE + 1 <= TUNE_RUNGS, "the recorded settings are a rung too");
+enum {
+    TABLE = sizeof(table) / sizeof(*table),
+    HOST_TABLE = sizeof(tune_host_settings) / sizeof(*tune_host_settings) - 1,
+};
+
+_Static_assert(TABLE + HOST_TABLE + 1 <= TUNE_RUNGS,
+               "the recorded settings are a rung too");
+
+/* A row of both tables, that of the host behind the other. */
+static const char *row_of(size_t i)
+{
+    return i < TABLE ? table[i] : tune_host_settings[i - TABLE];
+}
+
+/* Whether a case is a device that the row of the tables is for. */
+static bool is_for_any(const struct tune_ladder *l, size_t row)
+{
+    for (size_t i = 0; i < l->case_count; i++) {
+        const bool is_host = l->cases[i].device->device == FRAG_HOST_DEVICE;
+
+        if (!row || is_host == (row >= TABLE))
+            return true;
+    }
+    return false;
+}
 
 /* Where the key after this one begins; NULL at the end. A list has commas too.
  */
@@ -59,8 +89,8 @@ static const char *next_key(const char *at)
 
 bool tune_has_key(const char *key)
 {
-    for (size_t i = 0; i < TABLE; i++)
-        if (torch_value_of(table[i], key))
+    for (size_t i = 0; i < TABLE + HOST_TABLE; i++)
+        if (torch_value_of(row_of(i), key))
             return true;
     return false;
 }
@@ -104,7 +134,8 @@ unsigned tune_release(const struct tune_case *cases, size_t count)
 
     for (size_t i = 0; i < count; i++) {
         if (!release_range(cases[i].trace, &first, &last))
-            first = TORCH_MODEL;
+            first = torch_version_of(
+                cases[i].trace->settings ? cases[i].trace->settings : "");
         oldest = first < oldest ? first : oldest;
     }
     return oldest;
@@ -148,10 +179,10 @@ static void set_rungs(struct tune_ladder *l)
 
     l->count = 0;
     add_rung(l, recorded, true);
-    for (size_t i = 0; i < TABLE; i++)
-        if (is_allowed(l, table[i]) &&
-            (!recorded || strcmp(recorded, table[i]) != 0))
-            add_rung(l, table[i], false);
+    for (size_t i = 0; i < TABLE + HOST_TABLE; i++)
+        if (is_for_any(l, i) && is_allowed(l, row_of(i)) &&
+            (!recorded || strcmp(recorded, row_of(i)) != 0))
+            add_rung(l, row_of(i), false);
 }
 
 /* ---- one run ---- */
@@ -209,7 +240,7 @@ static enum frag_err run_policy(const struct tune_ladder *l,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
-                                  &params, e));
+                                  on->device->device, &params, e));
     err = cell_run(l->settings, on->device, &id, params, stop_tick, &asked, out,
                    e);
     free(params);
@@ -326,13 +357,13 @@ static enum frag_err find_need(const struct tune_ladder *l,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
-                                  &params, e));
+                                  on->device->device, &params, e));
     const struct frag_capacity_spec spec = {
         .trace = on->device,
         .prepared = params,
         .policy = policy->policy,
         .costs = &l->settings->costs,
-        .rule = l->settings->rule,
+        .rule = cell_rule(l->settings, on->device),
         .kind = on->bound.kind,
         .total = l->settings->total,
         .progress = stop_tick,

@@ -17,9 +17,12 @@
 #include "sim/experiments/parallel.h"
 
 enum {
-    TUNE_RUNGS = 20,  /* upper bound on their number */
+    TUNE_RUNGS = 24,  /* upper bound on their number */
     TUNE_TEXT = 1024, /* bytes that the text of a rung fits in */
 };
+
+/* The settings that are tried for pinned host memory; ended by NULL. */
+extern const char *const tune_host_settings[];
 
 struct tune_case {
     const char *name;

@@ -30,11 +30,20 @@ const struct pickle_kind torch_overflows = {
     .add = overflows_add,
 };
 
-enum { T_SEGMENTS, T_TRACES, T_SETTINGS, T_ANNOTATIONS };
+enum {
+    T_SEGMENTS,
+    T_TRACES,
+    T_SETTINGS,
+    T_ANNOTATIONS,
+    T_HOST_SEGMENTS,
+    T_HOST_TRACES
+};
 
 static const struct field snapshot_fields[WORD_COUNT] = {
     [W_segments] = {DONE, T_SEGMENTS, K_SEGMENTS, false, false},
     [W_device_traces] = {DONE, T_TRACES, K_TRACES, false, false},
+    [W_host_segments] = {DONE, T_HOST_SEGMENTS, K_HOST_SEGMENTS, false, false},
+    [W_host_traces] = {DONE, T_HOST_TRACES, K_HOST_TRACE, false, false},
     [W_allocator_settings] = {DONE, T_SETTINGS, K_SETTINGS, false, false},
     [W_external_annotations] = {DONE, T_ANNOTATIONS, K_ANNOTATIONS, false,
                                 false},
@@ -71,6 +80,8 @@ static enum frag_err snapshot_seal(void *user, uint8_t kind, uint32_t *result,
 static const struct pickle_member members[] = {
     {W_segments, K_SEGMENTS},
     {W_device_traces, K_TRACES},
+    {W_host_segments, K_HOST_SEGMENTS},
+    {W_host_traces, K_HOST_TRACE},
     {W_allocator_settings, K_SETTINGS},
     {W_external_annotations, K_ANNOTATIONS},
     {W_trace_alloc_overflowed, K_OVERFLOWS},
@@ -168,6 +179,21 @@ static enum frag_err import(struct import *in, struct frag_error *e)
             "the first of them \"%s\"; they are left out, so what they did to "
             "memory is missing",
             in->unknown_actions, in->unknown_action));
+    if (in->unknown_requests)
+        FRAG_TRY(frag_build_note(
+            in->build,
+            "%s: " FRAG_BLOCKS_AS_REQUESTS " and not the bytes "
+            "that were requested, so the waste of rounding is not known; run "
+            "the job with pinned_max_round_threshold_mb:0, under which the two "
+            "are equal",
+            FRAG_DEVICE_NAME(FRAG_HOST_DEVICE)));
+    if (in->registered_count)
+        FRAG_TRY(frag_build_note(
+            in->build,
+            "%s: %" PRIu64 " ranges, %s in all, are none of the allocator's: "
+            "the program registered them (cudaHostRegister); they are left out",
+            FRAG_DEVICE_NAME(FRAG_HOST_DEVICE), in->registered_count,
+            FRAG_SHOW_SIZE(in->registered_bytes)));
     release_find(in);
     return note_missing(in, e);
 }
@@ -194,6 +220,7 @@ static enum frag_err torch_read(struct frag_source *source,
     free(in->frames);
     free(in->stack);
     free(in->strings);
+    live_fini(&in->registered);
     free(in->conf);
     free(in);
     return err;

@@ -15,6 +15,7 @@
 #include "traces/grow.h"
 #include "traces/import/torch/snapshot_conf.h"
 #include "traces/importer.h"
+#include "traces/live.h"
 #include "traces/pickle/pickle.h"
 #include "traces/torch_words.h"
 
@@ -25,6 +26,8 @@
     X(active_awaiting_free, "active_awaiting_free")       \
     X(segments, "segments")                               \
     X(device_traces, "device_traces")                     \
+    X(host_segments, "host_segments")                     \
+    X(host_traces, "host_traces")                         \
     X(allocator_settings, "allocator_settings")           \
     X(external_annotations, "external_annotations")       \
     X(trace_alloc_overflowed, "trace_alloc_overflowed")   \
@@ -34,6 +37,7 @@
     X(expandable, "expandable_segments")                  \
     X(capture_reuse, "graph_capture_record_stream_reuse") \
     X(round_threshold, "max_round_threshold")             \
+    X(cached_size, "max_cached_size")                     \
     X(divisions, "roundup_power2_divisions")              \
     X(compile_context, "compile_context")                 \
     X(policy, "fragsim: policy")                          \
@@ -65,22 +69,24 @@ enum word {
 };
 
 /* Each kind of dictionary or list, and the name of its kind torch_<name>. */
-#define KINDS(X)                \
-    X(OTHER, other)             \
-    X(SNAPSHOT, snapshot)       \
-    X(TRACES, traces)           \
-    X(TRACE, trace)             \
-    X(ENTRY, entry)             \
-    X(FRAMES, frames)           \
-    X(FRAME, frame)             \
-    X(SEGMENTS, segments)       \
-    X(SEGMENT, segment)         \
-    X(BLOCKS, blocks)           \
-    X(BLOCK, block)             \
-    X(SETTINGS, settings)       \
-    X(DIVISIONS, divisions)     \
-    X(ANNOTATIONS, annotations) \
-    X(ANNOTATION, annotation)   \
+#define KINDS(X)                    \
+    X(OTHER, other)                 \
+    X(SNAPSHOT, snapshot)           \
+    X(TRACES, traces)               \
+    X(TRACE, trace)                 \
+    X(HOST_TRACE, host_trace)       \
+    X(ENTRY, entry)                 \
+    X(FRAMES, frames)               \
+    X(FRAME, frame)                 \
+    X(SEGMENTS, segments)           \
+    X(HOST_SEGMENTS, host_segments) \
+    X(SEGMENT, segment)             \
+    X(BLOCKS, blocks)               \
+    X(BLOCK, block)                 \
+    X(SETTINGS, settings)           \
+    X(DIVISIONS, divisions)         \
+    X(ANNOTATIONS, annotations)     \
+    X(ANNOTATION, annotation)       \
     X(OVERFLOWS, overflows)
 
 enum kind {
@@ -147,9 +153,16 @@ struct import {
     const struct field *const *fields;      /* [KIND_COUNT]; NULL: no object */
 
     struct object objects[KIND_COUNT];
-    uint32_t traces; /* lists of entries so far; the current list is that of
-                        device traces - 1 */
+    uint32_t traces; /* lists of entries of devices so far; device k has list
+                        number k */
+    bool is_host;    /* the current list is that of pinned host memory */
     uint64_t most_entries; /* of a list of entries, unknown actions included */
+    uint64_t unknown_requests; /* of host memory: their blocks are known only */
+    /* Host memory that the program registered itself: the live ranges, and of
+     * all of them the number and the bytes. */
+    struct live registered;
+    uint64_t registered_count;
+    frag_size registered_bytes;
     bool has_entries, has_segments;
     uint64_t unknown_actions; /* entries that were left out */
     char unknown_action[48];  /* the action of the first of them */
@@ -194,6 +207,10 @@ enum frag_err origin_apply(struct import *in, struct frag_error *e);
  * are the defaults, with expandable segments if it has such segments. NOMEM. */
 enum frag_err settings_add_platform(struct import *in, frag_size padding,
                                     frag_size align, struct frag_error *e);
+
+/* Whether the host's allocator makes blocks of such a size under the settings
+ * that were read: a power of two up to the threshold. */
+bool settings_round_to(const struct import *in, frag_size size);
 
 /* Tells the builder which releases of PyTorch write snapshots with these keys.
  */

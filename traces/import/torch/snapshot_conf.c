@@ -12,17 +12,36 @@
 
 struct torch_settings torch_settings_default(void)
 {
-    return (struct torch_settings){.max_split = UINT64_MAX};
+    return (struct torch_settings){
+        .max_split = UINT64_MAX,
+        .pinned_round = UINT64_MAX,
+        .pinned_cached = UINT64_MAX,
+    };
 }
 
 /* Reading the string */
 
-static void read_split(struct torch_settings *s, const char *value)
+static uint64_t read_size(const char *value)
 {
     const uint64_t most = UINT64_MAX / FRAG_MIB;
     const uint64_t mib = strtoull(value, NULL, 10);
 
-    s->max_split = (mib < most ? mib : most) * FRAG_MIB;
+    return (mib < most ? mib : most) * FRAG_MIB;
+}
+
+static void read_split(struct torch_settings *s, const char *value)
+{
+    s->max_split = read_size(value);
+}
+
+static void read_round(struct torch_settings *s, const char *value)
+{
+    s->pinned_round = read_size(value);
+}
+
+static void read_cached(struct torch_settings *s, const char *value)
+{
+    s->pinned_cached = read_size(value);
 }
 
 static void read_threshold(struct torch_settings *s, const char *value)
@@ -98,6 +117,8 @@ static const struct key {
     {"expandable_segments", read_expandable},
     {"graph_capture_record_stream_reuse", read_reuse},
     {"roundup_power2_divisions", read_divisions},
+    {"pinned_max_round_threshold_mb", read_round},
+    {"pinned_max_cached_size_mb", read_cached},
 };
 
 static const struct key *find_key(const char *item, size_t length)
@@ -161,6 +182,8 @@ static bool same(const struct torch_settings *a, const struct torch_settings *b)
            !(a->gc_threshold < b->gc_threshold) &&
            !(a->gc_threshold > b->gc_threshold) &&
            a->expandable == b->expandable &&
+           a->pinned_round == b->pinned_round &&
+           a->pinned_cached == b->pinned_cached &&
            a->capture_reuse == b->capture_reuse &&
            !memcmp(a->divisions, b->divisions, sizeof(a->divisions));
 }
@@ -179,20 +202,27 @@ static void write_divisions(const struct torch_settings *s, FILE *to)
     fputs("],", to);
 }
 
+static void write_size(FILE *to, const char *key, uint64_t size)
+{
+    if (size != UINT64_MAX)
+        fprintf(to, "%s:%" PRIu64 ",", key, size / FRAG_MIB);
+}
+
 static void write_settings(const struct torch_settings *s, FILE *to)
 {
     char number[FRAG_NUMBER_TEXT];
 
     if (s->expandable)
         fputs("expandable_segments:True,", to);
-    if (s->max_split != UINT64_MAX)
-        fprintf(to, "max_split_size_mb:%" PRIu64 ",", s->max_split / FRAG_MIB);
+    write_size(to, "max_split_size_mb", s->max_split);
     if (s->gc_threshold > 0)
         fprintf(to, "garbage_collection_threshold:%s,",
                 frag_number_format(s->gc_threshold, number));
     if (s->capture_reuse)
         fputs("graph_capture_record_stream_reuse:True,", to);
     write_divisions(s, to);
+    write_size(to, "pinned_max_round_threshold_mb", s->pinned_round);
+    write_size(to, "pinned_max_cached_size_mb", s->pinned_cached);
 }
 
 /* The items `rest` and the values of s as one string. The caller frees it. NULL

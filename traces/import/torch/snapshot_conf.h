@@ -12,6 +12,9 @@
 struct torch_settings {
     uint64_t max_split;  /* in bytes; UINT64_MAX: no limit */
     double gc_threshold; /* a share of the memory limit; 0: off */
+    uint64_t pinned_round, pinned_cached; /* pinned_max_round_threshold and
+                                             pinned_max_cached_size in bytes;
+                                             UINT64_MAX: no limit */
     bool expandable;
     bool capture_reuse;                  /* graph_capture_record_stream_reuse */
     uint64_t divisions[TORCH_DIVISIONS]; /* by octave; 0: none */

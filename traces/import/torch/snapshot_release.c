@@ -28,6 +28,7 @@ static const struct key {
     {K_ENTRY, W_user_metadata, 10, 10},
     {K_ENTRY, W_pool_id, 12, 12},
     {K_SETTINGS, W_round_threshold, 13, 13},
+    {K_SNAPSHOT, W_host_segments, 14, 14},
 };
 
 void release_find(const struct import *in)

@@ -69,6 +69,8 @@ static enum frag_err block_seal(void *user, uint8_t kind, uint32_t *result,
 
     (void)kind, (void)result;
     FRAG_TRY(object_check(in, K_BLOCK, e));
+    if (in->is_host && b.requested == b.size)
+        b.requested = FRAG_SIZE_UNKNOWN; /* PyTorch does not keep it */
     if (!state_of(o->value[B_STATE], &b.state))
         return object_bad(in, K_BLOCK,
                           "inactive, active_allocated, active_pending_free or "
@@ -104,7 +106,7 @@ enum {
 };
 
 const struct field segment_fields[WORD_COUNT] = {
-    [W_device] = {WHOLE, S_DEVICE, 0, false, false},
+    [W_device] = {WHOLE, S_DEVICE, 0, false, true},
     [W_address] = {WHOLE, S_ADDRESS, 0, true, false},
     [W_total_size] = {WHOLE, S_SIZE, 0, true, false},
     [W_stream] = {WHOLE, S_STREAM, 0, true, true},
@@ -151,15 +153,19 @@ static enum frag_err segment_seal(void *user, uint8_t kind, uint32_t *result,
 {
     struct import *in = user;
     struct object *o = &in->objects[K_SEGMENT];
-    const uint64_t device = object_has(o, S_DEVICE) ? o->value[S_DEVICE] : 0;
+    const uint64_t device = in->is_host               ? FRAG_HOST_DEVICE
+                            : object_has(o, S_DEVICE) ? o->value[S_DEVICE]
+                                                      : 0;
 
     (void)kind, (void)result;
     FRAG_TRY(object_check(in, K_SEGMENT, e));
-    if (device >= DEVICES_MAX)
+    if (device >= DEVICES_MAX && !in->is_host)
         return object_bad(in, K_SEGMENT, "less than 1024 for the key", W_device,
                           "a larger integer", e);
     in->has_segments = true;
     o->number++;
+    if (in->is_host && !settings_round_to(in, o->value[S_SIZE]))
+        return FRAG_OK; /* see find_registered */
     return feed_segment(in, o, (uint32_t)device, e);
 }
 
@@ -174,8 +180,23 @@ const struct pickle_kind torch_segment = {
     .seal = segment_seal,
 };
 
+static enum frag_err list_begin(void *user, uint8_t kind, struct frag_error *e)
+{
+    struct import *in = user;
+
+    in->is_host = kind == K_HOST_SEGMENTS;
+    return list_begin_once(in, kind, e);
+}
+
 const struct pickle_kind torch_segments = {
     .name = "the list of segments",
     .element = K_SEGMENT,
-    .begin = list_begin_once,
+    .begin = list_begin,
+};
+
+/* The segments of pinned host memory, whose device is -1; each is one block. */
+const struct pickle_kind torch_host_segments = {
+    .name = "the list of host segments",
+    .element = K_SEGMENT,
+    .begin = list_begin,
 };

@@ -6,7 +6,16 @@
 #include "traces/import/torch/import_torch.h"
 #include "traces/text.h"
 
-enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS, C_THRESHOLD };
+enum {
+    C_CONF,
+    C_SPLIT,
+    C_GC,
+    C_EXPANDABLE,
+    C_REUSE,
+    C_DIVISIONS,
+    C_ROUND,
+    C_CACHED
+};
 
 const struct field settings_fields[WORD_COUNT] = {
     [W_conf] = {TEXT, C_CONF, 0, false, false},
@@ -14,7 +23,8 @@ const struct field settings_fields[WORD_COUNT] = {
     [W_gc_threshold] = {1 << PICKLE_FLOAT, C_GC, 0, false, false},
     [W_expandable] = {TRUTH, C_EXPANDABLE, 0, false, false},
     [W_capture_reuse] = {TRUTH, C_REUSE, 0, false, false},
-    [W_round_threshold] = {WHOLE, C_THRESHOLD, 0, false, true},
+    [W_round_threshold] = {WHOLE, C_ROUND, 0, false, true},
+    [W_cached_size] = {WHOLE, C_CACHED, 0, false, true},
     [W_divisions] = {DONE, C_DIVISIONS, K_DIVISIONS, false, false},
 };
 
@@ -81,6 +91,8 @@ static enum frag_err feed_settings(struct import *in, const char *conf_text,
     const struct torch_settings *s = &in->settings;
     struct frag_recorded_settings out = {.gc_threshold = s->gc_threshold,
                                          .max_split = s->max_split,
+                                         .pinned_returned =
+                                             s->pinned_cached + 1,
                                          .expandable = s->expandable};
     bool rebuilt = false;
     char *conf = torch_settings_conf(s, conf_text, &rebuilt);
@@ -142,6 +154,10 @@ static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
         in->settings.gc_threshold = as_double(o->value[C_GC]);
     in->settings.expandable =
         object_has(o, C_EXPANDABLE) && o->value[C_EXPANDABLE];
+    if (object_has(o, C_ROUND))
+        in->settings.pinned_round = o->value[C_ROUND];
+    if (object_has(o, C_CACHED))
+        in->settings.pinned_cached = o->value[C_CACHED];
     in->settings.capture_reuse = object_has(o, C_REUSE) && o->value[C_REUSE];
     if (object_has(o, C_CONF)) {
         size_t length;
@@ -154,6 +170,12 @@ static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
     err = feed_settings(in, conf_text, e);
     free(conf_text);
     return err;
+}
+
+bool settings_round_to(const struct import *in, frag_size size)
+{
+    return !(size & (size - 1)) || size > in->settings.pinned_round ||
+           size > in->settings.pinned_cached;
 }
 
 static const struct pickle_member members[] = {{W_divisions, K_DIVISIONS},

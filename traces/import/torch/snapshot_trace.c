@@ -13,8 +13,9 @@ static enum frag_err trace_begin(void *user, uint8_t kind, struct frag_error *e)
 {
     struct import *in = user;
 
-    (void)kind, (void)e;
-    in->traces++;
+    (void)e;
+    in->is_host = kind == K_HOST_TRACE;
+    in->traces += !in->is_host;
     in->origin.maps = false;
     in->objects[K_ENTRY].number = 0;
     return FRAG_OK;
@@ -22,6 +23,13 @@ static enum frag_err trace_begin(void *user, uint8_t kind, struct frag_error *e)
 
 const struct pickle_kind torch_trace = {
     .name = "a list of trace entries",
+    .element = K_ENTRY,
+    .begin = trace_begin,
+};
+
+/* The entries of pinned host memory, of PyTorch 2.14 and later. */
+const struct pickle_kind torch_host_trace = {
+    .name = "the list of host traces",
     .element = K_ENTRY,
     .begin = trace_begin,
 };
@@ -36,7 +44,8 @@ enum {
     E_FRAMES,
     E_POOL,
     E_COMPILE,
-    E_METADATA
+    E_METADATA,
+    E_REQUESTED
 };
 
 /* No key is marked as needed here: an entry with an unknown action is ignored,
@@ -50,6 +59,7 @@ const struct field entry_fields[WORD_COUNT] = {
     [W_time_us] = {WHOLE, E_TIME, 0, false, false},
     [W_frames] = {1 << PICKLE_RESULT, E_FRAMES, K_FRAMES, false, false},
     [W_pool_id] = {PAIR, E_POOL, 0, false, false},
+    [W_requested_size] = {WHOLE, E_REQUESTED, 0, false, false},
     [W_compile_context] = {ANY, E_COMPILE, 0, false, true},
     [W_user_metadata] = {ANY, E_METADATA, 0, false, true},
 };
@@ -71,11 +81,47 @@ static enum frag_err check_entry(const struct import *in, unsigned place,
     return object_bad(in, K_ENTRY, "the key", missing, "none", e);
 }
 
+/* An alloc of host memory has the size of its block. Where the bytes that were
+ * requested are known, they stand beside it (requested_size). */
+static void host_request(struct import *in, frag_size *size)
+{
+    const struct object *o = &in->objects[K_ENTRY];
+
+    if (object_has(o, E_REQUESTED) && o->value[E_REQUESTED])
+        *size = o->value[E_REQUESTED];
+    else
+        in->unknown_requests++;
+}
+
+/* Memory that the program registered by cudaHostRegister itself has entries of
+ * the same form. It is told apart by its size, where the allocator makes no
+ * block of that size. */
+static enum frag_err find_registered(struct import *in,
+                                     const struct frag_entry *entry, bool *is,
+                                     struct frag_error *e)
+{
+    struct live_row *row = live_find(&in->registered, entry->addr);
+
+    *is = row != NULL;
+    if (row && entry->kind == FRAG_ENTRY_SEGMENT_FREE)
+        live_remove(&in->registered, row);
+    if (row || entry->kind != FRAG_ENTRY_SEGMENT_ALLOC || !entry->size ||
+        settings_round_to(in, entry->size))
+        return FRAG_OK;
+    *is = true;
+    in->registered_count++;
+    in->registered_bytes += entry->size;
+    return live_put(&in->registered, entry->addr, 0) ? FRAG_OK
+                                                     : import_no_memory(in, e);
+}
+
 static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
                                 struct frag_error *e)
 {
     const struct object *o = &in->objects[K_ENTRY];
     const unsigned place = kind == FRAG_ENTRY_OOM ? E_DEVICE_FREE : E_ADDR;
+    const uint32_t device = in->is_host ? FRAG_HOST_DEVICE : in->traces - 1;
+    bool is_registered = false;
     struct frag_entry entry = {
         .kind = kind,
         .has_pool = object_has(o, E_POOL),
@@ -86,6 +132,12 @@ static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
     };
 
     FRAG_TRY(check_entry(in, place, e));
+    if (in->is_host)
+        FRAG_TRY(find_registered(in, &entry, &is_registered, e));
+    if (is_registered)
+        return FRAG_OK;
+    if (in->is_host && kind == FRAG_ENTRY_ALLOC)
+        host_request(in, &entry.size);
     FRAG_TRY(object_time(in, K_ENTRY, E_TIME, &entry.time, e));
     if (entry.has_pool)
         entry.pool = object_pool(in, K_ENTRY, E_POOL);
@@ -95,7 +147,7 @@ static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
     in->has_entries = true;
     in->has_expandable |= kind == FRAG_ENTRY_SEGMENT_MAP;
     origin_see_entry(&in->origin, &entry);
-    return frag_build_entry(in->build, in->traces - 1, &entry, o->where, e);
+    return frag_build_entry(in->build, device, &entry, o->where, e);
 }
 
 /* Counts an entry whose action is none of those that change memory. Some are

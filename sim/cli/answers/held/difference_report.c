@@ -34,7 +34,7 @@ static void say_side(const char *word, const struct difference_side *s,
 {
     fprintf(out, "%-7s ", word);
     printable_put(out, s->name);
-    fprintf(out, ", device %" PRIu32 ", ", s->holders->device->device);
+    fprintf(out, ", %s, ", FRAG_DEVICE_NAME(s->holders->device->device));
     holders_say_moment(s->holders, s->at, out);
 }
 

@@ -150,7 +150,7 @@ enum frag_err holders_print(const struct holders *h,
                             const struct holders_view *v, FILE *out)
 {
     printable_put(out, v->name);
-    fprintf(out, ", device %" PRIu32 ", ", h->device->device);
+    fprintf(out, ", %s, ", FRAG_DEVICE_NAME(h->device->device));
     holders_say_moment(h, v->at, out);
     say_filter(h, v, out);
     holders_say_stacks(h, out);

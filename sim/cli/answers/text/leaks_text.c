@@ -153,7 +153,8 @@ enum frag_err leaks_text_put(const struct input *in, const struct leaks *l,
 {
     enum frag_err err = FRAG_OK;
 
-    printable_line(out, "%s, device %" PRIu32, in->name, in->device->device);
+    printable_line(out, "%s, %s", in->name,
+                   FRAG_DEVICE_NAME(in->device->device));
     put_verdict(l, out);
     put_evidence(l, out);
     put_reach(l, reach, out);

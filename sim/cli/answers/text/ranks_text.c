@@ -25,7 +25,7 @@ static void put_rank(struct table *t, const struct ranks *r, size_t i)
 
     table_cell(t, false, "%zu", i);
     table_cell(t, false, "%s", rank->on.trace);
-    table_cell(t, false, "%" PRIu32, rank->on.device);
+    table_device(t, rank->on.device);
     table_cell(t, false, "%s", rank->on.policy);
     table_cell(t, false, "%" PRIu64, rank->events);
     table_size(t, rank->peak_requested);

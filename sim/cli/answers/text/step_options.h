@@ -44,7 +44,7 @@ struct step_values {
      OPTION_TEXT, STEP_AT(keep), NULL},                                        \
     FORCE_OPTION(STEP_AT(force)),                                              \
     {"device", 0, "N", "only this device of the trace (default: all)",         \
-     OPTION_NUMBER, STEP_AT(cell.device), NULL},                               \
+     OPTION_DEVICE, STEP_AT(cell.device), NULL},                               \
     LIMIT_OPTION(STEP_AT(cell.limit))
 /* clang-format on */
 

@@ -33,10 +33,9 @@ static void put_head(const struct steps_subject *on, const struct step_table *t,
                      FILE *out)
 {
     printable_line(out,
-                   "%s, device %" PRIu32 ", policy %s, bound %s: %" PRIu64
-                   " complete steps",
-                   on->in->name, on->in->device->device, on->policy,
-                   FRAG_SHOW_BOUND(on->bound), t->steps.count);
+                   "%s, %s, policy %s, bound %s: %" PRIu64 " complete steps",
+                   on->in->name, FRAG_DEVICE_NAME(on->in->device->device),
+                   on->policy, FRAG_SHOW_BOUND(on->bound), t->steps.count);
     fputs("steps found by: ", out);
     step_source_put(out, &t->steps);
     if (!isnan(t->steps.likeness))

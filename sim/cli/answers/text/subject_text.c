@@ -10,8 +10,8 @@ void subject_say_death(const struct subject *s, FILE *out)
     if (s->died_at == FRAG_NEVER)
         return;
     printable_line(out,
-                   "%s, device %" PRIu32 ": the job died at event %" PRIu64
+                   "%s, %s: the job died at event %" PRIu64
                    "; its trace is taken as it was recorded, so what the job "
                    "would have needed after this event is not in the values",
-                   s->trace, s->device, s->died_at);
+                   s->trace, FRAG_DEVICE_NAME(s->device), s->died_at);
 }

@@ -116,8 +116,8 @@ static enum frag_err add_device(struct dry_answer *a,
     struct dry_device *out;
     uint64_t event;
 
-    if (d->count == d->initial)
-        return FRAG_OK; /* the process saw it and did not use it */
+    if (d->count == d->initial || d->device == FRAG_HOST_DEVICE)
+        return FRAG_OK; /* the process did not use it, or it is no GPU */
     if (!GROW(a->devices, a->room, a->count + 1))
         return frag_no_memory(e, "the devices");
     out = &a->devices[a->count];

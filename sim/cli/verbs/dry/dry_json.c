@@ -92,6 +92,7 @@ void dry_put_json(const struct dry_answer *a, struct frag_json *j)
         frag_json_bool(j, "fits", dry_fits(a, d, a->gpu, 0));
         frag_json_number(j, "counted_allocated_bytes", d->counted_allocated);
         frag_json_number(j, "counted_reserved_bytes", d->counted_reserved);
+        frag_json_number(j, "pinned_bytes", dry_pinned(d->process));
         put_place(j, "peak", &d->peak);
         put_place(j, "death", &d->death);
         put_ways(j, a, d);

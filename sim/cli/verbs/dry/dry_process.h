@@ -32,6 +32,11 @@ void dry_process_free(struct dry_process *p);
  * of the device; 0 if there is none. */
 uint64_t dry_note_of_device(const struct dry_process *p, const char *kind,
                             uint32_t device);
+/* The most bytes of host memory that the process had pinned. */
+static inline frag_size dry_pinned(const struct dry_process *p)
+{
+    return dry_note_of_device(p, "pinned", 0);
+}
 /* The name of the first note of that kind; NULL if there is none. */
 const char *dry_note_name(const struct dry_process *p, const char *kind);
 

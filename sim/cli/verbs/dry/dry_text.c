@@ -180,6 +180,9 @@ static void put_head(const struct dry_answer *a, const struct dry_device *d,
             "counted them\n",
             (unsigned)d->device, FRAG_SHOW_SIZE(d->counted_allocated),
             FRAG_SHOW_SIZE(d->counted_reserved));
+    if (dry_pinned(p))
+        fprintf(out, "the process pins %s of host memory at most\n",
+                FRAG_SHOW_SIZE(dry_pinned(p)));
 }
 
 static enum frag_err put_device(const struct dry_answer *a,

@@ -1,0 +1,152 @@
+/* host_answer.c - the runs and the words about pinned host memory. */
+#include "sim/answers/host_answer.h"
+
+#include <string.h>
+
+#include "sim/answers/replayed.h"
+#include "sim/experiments/tune/ladder.h"
+#include "traces/printable.h"
+
+static enum frag_err run(const struct cell_settings *cell,
+                         const struct input *in, const char *setting,
+                         struct frag_summary *out, struct frag_error *e)
+{
+    char policy[256];
+    struct replay_settings s = {.cell = cell, .policy = policy};
+    struct frag_run result;
+
+    snprintf(policy, sizeof(policy), "%s%s%s", replayed_policy(in->trace, NULL),
+             *setting ? ":" : "", setting);
+    FRAG_TRY(replayed_run(&s, in, 0, 0, &result, e));
+    *out = result.summary;
+    frag_run_free(&result);
+    return FRAG_OK;
+}
+
+static bool are_sizes_known(const struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->note_count; i++)
+        if (strstr(t->notes[i], FRAG_BLOCKS_AS_REQUESTS))
+            return false;
+    return true;
+}
+
+/* A release that does not know a setting has nothing to try. */
+enum frag_err host_answer_make(const struct cell_settings *cell,
+                               const struct input *in, struct host_answer *out,
+                               struct frag_error *e)
+{
+    const char *const *setting = tune_host_settings;
+    struct frag_summary tried;
+    struct frag_error refused;
+
+    *out = (struct host_answer){
+        .trace = in->trace->path,
+        .settings = in->trace->settings ? in->trace->settings : "",
+        .sizes_known = are_sizes_known(in->trace),
+    };
+    FRAG_TRY(run(cell, in, "", &out->recorded, e));
+    for (; *setting && out->count < HOST_ANSWER_TRIED; setting++) {
+        if (!out->sizes_known && strstr(*setting, "round_threshold"))
+            continue; /* what it would not round is not known */
+        const enum frag_err err = run(cell, in, *setting, &tried, &refused);
+
+        if (err == FRAG_INVALID)
+            continue;
+        if (err != FRAG_OK)
+            return frag_fail(e, err, "%s", refused.text);
+        out->tried[out->count].setting = *setting;
+        out->tried[out->count++].peak = tried.peak_reserved;
+    }
+    return FRAG_OK;
+}
+
+static double times(const struct host_answer *a, frag_size peak)
+{
+    return (double)peak / (double)a->recorded.peak_requested;
+}
+
+static frag_size kept(const struct host_answer *a)
+{
+    const struct frag_breakdown *b = &a->recorded.at_peak;
+
+    return b->free_here + b->free_stream + b->free_pool + b->unusable;
+}
+
+static void put_run(const struct host_answer *a, const char *setting,
+                    frag_size peak, FILE *out)
+{
+    fprintf(out, "  %10s  ", FRAG_SHOW_SIZE(peak));
+    if (a->sizes_known)
+        fprintf(out, "%5.2f times the requested  ", times(a, peak));
+    printable_line(out, "%s", setting);
+}
+
+void host_answer_put(const struct host_answer *a, FILE *out)
+{
+    const struct frag_summary *s = &a->recorded;
+
+    fprintf(out, "pinned host memory, not memory of a GPU: %s is needed",
+            FRAG_SHOW_SIZE(s->peak_reserved));
+    if (a->sizes_known)
+        fprintf(out, ", %.2f times the %s that is requested at most\n",
+                times(a, s->peak_reserved), FRAG_SHOW_SIZE(s->peak_requested));
+    else
+        fprintf(out, "; the requested bytes are not recorded, and are between "
+                     "half of that and all\n");
+    fprintf(out,
+            "at that peak: %s requested, %s by rounding to powers of two, %s "
+            "in use by streams after their free, %s kept for later requests\n",
+            FRAG_SHOW_SIZE(s->at_peak.requested),
+            FRAG_SHOW_SIZE(s->at_peak.rounding),
+            FRAG_SHOW_SIZE(s->at_peak.pending), FRAG_SHOW_SIZE(kept(a)));
+    fprintf(out,
+            "at the end: %s held, and no request returns it but "
+            "torch._C._host_emptyCache()\n",
+            FRAG_SHOW_SIZE(s->end_reserved));
+    fprintf(out, "peak of pinned memory with these settings of "
+                 "PYTORCH_ALLOC_CONF:\n");
+    put_run(a, *a->settings ? a->settings : "as recorded: PyTorch's default",
+            s->peak_reserved, out);
+    for (size_t i = 0; i < a->count; i++)
+        put_run(a, a->tried[i].setting, a->tried[i].peak, out);
+    if (!a->sizes_known)
+        fputs("  pinned_max_round_threshold_mb:1 takes the rounding away; how "
+              "much that is, is not recorded\n",
+              out);
+    if (a->count)
+        fputs("PyTorch 2.13 with one of them may serve a request from a cached "
+              "block that is too small; 2.14 does not\n",
+              out);
+    else
+        fputs("  the release that was recorded has no setting for it; PyTorch "
+              "2.13 and later have pinned_max_round_threshold_mb\n",
+              out);
+}
+
+void host_answer_json(const struct host_answer *a, struct frag_json *j)
+{
+    const struct frag_summary *s = &a->recorded;
+
+    frag_json_new_object(j, 2, NULL);
+    frag_json_text(j, "trace", a->trace);
+    frag_json_number(j, "device", FRAG_HOST_DEVICE);
+    frag_json_text(j, "memory", "pinned host memory");
+    frag_json_text(j, "settings", a->settings);
+    frag_json_bool(j, "requested_is_recorded", a->sizes_known);
+    frag_json_number(j, "peak_requested_bytes", s->peak_requested);
+    frag_json_number(j, "peak_reserved_bytes", s->peak_reserved);
+    frag_json_number(j, "end_reserved_bytes", s->end_reserved);
+    frag_json_number(j, "rounding_at_peak_bytes", s->at_peak.rounding);
+    frag_json_number(j, "pending_at_peak_bytes", s->at_peak.pending);
+    frag_json_number(j, "kept_at_peak_bytes", kept(a));
+    frag_json_new_array(j, 3, "tried");
+    for (size_t i = 0; i < a->count; i++) {
+        frag_json_new_object(j, 4, NULL);
+        frag_json_text(j, "setting", a->tried[i].setting);
+        frag_json_number(j, "peak_reserved_bytes", a->tried[i].peak);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+    frag_json_end(j);
+}
