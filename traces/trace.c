@@ -4,6 +4,7 @@
 #include "traces/trace.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,28 @@ const char *const frag_action_names[FRAG_ACTION_COUNT] = {
     FRAG_ACTIONS(X)
 #undef X
 };
+
+/* A trace file that was made from a snapshot has its settings. */
+static bool is_of_pytorch(const struct frag_trace *t)
+{
+    return t->settings || t->releases || frag_trace_is_snapshot(t);
+}
+
+const char *frag_pool_name(const struct frag_trace *t,
+                           const struct frag_device_trace *d, frag_pool pool,
+                           char text[FRAG_POOL_NAME])
+{
+    const struct frag_pool_id id = d->pools[pool];
+    const char *kind = !is_of_pytorch(t) ? "pool"
+                       : id.owner        ? "graph"
+                                         : "MemPool";
+
+    if (!pool)
+        return "default pool";
+    snprintf(text, FRAG_POOL_NAME, "%s %" PRIu64 ":%" PRIu64, kind, id.owner,
+             id.number);
+    return text;
+}
 
 bool frag_trace_is_snapshot(const struct frag_trace *t)
 {

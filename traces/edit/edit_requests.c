@@ -1,5 +1,5 @@
 /* edit_requests.c - the edits that change requests one by one: which of them
- * remain, their sizes and their streams. */
+ * remain, their sizes, their streams and their pools. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -176,6 +176,36 @@ enum frag_err run_stream(struct edit_job *job)
         does_move = is_request(job, i) && moves(job, &c, i);
         FRAG_TRY(track_put_on(t, &job->source, i, does_move ? &c.into : NULL));
         job->making->changed += does_move;
+    }
+    return track_marks(t, &job->source, job->source.device->count);
+}
+
+/* ---- pools ---- */
+
+static void move_to(struct edit_job *job, frag_pool pool)
+{
+    const struct edit_track *t = &job->track;
+    frag_pool *last = &t->d->events.pool[track_count(t) - 1];
+
+    job->making->changed += *last != pool;
+    *last = pool;
+}
+
+enum frag_err run_pool(struct edit_job *job)
+{
+    const struct edit_value *to = &job->edit->values[KEY_TO];
+    const struct frag_pool_id id = {to->owners[0], to->list[0]};
+    struct edit_track *t = &job->track;
+    uint32_t pool;
+
+    FRAG_TRY(
+        build_pool(job->making->build, t->d, id, &pool, job->making->error));
+    for (uint64_t i = 0; i < job->source.device->count; i++) {
+        FRAG_TRY(track_marks(t, &job->source, i));
+        FRAG_TRY(track_put(t, &job->source, i));
+        job->making->total += is_request(job, i);
+        if (is_request(job, i) && select_has(job, i))
+            move_to(job, (frag_pool)pool);
     }
     return track_marks(t, &job->source, job->source.device->count);
 }

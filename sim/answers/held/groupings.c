@@ -221,13 +221,10 @@ static uint64_t pool_number(const struct holders *h,
 static void pool_name(const struct holders *h, const struct moment_block *b,
                       char text[SITE_TEXT])
 {
-    const struct frag_pool_id id = h->device->pools[b->pool];
+    char name[FRAG_POOL_NAME];
 
-    if (b->pool)
-        snprintf(text, SITE_TEXT, "pool (%" PRIu64 ", %" PRIu64 ")", id.owner,
-                 id.number);
-    else
-        snprintf(text, SITE_TEXT, "default pool");
+    snprintf(text, SITE_TEXT, "%s",
+             frag_pool_name(h->trace, h->device, b->pool, name));
 }
 
 static uint64_t stream_number(const struct holders *h,
