@@ -3,9 +3,10 @@
 the metadata of its snapshots. Each runs in the environment of a release of PyTorch
 on the stand-ins for CUDA's libraries, and writes the snapshot that PyTorch takes.
 
-usage: pool_programs.py NAME FILE
+usage: pool_programs.py NAME FOLDER
 
-NAME is a function below. FILE.json has the counters of memory_stats and the limit.
+NAME is a function below. FOLDER/NAME.json has the counters of memory_stats and the
+limit of the process.
 """
 import ctypes
 import json
@@ -205,7 +206,8 @@ def shorten(value):
             shorten(item)
 
 
-def main(name, path):
+def main(name, folder):
+    path = os.path.join(folder, name + ".pickle")
     memory, options = torch.cuda.memory, {}
     if name == "pinned":
         options["record_pinned_host_memory"] = True
@@ -218,10 +220,9 @@ def main(name, path):
     shorten(snapshot)
     with open(path, "wb") as out:
         pickle.dump(snapshot, out)
-    with open(path + ".json", "w", encoding="utf-8") as out:
+    with open(path.replace(".pickle", ".json"), "w", encoding="utf-8") as out:
         json.dump({"stats": torch.cuda.memory_stats(), "cap": LIMIT[0]}, out)
-    sys.stdout.flush()
-    os._exit(0 if kept else 1)  # no frees after the snapshot
+    return kept
 
 
 if __name__ == "__main__":
