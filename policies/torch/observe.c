@@ -42,6 +42,23 @@ void torch_count_down(struct torch *t, enum frag_torch_stat stat, bool is_small,
     down(&counts[is_small ? FRAG_TORCH_SMALL : FRAG_TORCH_LARGE], by);
 }
 
+void torch_count_reserved(struct torch *t, frag_pool pool, bool is_small,
+                          int64_t by)
+{
+    struct frag_torch_observer *o = t->observer;
+    void (*count)(struct frag_torch_count *, uint64_t) = by < 0 ? down : up;
+    const uint64_t size = (uint64_t)(by < 0 ? -by : by);
+    struct frag_torch_count *of[] = {
+        o->counters.stat[FRAG_TORCH_RESERVED_BYTES],
+        o->by_pool ? o->by_pool[pool] : NULL,
+    };
+
+    for (size_t i = 0; i < 2 && of[i]; i++) {
+        count(&of[i][FRAG_TORCH_ALL], size);
+        count(&of[i][is_small ? FRAG_TORCH_SMALL : FRAG_TORCH_LARGE], size);
+    }
+}
+
 void torch_count_handed_out(struct torch *t, const struct torch_space *space,
                             const struct torch_block *b)
 {
@@ -83,14 +100,14 @@ void torch_count_segment(struct torch *t, const struct torch_space *space,
     if (action == FRAG_TORCH_SEGMENT_ALLOC ||
         action == FRAG_TORCH_SEGMENT_MAP) {
         c->num_device_alloc++;
-        torch_count_up(t, FRAG_TORCH_RESERVED_BYTES, space->is_small, size);
+        torch_count_reserved(t, space->pool, space->is_small, (int64_t)size);
         if (is_segment)
             torch_count_up(t, FRAG_TORCH_SEGMENT, space->is_small, 1);
         if (oversize)
             up(&c->oversize_segments, 1);
     } else {
         c->num_device_free++;
-        torch_count_down(t, FRAG_TORCH_RESERVED_BYTES, space->is_small, size);
+        torch_count_reserved(t, space->pool, space->is_small, -(int64_t)size);
         if (is_segment)
             torch_count_down(t, FRAG_TORCH_SEGMENT, space->is_small, 1);
         if (oversize)

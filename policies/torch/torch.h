@@ -62,6 +62,9 @@ enum frag_torch_action {
 
 struct frag_torch_observer {
     struct frag_torch_counters counters;
+    /* The reserved bytes of each pool; NULL: they are not counted. The owner of
+     * the observer has room for every pool of the trace. */
+    struct frag_torch_count (*by_pool)[FRAG_TORCH_POOLS_COUNT];
     void (*action)(void *user, enum frag_torch_action action, frag_addr addr,
                    frag_size size, frag_stream stream);
     void *user;

@@ -167,9 +167,12 @@ enum frag_err frag_validate(const struct frag_validate *spec,
         setup.arena.capacity = v.limit.limit;
     c.observer.action = check_action;
     c.observer.user = &c;
+    c.observer.by_pool =
+        calloc(spec->device->pool_count, sizeof(*c.observer.by_pool));
     c.event = first_event(spec->device);
     count_recorded(&c);
-    err = run(&c, &setup, e);
+    err = c.observer.by_pool ? run(&c, &setup, e)
+                             : frag_no_memory(e, "the counters of the pools");
     if (err == FRAG_OK)
         err = conclude(&c) == FRAG_OK
                   ? FRAG_OK
@@ -177,6 +180,7 @@ enum frag_err frag_validate(const struct frag_validate *spec,
     frag_recorded_setup_free(&setup);
     free(c.pairs);
     free(c.blocks);
+    free(c.observer.by_pool);
     if (err != FRAG_OK)
         frag_validation_free(&v);
     else

@@ -340,7 +340,7 @@ static void compare_count(struct checked_run *c, const char *stem,
         {"allocated", count->allocated},
         {"freed", count->freed},
     };
-    char name[64];
+    char name[sizeof(c->v->stats->name)];
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         snprintf(name, sizeof(name), "%s.%s", stem, parts[i].name);
@@ -348,26 +348,53 @@ static void compare_count(struct checked_run *c, const char *stem,
     }
 }
 
-enum {
-    MAX_STATS = (FRAG_TORCH_STAT_COUNT * FRAG_TORCH_POOLS_COUNT + 2) * 4 + 5
-};
+/* The counts for all pools, the large and the small ones. */
+static void compare_counts(struct checked_run *c, const char *name,
+                           const struct frag_torch_count *counts)
+{
+    static const char *const pools[] = {"all", "large_pool", "small_pool"};
+    char stem[88];
+
+    for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++) {
+        snprintf(stem, sizeof(stem), "%.75s.%s", name, pools[k]);
+        compare_count(c, stem, &counts[k]);
+    }
+}
+
+/* PyTorch counts so from 2.13 on. */
+static void compare_pools(struct checked_run *c)
+{
+    const struct frag_device_trace *d = c->spec->device;
+    char name[76];
+
+    for (uint32_t i = 1; i < d->pool_count; i++) {
+        snprintf(name, sizeof(name),
+                 "reserved_bytes_by_private_pools.%" PRIu64 "_%" PRIu64,
+                 d->pools[i].owner, d->pools[i].number);
+        compare_counts(c, name, c->observer.by_pool[i]);
+    }
+}
+
+/* Most counters of a trace with so many pools. */
+static size_t most_stats(size_t pools)
+{
+    return ((FRAG_TORCH_STAT_COUNT + pools) * FRAG_TORCH_POOLS_COUNT + 2) * 4 +
+           5;
+}
 
 enum frag_err check_stats(struct checked_run *c)
 {
-    static const char *const pools[] = {"all", "large_pool", "small_pool"};
     const struct frag_torch_counters *n = &c->observer.counters;
-    char stem[48];
 
     if (!c->spec->stats)
         return FRAG_OK;
-    c->v->stats = calloc(MAX_STATS, sizeof(*c->v->stats));
+    c->v->stats =
+        calloc(most_stats(c->spec->device->pool_count), sizeof(*c->v->stats));
     if (!c->v->stats)
         return FRAG_NOMEM;
     for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++)
-        for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++) {
-            snprintf(stem, sizeof(stem), "%s.%s", stat_names[i], pools[k]);
-            compare_count(c, stem, &n->stat[i][k]);
-        }
+        compare_counts(c, stat_names[i], n->stat[i]);
+    compare_pools(c);
     compare_count(c, "oversize_allocations", &n->oversize_allocations);
     compare_count(c, "oversize_segments", &n->oversize_segments);
     compare_stat(c, "num_alloc_retries", n->num_alloc_retries);

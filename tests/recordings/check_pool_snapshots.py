@@ -142,6 +142,20 @@ def check_commands(name, path, folder):
         assert "(null)" not in done.stdout, (name, verb)
 
 
+def check_counters(name, path):
+    """`summary` counts the pools as PyTorch does."""
+    row, = harness.results("summary", path)
+    got = row["stats"]["reserved_bytes_by_private_pools"]
+    with open(os.path.join(KEPT, name + ".json"), encoding="utf-8") as file:
+        for key, value in json.load(file)["stats"].items():
+            if key.startswith("reserved_bytes_by_private_pools."):
+                _, pool, part, number = key.split(".")
+                assert got[pool][part][number] == value, (name, key, value)
+                got[pool].setdefault("seen", 0)
+                got[pool]["seen"] += 1
+    assert all(pool["seen"] == 12 for pool in got.values()), (name, got)
+
+
 def check_merged(folder):
     """Without pools, all is in the default pool."""
     row, = harness.results("info", os.path.join(folder, "edited.h5"))
@@ -163,6 +177,7 @@ def main():
             check_commands(name, path, folder)
             check_info(folder, want)
             check_names(folder, snapshot, want)
+            check_counters(name, path)
             check_merged(folder)
     print(f"{len(paths)} snapshots through {len(VERBS)} commands; "
           f"{len(paths) - len(DIFFERS)} exact, others: {DIFFERS}")
