@@ -222,6 +222,11 @@ struct frag_device_trace {
 /* One frame of a call stack. Equal stacks are stored once: stack k consists of
  * frames[stack_first[k]] up to frames[stack_first[k + 1] - 1], innermost frame
  * first. Stack 0 is empty. */
+#define FRAG_METADATA_FILE                                                   \
+    "user_metadata" /* the file of a frame whose function is a text that the \
+                       program gave its requests, and no function: it is the \
+                       outermost frame. Source: _set_memory_metadata of      \
+                       PyTorch 2.10 and later */
 struct frag_frame {
     uint32_t file, function; /* indices in frag_trace.strings */
     uint32_t line;

@@ -21,6 +21,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import harness  # noqa: E402
 
+MIB = 1 << 20
 KEPT = os.path.join(harness.BUNDLED, "releases", "pools")
 # What the policy torch does not model, by snapshot.
 DIFFERS = {
@@ -163,6 +164,59 @@ def check_merged(folder):
     assert names == ["default pool"], names
 
 
+def held_by(path, grouping):
+    row, = harness.results("top", path, "--by", grouping)
+    return {g["name"]: g["held_bytes"] for g in row["groups"]}
+
+
+def check_metadata(folder):
+    """A request has the text that was set; other values, and what PyTorch before
+    2.15 adds for mallocWithAddress, are none of it."""
+    kept = os.path.join(KEPT, "metadata.pickle.xz")
+    assert held_by(kept, "metadata") == {
+        '{"phase":"prefill","request":7}': 40 * MIB, "weights": 12 * MIB,
+        "no metadata": 5 * MIB}, held_by(kept, "metadata")
+    assert len(held_by(kept, "site")) == 1  # metadata is no place in a program
+    snapshot = load(kept)
+    texts = {"weights": "weights\nmallocWithAddress", "": {"a": 1},
+             '{"phase":"prefill","request":7}': "mallocWithAddress"}
+    for entry in snapshot["device_traces"][0]:
+        entry["user_metadata"] = texts.get(entry["user_metadata"], "")
+    changed = os.path.join(folder, "changed.pickle")
+    with open(changed, "wb") as file:
+        pickle.dump(snapshot, file)
+    assert held_by(changed, "metadata") == {
+        "weights": 12 * MIB, "no metadata": 45 * MIB}, held_by(changed, "metadata")
+    only = os.path.join(folder, "only.h5")
+    harness.run("edit", kept, "-e", "keep:site=prefill", "-o", only)
+    assert list(held_by(only, "metadata").values()) == [40 * MIB]
+
+
+def peak_of(path):
+    row, = harness.results("replay", path, "-p", "torch@2.15", "-p",
+                           "torch@2.15:expandable_segments:True")[:1]
+    return row["peak_reserved_bytes"]
+
+
+def check_what_if(folder):
+    """What one pool would need: `tune' and `explain' say it, and advise nothing."""
+    kept = os.path.join(KEPT, "shared_graphs.pickle.xz")
+    merged = os.path.join(folder, "merged.h5")
+    harness.run("edit", kept, "-e", "pool:to=0:0", "-o", merged)
+    assert (peak_of(kept), peak_of(merged)) == (136 * MIB, 68 * MIB)
+    others = [word for key in ("expandable_segments", "large_segment_size_mb")
+              for word in ("--without", key)]
+    text = harness.output("tune", kept, *others)
+    assert "would be 68 MiB, not 136 MiB" in text, text
+    text = harness.output("tune", merged)
+    assert "private pools" not in text, text
+    row, = harness.results("explain", kept, "--capacity", "100MiB")
+    change, = [c for c in row["changes"] if c["kind"] == "one_pool"]
+    assert change["result"] == "survives", change
+    assert change["peak_reserved_bytes"] == 68 * MIB, change
+    assert row["advice"]["kind"] == "capacity", row["advice"]
+
+
 def main():
     listed = re.findall(r"^  (\S+)  ", harness.output("help").split("usage")[1]
                         .split("More:")[0], re.M)
@@ -179,6 +233,9 @@ def main():
             check_names(folder, snapshot, want)
             check_counters(name, path)
             check_merged(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        check_metadata(folder)
+        check_what_if(folder)
     print(f"{len(paths)} snapshots through {len(VERBS)} commands; "
           f"{len(paths) - len(DIFFERS)} exact, others: {DIFFERS}")
     return 0
