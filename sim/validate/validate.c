@@ -162,25 +162,30 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                          "without the answers of a recorded allocator",
                          spec->trace->path);
     choose_limit(&settled, &v);
-    FRAG_TRY(frag_recorded_setup(&settled, &setup, e));
+    c.observer.reserved =
+        calloc(spec->device->pool_count + 1, sizeof(*c.observer.reserved));
+    if (!c.observer.reserved)
+        return frag_no_memory(e, "the counters");
+    err = frag_recorded_setup(&settled, &setup, e);
+    if (err != FRAG_OK) {
+        free(c.observer.reserved);
+        return err;
+    }
     if (v.limit.source == FRAG_LIMIT_DEVICE)
         setup.arena.capacity = v.limit.limit;
     c.observer.action = check_action;
     c.observer.user = &c;
-    c.observer.by_pool =
-        calloc(spec->device->pool_count, sizeof(*c.observer.by_pool));
     c.event = first_event(spec->device);
     count_recorded(&c);
-    err = c.observer.by_pool ? run(&c, &setup, e)
-                             : frag_no_memory(e, "the counters of the pools");
+    err = run(&c, &setup, e);
     if (err == FRAG_OK)
         err = conclude(&c) == FRAG_OK
                   ? FRAG_OK
                   : frag_no_memory(e, "the comparison with the recording");
     frag_recorded_setup_free(&setup);
+    free(c.observer.reserved);
     free(c.pairs);
     free(c.blocks);
-    free(c.observer.by_pool);
     if (err != FRAG_OK)
         frag_validation_free(&v);
     else

@@ -340,46 +340,48 @@ static void compare_count(struct checked_run *c, const char *stem,
         {"allocated", count->allocated},
         {"freed", count->freed},
     };
-    char name[sizeof(c->v->stats->name)];
+    char name[FRAG_STAT_NAME];
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-        snprintf(name, sizeof(name), "%s.%s", stem, parts[i].name);
+        snprintf(name, sizeof(name), "%.90s.%s", stem, parts[i].name);
         compare_stat(c, name, parts[i].value);
     }
 }
 
-/* The counts for all pools, the large and the small ones. */
-static void compare_counts(struct checked_run *c, const char *name,
-                           const struct frag_torch_count *counts)
-{
-    static const char *const pools[] = {"all", "large_pool", "small_pool"};
-    char stem[88];
-
-    for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++) {
-        snprintf(stem, sizeof(stem), "%.75s.%s", name, pools[k]);
-        compare_count(c, stem, &counts[k]);
-    }
-}
-
-/* PyTorch counts so from 2.13 on. */
-static void compare_pools(struct checked_run *c)
-{
-    const struct frag_device_trace *d = c->spec->device;
-    char name[76];
-
-    for (uint32_t i = 1; i < d->pool_count; i++) {
-        snprintf(name, sizeof(name),
-                 "reserved_bytes_by_private_pools.%" PRIu64 "_%" PRIu64,
-                 d->pools[i].owner, d->pools[i].number);
-        compare_counts(c, name, c->observer.by_pool[i]);
-    }
-}
-
-/* Most counters of a trace with so many pools. */
+/* The counters of `pools` private pools and of all. */
 static size_t most_stats(size_t pools)
 {
-    return ((FRAG_TORCH_STAT_COUNT + pools) * FRAG_TORCH_POOLS_COUNT + 2) * 4 +
-           5;
+    const size_t stats = FRAG_TORCH_STAT_COUNT + pools;
+
+    return (stats * FRAG_TORCH_POOLS_COUNT + 2) * 4 + 6;
+}
+
+/* Compares the counters of large pools, of small pools, and of all. */
+static void compare_pools(struct checked_run *c, const char *stem,
+                          const struct frag_torch_count *counts)
+{
+    static const char *const pools[] = {"all", "large_pool", "small_pool"};
+    char name[FRAG_STAT_NAME];
+
+    for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++) {
+        snprintf(name, sizeof(name), "%.90s.%s", stem, pools[k]);
+        compare_count(c, name, &counts[k]);
+    }
+}
+
+/* Since PyTorch 2.13: the reserved bytes of each private pool. */
+static void compare_private(struct checked_run *c)
+{
+    const struct frag_device_trace *d = c->spec->device;
+
+    for (uint32_t i = 1; i < d->pool_count; i++) {
+        char stem[FRAG_STAT_NAME];
+
+        snprintf(stem, sizeof(stem),
+                 "reserved_bytes_by_private_pools.%" PRIu64 "_%" PRIu64,
+                 d->pools[i].owner, d->pools[i].number);
+        compare_pools(c, stem, c->observer.reserved[i].of);
+    }
 }
 
 enum frag_err check_stats(struct checked_run *c)
@@ -393,12 +395,13 @@ enum frag_err check_stats(struct checked_run *c)
     if (!c->v->stats)
         return FRAG_NOMEM;
     for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++)
-        compare_counts(c, stat_names[i], n->stat[i]);
-    compare_pools(c);
+        compare_pools(c, stat_names[i], n->stat[i]);
+    compare_private(c);
     compare_count(c, "oversize_allocations", &n->oversize_allocations);
     compare_count(c, "oversize_segments", &n->oversize_segments);
     compare_stat(c, "num_alloc_retries", n->num_alloc_retries);
     compare_stat(c, "num_ooms", n->num_ooms);
+    compare_stat(c, "num_oom_rejections", n->num_oom_rejections);
     compare_stat(c, "num_sync_all_streams", n->num_sync_all_streams);
     compare_stat(c, "num_device_alloc", n->num_device_alloc);
     compare_stat(c, "num_device_free", n->num_device_free);

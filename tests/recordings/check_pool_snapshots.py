@@ -145,15 +145,18 @@ def check_commands(name, path, folder):
 
 def check_counters(name, path):
     """`summary` counts the pools as PyTorch does."""
-    row, = harness.results("summary", path)
-    got = row["stats"]["reserved_bytes_by_private_pools"]
     with open(os.path.join(KEPT, name + ".json"), encoding="utf-8") as file:
-        for key, value in json.load(file)["stats"].items():
-            if key.startswith("reserved_bytes_by_private_pools."):
-                _, pool, part, number = key.split(".")
-                assert got[pool][part][number] == value, (name, key, value)
-                got[pool].setdefault("seen", 0)
-                got[pool]["seen"] += 1
+        told = json.load(file)
+    bound = ["-c", str(told["cap"])] if told["cap"] else []
+    row, = harness.results("summary", path, "-p",
+                           "torch@recorded:torch_version:2.15", *bound)
+    got = row["stats"]["reserved_bytes_by_private_pools"]
+    for key, value in told["stats"].items():
+        if key.startswith("reserved_bytes_by_private_pools."):
+            _, pool, part, number = key.split(".")
+            assert got[pool][part][number] == value, (name, key, value)
+            got[pool].setdefault("seen", 0)
+            got[pool]["seen"] += 1
     assert all(pool["seen"] == 12 for pool in got.values()), (name, got)
 
 

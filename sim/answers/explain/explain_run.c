@@ -64,7 +64,7 @@ static void put_event(struct columns *c, const struct attempt *a, uint64_t i,
     if (op == FRAG_ALLOC)
         c->bytes[at] = scaled(a, i);
     c->stream[at] = op == d->op[i] ? d->stream[from] : 0;
-    c->pool[at] = a->one_pool ? 0 : d->pool[i];
+    c->pool[at] = a->one_pool && op == FRAG_ALLOC ? 0 : d->pool[i];
 }
 
 /* Appends the edits before event i, from a->edits[next]; returns the next. */

@@ -73,7 +73,7 @@ struct summary {
     struct frag_torch_counters counters;
     /* The reserved bytes of each pool of the trace, a row of the table of its
      * device; NULL: the policy does not count them, or only one pool occurs. */
-    struct frag_torch_count (*by_pool)[FRAG_TORCH_POOLS_COUNT];
+    struct frag_torch_pool_count *by_pool;
     const struct frag_trace *trace; /* of the spec, as trace_device */
     const struct frag_device_trace *trace_device;
     struct summary_fragmentation fragmentation;

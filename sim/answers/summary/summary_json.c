@@ -44,7 +44,7 @@ static void put_pools(const struct summary *s, struct frag_json *j)
     for (uint32_t i = 1; s->by_pool && i < d->pool_count; i++) {
         snprintf(name, sizeof(name), "%" PRIu64 "_%" PRIu64, d->pools[i].owner,
                  d->pools[i].number);
-        put_counts(s, j, name, s->by_pool[i]);
+        put_counts(s, j, name, s->by_pool[i].of);
     }
     frag_json_end(j);
 }

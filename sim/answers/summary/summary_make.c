@@ -21,8 +21,8 @@ struct watched {
     const struct summary_spec *spec;
     bool is_torch;
     struct frag_torch_observer observer;
-    struct frag_torch_counters at_end; /* before live blocks are freed */
-    struct frag_torch_count (*by_pool)[FRAG_TORCH_POOLS_COUNT]; /* the same */
+    struct frag_torch_counters at_end;     /* before live blocks are freed */
+    struct frag_torch_pool_count *by_pool; /* the same */
     /* Of a policy without PyTorch's counters. */
     bool *live;                        /* [slots]: a block was granted */
     struct frag_torch_count allocated; /* number of blocks */
@@ -75,7 +75,7 @@ static void on_ended(void *user, const struct frag_heap *heap)
 
     (void)heap;
     w->at_end = w->observer.counters;
-    w->observer.by_pool = NULL;
+    w->observer.reserved = NULL;
 }
 
 /* -- counters of a policy that has none of its own ------------------------ */
@@ -355,7 +355,7 @@ static void forget_past(struct summary *s)
             keep_current(&c->stat[i][k]);
     for (uint32_t i = 0; s->by_pool && i < s->trace_device->pool_count; i++)
         for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++)
-            keep_current(&s->by_pool[i][k]);
+            keep_current(&s->by_pool[i].of[k]);
     keep_current(&c->oversize_allocations);
     keep_current(&c->oversize_segments);
     c->num_alloc_retries = c->num_ooms = c->num_sync_all_streams =
@@ -441,7 +441,7 @@ enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,
         if (!w.by_pool)
             return frag_no_memory(e, "the counters of the pools");
     }
-    w.observer.by_pool = w.by_pool;
+    w.observer.reserved = w.by_pool;
     err = spec->params ? replay_policy(&w, &run, e)
                        : replay_recorded(&w, &run, e);
     if (err == FRAG_OK) {

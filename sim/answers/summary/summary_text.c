@@ -187,7 +187,7 @@ void summary_print_pools(const struct summary *s, FILE *out)
     centred(out, "GPU reserved memory by pool");
     rule(out, '-');
     for (uint32_t i = 0; i < s->trace_device->pool_count; i++) {
-        const struct frag_torch_count *n = s->by_pool[i];
+        const struct frag_torch_count *n = s->by_pool[i].of;
 
         put_row(out,
                 frag_pool_name(s->trace, s->trace_device, (frag_pool)i, name),

@@ -67,9 +67,9 @@ def two_pools():
         with torch.cuda.use_mem_pool(pool):
             new(24)
             kept = new(6)
-    del kept, first
+    del kept, first, pool
     torch.cuda.empty_cache()
-    return second, new(24), pool
+    return second, new(24)
 
 
 def graph():
