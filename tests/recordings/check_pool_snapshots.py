@@ -143,6 +143,16 @@ def check_commands(name, path, folder):
         assert "(null)" not in done.stdout, (name, verb)
 
 
+def check_map(folder, want):
+    """The private pools that have much of the height have their names."""
+    total = sum(held for _, _, held in want.values())
+    with open(os.path.join(folder, "map.svg"), encoding="utf-8") as file:
+        text = file.read()
+    for name, (_, _, held) in want.items():
+        if name != "default pool" and held > total / 4:
+            assert name in text, (name, want)
+
+
 def check_counters(name, path):
     """`summary` counts the pools as PyTorch does."""
     with open(os.path.join(KEPT, name + ".json"), encoding="utf-8") as file:
@@ -234,6 +244,7 @@ def main():
             check_commands(name, path, folder)
             check_info(folder, want)
             check_names(folder, snapshot, want)
+            check_map(folder, want)
             check_counters(name, path)
             check_merged(folder)
     with tempfile.TemporaryDirectory() as folder:
