@@ -6,6 +6,8 @@
 #                       row, from the lowest address: -2 not reserved, -1
 #                       reserved and free, else the block's lifetime in events
 #                       or size in bytes (as a power of two)
+#      PREFIX.pools.tsv heights in bytes between which blocks of one private
+#                       pool lie, and its name
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='map'; out='map.svg'" map.gp
 set datafile separator tab
@@ -118,5 +120,12 @@ unset key
 unset colorbox
 plot in.".cells" matrix using (($1 + 0.5)*events/wide_n): \
          (($2 + 0.5)*bytes/unit/high_n):3 with image, \
+     in.".pools.tsv" skip 1 using (events*0.997):($1/unit): \
+         (0):(($2 - $1)/unit) with vectors nohead linewidth 5 \
+         linecolor rgb "#D55E00", \
+     in.".pools.tsv" skip 1 using (events*0.99):(($1 + $2)/2.0/unit): \
+         (($2 - $1)/bytes*high_n < 10 ? "" : \
+         stringcolumn(3)." ".stringcolumn(4)) \
+         with labels right font ",11" textcolor "#D55E00", \
      in.".ooms.tsv" skip 1 using ($1 >= 0 ? $1 : NaN):(bytes/unit) \
          with points pointtype 11 pointsize 1.3 linecolor rgb "#D55E00"

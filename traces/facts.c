@@ -97,6 +97,48 @@ enum frag_err facts_gather(const struct frag_device_trace *d, struct facts *out)
     return FRAG_OK;
 }
 
+/* A live block of a slot; size 0: there is none. */
+struct pooled {
+    frag_size size;
+    frag_pool pool;
+};
+
+static void pool_event(const struct frag_device_trace *d, uint64_t i,
+                       struct pooled *block, struct facts_pool *out)
+{
+    struct facts_pool *f;
+
+    if (ends_life(d->op[i])) {
+        out[block->pool].end_requested -= block->size;
+        block->size = 0;
+    }
+    if (d->op[i] != FRAG_ALLOC || facts_has_failed(d, i))
+        return;
+    *block = (struct pooled){d->bytes[i], d->pool[i]};
+    f = &out[block->pool];
+    f->end_requested += block->size;
+    if (f->end_requested > f->peak_requested)
+        f->peak_requested = f->end_requested;
+}
+
+enum frag_err facts_pools(const struct frag_device_trace *d,
+                          struct facts_pool *out)
+{
+    const struct frag_layout *end = &d->recorded.end;
+    struct pooled *blocks = calloc((size_t)d->slots + 1, sizeof(*blocks));
+
+    if (!blocks)
+        return FRAG_NOMEM;
+    for (uint32_t k = 0; k < d->pool_count; k++)
+        out[k] = (struct facts_pool){0};
+    for (uint64_t i = 0; i < d->count; i++)
+        pool_event(d, i, &blocks[d->id[i]], out);
+    for (uint64_t k = 0; k < end->segment_count; k++)
+        out[end->segments[k].pool].end_reserved += end->segments[k].size;
+    free(blocks);
+    return FRAG_OK;
+}
+
 enum frag_err facts_left_live(const struct frag_device_trace *d,
                               struct facts_left_live *out)
 {

@@ -51,4 +51,16 @@ enum frag_err facts_left_live(const struct frag_device_trace *d,
 enum frag_err facts_gather(const struct frag_device_trace *d,
                            struct facts *out) FRAG_MUST_CHECK;
 
+/* What the requests of one pool needed, without those that failed. Bytes. */
+struct facts_pool {
+    frag_size peak_requested, end_requested; /* of the live blocks */
+    frag_size end_reserved; /* by the recorded segments at the end; 0 if they
+                               are not recorded */
+};
+
+/* Fills out[pool_count]. NOMEM. The time is O(events), the temporary memory 16
+ * bytes per slot. */
+enum frag_err facts_pools(const struct frag_device_trace *d,
+                          struct facts_pool *out) FRAG_MUST_CHECK;
+
 #endif

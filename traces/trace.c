@@ -28,6 +28,28 @@ const char *frag_device_name(uint32_t device, char text[FRAG_DEVICE_TEXT])
     return text;
 }
 
+/* A trace file that was made from a snapshot has its settings. */
+static bool is_of_pytorch(const struct frag_trace *t)
+{
+    return t->settings || t->releases || frag_trace_is_snapshot(t);
+}
+
+const char *frag_pool_name(const struct frag_trace *t,
+                           const struct frag_device_trace *d, frag_pool pool,
+                           char text[FRAG_POOL_NAME])
+{
+    const struct frag_pool_id id = d->pools[pool];
+    const char *kind = !is_of_pytorch(t) ? "pool"
+                       : id.owner        ? "graph"
+                                         : "MemPool";
+
+    if (!pool)
+        return "default pool";
+    snprintf(text, FRAG_POOL_NAME, "%s %" PRIu64 ":%" PRIu64, kind, id.owner,
+             id.number);
+    return text;
+}
+
 bool frag_trace_is_snapshot(const struct frag_trace *t)
 {
     return !strcmp(t->format, "torch");

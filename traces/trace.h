@@ -138,8 +138,10 @@ struct frag_mark {
     uint32_t name; /* index in frag_trace.strings */
 };
 
-/* PyTorch's pair of numbers that identifies a pool; (0, 0) is the default
- * pool. */
+/* PyTorch's pair of numbers that identifies a pool; (0, 0) is the default pool.
+ * A capture of a CUDA graph makes a pool with an owner of its own; a MemPool,
+ * or the handle of graph_pool_handle(), has a number and no owner. Source: the
+ * comments of MempoolId_t in c10/core/Allocator.h of PyTorch 2.15. */
 struct frag_pool_id {
     uint64_t owner, number;
 };
@@ -229,6 +231,11 @@ struct frag_device_trace {
 /* One frame of a call stack. Equal stacks are stored once: stack k consists of
  * frames[stack_first[k]] up to frames[stack_first[k + 1] - 1], innermost frame
  * first. Stack 0 is empty. */
+#define FRAG_METADATA_FILE                                                   \
+    "user_metadata" /* the file of a frame whose function is a text that the \
+                       program gave its requests, and no function: it is the \
+                       outermost frame. Source: _set_memory_metadata of      \
+                       PyTorch 2.10 and later */
 struct frag_frame {
     uint32_t file, function; /* indices in frag_trace.strings */
     uint32_t line;
@@ -417,6 +424,15 @@ const struct frag_device_trace *frag_trace_device(const struct frag_trace *t,
 /* Whether the input was a snapshot of PyTorch's allocator. A trace file does
  * not state it: false. */
 bool frag_trace_is_snapshot(const struct frag_trace *t);
+
+enum { FRAG_POOL_NAME = 56 }; /* enough for every name of a pool */
+
+/* Writes the name of a pool, a row of the table of the device: "default pool",
+ * or its kind and its OWNER:NUMBER, "graph 3:0" or "MemPool 0:1". What is no
+ * recording of PyTorch has "pool 0:1". Returns text. */
+const char *frag_pool_name(const struct frag_trace *t,
+                           const struct frag_device_trace *d, frag_pool pool,
+                           char text[FRAG_POOL_NAME]);
 
 /* The words of FRAG_OPS and FRAG_ACTIONS, by enum value. */
 extern const char *const frag_op_names[FRAG_OP_COUNT];

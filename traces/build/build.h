@@ -162,6 +162,9 @@ uint32_t frag_build_string(struct frag_build *b, const char *text,
                            size_t length);
 uint32_t frag_build_stack(struct frag_build *b, const struct frag_frame *frames,
                           size_t count);
+/* The stack with one more frame, the outermost. */
+uint32_t frag_build_outer(struct frag_build *b, uint32_t stack,
+                          struct frag_frame frame);
 
 enum { FRAG_RECORDED_DIVISIONS = 16 }; /* of roundup_power2_divisions */
 

@@ -169,6 +169,24 @@ uint32_t frag_build_stack(struct frag_build *b, const struct frag_frame *frames,
     return count ? intern_stack(b, frames, count) : 0;
 }
 
+uint32_t frag_build_outer(struct frag_build *b, uint32_t stack,
+                          struct frag_frame frame)
+{
+    size_t size = 0;
+    const void *inner = stack ? stack_at(b, stack, &size) : NULL;
+    struct frag_frame *frames = malloc(size + sizeof(*frames));
+    uint32_t result;
+
+    if (!frames)
+        return UINT32_MAX;
+    if (size)
+        memcpy(frames, inner, size);
+    frames[size / sizeof(*frames)] = frame;
+    result = frag_build_stack(b, frames, size / sizeof(*frames) + 1);
+    free(frames);
+    return result;
+}
+
 enum frag_err frag_build_settings(struct frag_build *b,
                                   const struct frag_recorded_settings *s,
                                   struct frag_error *e)

@@ -65,5 +65,7 @@ const struct edit_key_row edit_keys[KEY_COUNT] = {
     [KEY_INTO] = {"into", "HANDLE",
         "raw handle of the stream that takes its place; it may be new",
         FORM_HANDLE, NULL},
+    [KEY_TO] = {"to", "OWNER:NUMBER", "the pool that takes the requests; it may "
+        "be new", FORM_POOL, NULL},
 };
 /* clang-format on */

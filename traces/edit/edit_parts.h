@@ -38,6 +38,7 @@ enum edit_key {
     KEY_EVERY_STEPS,
     KEY_FROM,
     KEY_INTO,
+    KEY_TO,
     KEY_SITE, /* the last: its text may hold commas */
     KEY_COUNT
 };
@@ -141,7 +142,8 @@ enum edit_form {
     FORM_SECONDS, /* the same, of seconds */
     FORM_HANDLE,  /* a number, decimal or 0x and hexadecimal */
     FORM_LIST,    /* handles, separated by + */
-    FORM_POOLS,   /* OWNER:NUMBER, separated by + */
+    FORM_POOL,    /* OWNER:NUMBER */
+    FORM_POOLS,   /* the same, separated by + */
     FORM_CHOICE,  /* one word of `choices` */
     FORM_TEXT
 };
@@ -228,6 +230,7 @@ enum frag_err run_scale(struct edit_job *job);
 enum frag_err run_round(struct edit_job *job);
 enum frag_err run_pad(struct edit_job *job);
 enum frag_err run_stream(struct edit_job *job);
+enum frag_err run_pool(struct edit_job *job);
 enum frag_err run_free(struct edit_job *job);
 enum frag_err run_empty_cache(struct edit_job *job);
 enum frag_err run_no_empty_cache(struct edit_job *job);

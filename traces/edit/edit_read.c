@@ -150,6 +150,12 @@ static const char *read_pools(const char *text, struct edit_value *v)
                : "pools such as 0:1, separated by +, at most 16";
 }
 
+static const char *read_pool(const char *text, struct edit_value *v)
+{
+    return take_list(text, true, v) && v->count == 1 ? NULL
+                                                     : "a pool such as 0:1";
+}
+
 static const char *read_text(const char *text, struct edit_value *v)
 {
     v->text = text;
@@ -161,7 +167,8 @@ static read_value *const readers[] = {
     [FORM_FACTOR] = read_factor, [FORM_DELAY] = read_delay,
     [FORM_RANGE] = read_range,   [FORM_SECONDS] = read_seconds,
     [FORM_HANDLE] = read_handle, [FORM_LIST] = read_list,
-    [FORM_POOLS] = read_pools,   [FORM_TEXT] = read_text,
+    [FORM_POOL] = read_pool,     [FORM_POOLS] = read_pools,
+    [FORM_TEXT] = read_text,
 };
 
 /* ---- keys ---- */

@@ -1,7 +1,8 @@
 /* edit_requests.c - the edits that change requests one by one: which of them
- * remain, their sizes and their streams. */
+ * remain, their sizes, their streams and their pools. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "traces/edit/edit_parts.h"
 
@@ -178,4 +179,62 @@ enum frag_err run_stream(struct edit_job *job)
         job->making->changed += does_move;
     }
     return track_marks(t, &job->source, job->source.device->count);
+}
+
+/* ---- pools ---- */
+
+static void move_to(struct edit_job *job, frag_pool pool)
+{
+    const struct edit_track *t = &job->track;
+    frag_pool *last = &t->d->events.pool[track_count(t) - 1];
+
+    job->making->changed += *last != pool;
+    *last = pool;
+}
+
+/* The end of a pool is none without its requests: sets the pools that keep
+ * some. */
+static void find_kept(const struct edit_job *job, bool *kept)
+{
+    const struct frag_device_trace *d = job->source.device;
+
+    for (uint64_t i = 0; i < d->count; i++)
+        if (is_request(job, i) && !select_has(job, i))
+            kept[d->pool[i]] = true;
+}
+
+static enum frag_err put_pooled(struct edit_job *job, frag_pool pool,
+                                const bool *kept)
+{
+    const struct frag_device_trace *d = job->source.device;
+    struct edit_track *t = &job->track;
+
+    for (uint64_t i = 0; i < d->count; i++) {
+        FRAG_TRY(track_marks(t, &job->source, i));
+        if (d->op[i] == FRAG_EMPTY_CACHE && d->pool[i] && !kept[d->pool[i]])
+            continue;
+        FRAG_TRY(track_put(t, &job->source, i));
+        job->making->total += is_request(job, i);
+        if (is_request(job, i) && select_has(job, i))
+            move_to(job, pool);
+    }
+    return track_marks(t, &job->source, d->count);
+}
+
+enum frag_err run_pool(struct edit_job *job)
+{
+    const struct edit_value *to = &job->edit->values[KEY_TO];
+    const struct frag_pool_id id = {to->owners[0], to->list[0]};
+    bool *kept = calloc(job->source.device->pool_count, sizeof(*kept));
+    uint32_t pool;
+    enum frag_err err = kept ? build_pool(job->making->build, job->track.d, id,
+                                          &pool, job->making->error)
+                             : FRAG_NOMEM;
+
+    if (err == FRAG_OK) {
+        find_kept(job, kept);
+        err = put_pooled(job, (frag_pool)pool, kept);
+    }
+    free(kept);
+    return err;
 }

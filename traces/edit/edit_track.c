@@ -189,8 +189,10 @@ enum frag_err track_put_on(struct edit_track *t, struct edit_source *s,
         return FRAG_OK;
     note_place(t, s, i);
     FRAG_TRY(fill_stream(t, s, i, stream, &ev.stream));
-    if (d->op[i] == FRAG_ALLOC)
+    if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_EMPTY_CACHE)
         ev.pool = (frag_pool)s->pools[d->pool[i]];
+    if (d->op[i] == FRAG_EMPTY_CACHE)
+        ev.id = d->id[i];
     if (t->has_time && d->time)
         ev.time = d->time[i] + s->shift;
     if (t->has_stack && d->stack)

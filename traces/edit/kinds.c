@@ -28,6 +28,12 @@ const struct edit_kind edit_kinds[] = {
     {"stream", "move requests from one stream to another",
      "stream:from=7,into=0", "requests moved", NULL, EDIT_SELECT & ~HAS(KEY_STREAM),
      HAS(KEY_FROM) | HAS(KEY_INTO), 0, run_stream},
+    {"pool", "move requests from their pools to one pool: 0:0 is as if they had "
+     "no pool of their own, a new one sets them apart",
+     "pool:to=0:0", "requests moved",
+     "a captured graph keeps its addresses for as long as it lives, so what a "
+     "trace without its pool needs is a bound and no advice",
+     EDIT_SELECT, HAS(KEY_TO), 0, run_pool},
     {"free", "free blocks earlier or later, as a `del x' at another line would",
      "free:earlier=10,min=1MiB", "frees moved", NULL,
      EDIT_SELECT | HAS(KEY_MARK), 0,

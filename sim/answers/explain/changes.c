@@ -10,10 +10,15 @@
 #include "traces/torch_sizes.h"
 
 const char *const explain_change_words[EXPLAIN_CHANGE_KINDS] = {
-    [EXPLAIN_SETTING] = "setting",     [EXPLAIN_EMPTY_CACHE] = "empty_cache",
-    [EXPLAIN_FREE] = "free",           [EXPLAIN_STEP_FREE] = "step_free",
-    [EXPLAIN_ONE_SPACE] = "one_space", [EXPLAIN_BATCH] = "batch",
-    [EXPLAIN_RECOMPUTE] = "recompute", [EXPLAIN_EARLY_FREE] = "early_free",
+    [EXPLAIN_SETTING] = "setting",
+    [EXPLAIN_EMPTY_CACHE] = "empty_cache",
+    [EXPLAIN_FREE] = "free",
+    [EXPLAIN_STEP_FREE] = "step_free",
+    [EXPLAIN_ONE_SPACE] = "one_space",
+    [EXPLAIN_ONE_POOL] = "one_pool",
+    [EXPLAIN_BATCH] = "batch",
+    [EXPLAIN_RECOMPUTE] = "recompute",
+    [EXPLAIN_EARLY_FREE] = "early_free",
     [EXPLAIN_CAPACITY] = "capacity",
 };
 
@@ -311,13 +316,13 @@ static enum frag_err try_frees(struct trial *t, const struct state *s)
     return err;
 }
 
-/* ---- one stream and pool ---- */
+/* ---- one stream, one pool ---- */
 
 static enum frag_err try_one_space(struct trial *t)
 {
     static const struct explain_change change = {
         .kind = EXPLAIN_ONE_SPACE,
-        .text = "make all requests on the stream and in the pool of this one",
+        .text = "make all requests on the stream of this one",
         .event = UINT64_MAX,
     };
     struct attempt a = trial_attempt(t);
@@ -325,6 +330,25 @@ static enum frag_err try_one_space(struct trial *t)
     if (t->x->cause != EXPLAIN_CACHE)
         return FRAG_OK;
     a.one_space = true;
+    a.starts_there = false;
+    return trial_add(t, &a, &change);
+}
+
+/* A captured graph keeps its addresses, so it cannot share its pool with
+ * everybody: this is a bound, and no advice. */
+static enum frag_err try_one_pool(struct trial *t)
+{
+    static const struct explain_change change = {
+        .kind = EXPLAIN_ONE_POOL,
+        .text = "no private pools; a bound and no advice, for a captured graph "
+                "keeps its addresses",
+        .event = UINT64_MAX,
+    };
+    struct attempt a = trial_attempt(t);
+
+    if (t->x->device->pool_count < 2)
+        return FRAG_OK;
+    a.one_pool = true;
     a.starts_there = false;
     return trial_add(t, &a, &change);
 }
@@ -394,6 +418,7 @@ enum frag_err changes_try(struct explain *x, const struct attempt *base,
     if (x->cause != EXPLAIN_DEMAND)
         FRAG_TRY(try_frees(&t, s));
     FRAG_TRY(try_one_space(&t));
+    FRAG_TRY(try_one_pool(&t));
     FRAG_TRY(try_capacity(&t));
     x->advice = trial_advice(x);
     return FRAG_OK;

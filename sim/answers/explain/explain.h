@@ -99,7 +99,8 @@ enum explain_change_kind {
     EXPLAIN_EMPTY_CACHE, /* calls of empty_cache */
     EXPLAIN_FREE,        /* one block is freed before the request */
     EXPLAIN_STEP_FREE,   /* what a step leaves behind is freed */
-    EXPLAIN_ONE_SPACE,   /* one stream and one pool for all requests */
+    EXPLAIN_ONE_SPACE,   /* one stream for all requests */
+    EXPLAIN_ONE_POOL,    /* no private pools */
     EXPLAIN_BATCH,       /* what depends on the batch is smaller */
     EXPLAIN_RECOMPUTE,   /* blocks of the forward pass are freed, and allocated
                             again in the backward pass */

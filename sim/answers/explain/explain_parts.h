@@ -66,8 +66,8 @@ struct attempt {
     bool starts_there; /* starts from the recorded layout */
     bool anchored;     /* segments get their recorded addresses */
     bool without_last; /* the request is left out */
-    bool one_space;    /* all requests use the stream and the pool of the
-                          request */
+    bool one_space;    /* all requests use the stream of the request */
+    bool one_pool;     /* all requests use the default pool */
     const struct explain_edit *edits; /* by event */
     size_t edit_count;
     const bool *scales; /* for each ALLOC of the device: whether its bytes are

@@ -36,9 +36,15 @@ static void put_size(FILE *out, const char *label, frag_size size,
             *after ? "  " : "", after);
 }
 
+static const char *pool_name(const struct explain *x, frag_pool pool,
+                             char text[FRAG_POOL_NAME])
+{
+    return frag_pool_name(x->trace, x->device, pool, text);
+}
+
 static void put_request(const struct explain *x, FILE *out)
 {
-    char site[SITE_TEXT];
+    char site[SITE_TEXT], pool[FRAG_POOL_NAME];
 
     if (!x->failed) {
         fprintf(out, "no request failed; the state %s\n",
@@ -49,9 +55,9 @@ static void put_request(const struct explain *x, FILE *out)
     }
     fprintf(out,
             "failed request: %s (a new segment of %s) at event %" PRIu64
-            ", stream %" PRIu32 ", pool %" PRIu32 "\n",
+            ", stream %" PRIu32 ", %s\n",
             FRAG_SHOW_SIZE(x->request), FRAG_SHOW_SIZE(x->segment), x->event,
-            (uint32_t)x->stream, (uint32_t)x->pool);
+            (uint32_t)x->stream, pool_name(x, x->pool, pool));
     if (x->stack)
         printable_line(out, "  requested by %s",
                        site_text(x->trace, x->stack, site));
@@ -85,6 +91,23 @@ static void put_cause(const struct explain *x, FILE *out)
                        site_text(x->trace, x->grown_stack, site));
 }
 
+/* What the private pools hold, which requests of other pools do not get. */
+static void put_private(const struct explain *x, FILE *out)
+{
+    frag_size reserved = 0, cached = 0;
+    char text[64 + FRAG_SIZE_TEXT];
+
+    for (uint64_t i = 0; i < x->space_count; i++)
+        if (x->spaces[i].pool) {
+            reserved += x->spaces[i].reserved;
+            cached += x->spaces[i].cached;
+        }
+    snprintf(text, sizeof(text), "of it, %s free for requests of these alone",
+             FRAG_SHOW_SIZE(cached));
+    if (reserved)
+        put_size(out, "private pools", reserved, text);
+}
+
 static void put_totals(const struct explain *x, FILE *out)
 {
     char text[64 + FRAG_SIZE_TEXT], limit[2 * FRAG_SIZE_TEXT];
@@ -106,6 +129,7 @@ static void put_totals(const struct explain *x, FILE *out)
     snprintf(text, sizeof(text), "in %" PRIu64 " hole%s, the largest %s",
              x->holes, x->holes == 1 ? "" : "s", FRAG_SHOW_SIZE(x->largest));
     put_size(out, "cached", x->cached, text);
+    put_private(x, out);
     if (x->bound.bytes != FRAG_UNLIMITED)
         put_size(out, "not reserved", x->unreserved,
                  x->limit_least < x->limit_most ? "at most" : "");
@@ -114,16 +138,17 @@ static void put_totals(const struct explain *x, FILE *out)
 static void put_spaces(const struct explain *x, FILE *out)
 {
     fputs("by pool and stream\n"
-          "  pool   stream  blocks  segments      reserved          live     "
-          "  pending        cached  largest hole\n",
+          "  pool          stream  blocks  segments      reserved          "
+          "live       pending        cached  largest hole\n",
           out);
     for (uint64_t i = 0; i < x->space_count && i < SPACES_SHOWN; i++) {
         const struct explain_space *s = &x->spaces[i];
+        char pool[FRAG_POOL_NAME];
 
         fprintf(out,
-                "  %4" PRIu32 "   %6" PRIu32 "  %6s  %8" PRIu64
+                "  %-12s  %6" PRIu32 "  %6s  %8" PRIu64
                 "  %12s  %12s  %12s  %12s  %12s\n",
-                (uint32_t)s->pool, (uint32_t)s->stream,
+                pool_name(x, s->pool, pool), (uint32_t)s->stream,
                 s->is_small ? "small" : "large", s->segments,
                 FRAG_SHOW_SIZE(s->reserved), FRAG_SHOW_SIZE(s->live),
                 FRAG_SHOW_SIZE(s->pending), FRAG_SHOW_SIZE(s->cached),
@@ -137,17 +162,17 @@ static void put_pin(const struct explain *x, const struct explain_pin *p,
                     FILE *out)
 {
     char site[SITE_TEXT], age[96] = ", allocated before the recording";
-    char time[32];
+    char time[32], pool[FRAG_POOL_NAME];
 
     snprintf(time, sizeof(time), ", %.3f s", (double)p->lifetime / 1e9);
     if (p->event != UINT64_MAX)
         snprintf(age, sizeof(age), ", allocated %" PRIu64 " events%s before",
                  x->event - p->event, p->lifetime ? time : "");
     printable_line(out,
-                   "  %s free of %s (stream %" PRIu32 ", pool %" PRIu32
-                   "): %" PRIu64 " block%s %s%s%s%s",
+                   "  %s free of %s (stream %" PRIu32 ", %s): %" PRIu64
+                   " block%s %s%s%s%s",
                    FRAG_SHOW_SIZE(p->cached), FRAG_SHOW_SIZE(p->size),
-                   (uint32_t)p->stream, (uint32_t)p->pool, p->blocks,
+                   (uint32_t)p->stream, pool_name(x, p->pool, pool), p->blocks,
                    p->blocks == 1 ? " of" : "s, the largest",
                    FRAG_SHOW_SIZE(p->bytes), age, p->stack ? ", " : "",
                    p->stack ? site_text(x->trace, p->stack, site) : "");
@@ -283,6 +308,15 @@ static void json_site(struct frag_json *j, const char *key,
     frag_json_text(j, key, stack ? site_text(x->trace, stack, site) : NULL);
 }
 
+static void json_pool(struct frag_json *j, const struct explain *x,
+                      frag_pool pool)
+{
+    char name[FRAG_POOL_NAME];
+
+    frag_json_number(j, "pool", pool);
+    frag_json_text(j, "pool_name", pool_name(x, pool, name));
+}
+
 static void json_request(struct frag_json *j, const struct explain *x)
 {
     frag_json_line(j, 3);
@@ -296,7 +330,7 @@ static void json_request(struct frag_json *j, const struct explain *x)
     frag_json_number(j, "rounded_bytes", x->rounded);
     frag_json_number(j, "segment_bytes", x->segment);
     frag_json_number(j, "stream", x->stream);
-    frag_json_number(j, "pool", x->pool);
+    json_pool(j, x, x->pool);
     json_site(j, "site", x, x->stack);
     frag_json_number(j, "num_ooms", x->ooms);
     frag_json_bool(j, "reproduced", x->reproduced);
@@ -357,7 +391,7 @@ static void json_spaces(struct frag_json *j, const struct explain *x)
         const struct explain_space *s = &x->spaces[i];
 
         frag_json_new_object(j, 4, NULL);
-        frag_json_number(j, "pool", s->pool);
+        json_pool(j, x, s->pool);
         frag_json_number(j, "stream", s->stream);
         frag_json_text(j, "blocks", s->is_small ? "small" : "large");
         frag_json_number(j, "segments", s->segments);
@@ -381,7 +415,7 @@ static void json_pins(struct frag_json *j, const struct explain *x)
         frag_json_new_object(j, 4, NULL);
         frag_json_number(j, "segment_bytes", p->size);
         frag_json_number(j, "free_bytes", p->cached);
-        frag_json_number(j, "pool", p->pool);
+        json_pool(j, x, p->pool);
         frag_json_number(j, "stream", p->stream);
         frag_json_number(j, "blocks", p->blocks);
         frag_json_number(j, "largest_block_bytes", p->bytes);

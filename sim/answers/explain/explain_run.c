@@ -64,7 +64,7 @@ static void put_event(struct columns *c, const struct attempt *a, uint64_t i,
     if (op == FRAG_ALLOC)
         c->bytes[at] = scaled(a, i);
     c->stream[at] = op == d->op[i] ? d->stream[from] : 0;
-    c->pool[at] = d->pool[from];
+    c->pool[at] = a->one_pool && op == FRAG_ALLOC ? 0 : d->pool[i];
 }
 
 /* Appends the edits before event i, from a->edits[next]; returns the next. */
@@ -114,7 +114,7 @@ static enum frag_err edit_trace(const struct attempt *a,
     d->added = 0;
     d->count = count;
     c->request = a->event;
-    if (!a->edit_count && !a->one_space && !a->scales)
+    if (!a->edit_count && !a->one_space && !a->one_pool && !a->scales)
         return FRAG_OK;
     if (columns_open(c, count + a->edit_count) != FRAG_OK)
         return frag_no_memory(e, "the edited trace");

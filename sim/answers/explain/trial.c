@@ -166,7 +166,7 @@ static unsigned rank_of(const struct explain *x, enum explain_change_kind kind)
  * its first step. */
 static bool is_advice(const struct explain *x, const struct explain_change *c)
 {
-    return trial_serves(c) &&
+    return trial_serves(c) && c->kind != EXPLAIN_ONE_POOL &&
            !(x->cause == EXPLAIN_DEMAND &&
              x->completion.reach == FRAG_REACH_NO_STEP &&
              c->kind != EXPLAIN_BATCH && c->kind != EXPLAIN_RECOMPUTE);

@@ -221,13 +221,10 @@ static uint64_t pool_number(const struct holders *h,
 static void pool_name(const struct holders *h, const struct moment_block *b,
                       char text[SITE_TEXT])
 {
-    const struct frag_pool_id id = h->device->pools[b->pool];
+    char name[FRAG_POOL_NAME];
 
-    if (b->pool)
-        snprintf(text, SITE_TEXT, "pool (%" PRIu64 ", %" PRIu64 ")", id.owner,
-                 id.number);
-    else
-        snprintf(text, SITE_TEXT, "default pool");
+    snprintf(text, SITE_TEXT, "%s",
+             frag_pool_name(h->trace, h->device, b->pool, name));
 }
 
 static uint64_t stream_number(const struct holders *h,
@@ -243,6 +240,39 @@ static void stream_name(const struct holders *h, const struct moment_block *b,
     snprintf(text, SITE_TEXT, "stream %" PRIu64, h->device->streams[b->stream]);
 }
 
+/* -- metadata ------------------------------------------------------------ */
+
+/* The whole text; NULL: the request has none. */
+static const char *metadata_of(const struct holders *h,
+                               const struct moment_block *b)
+{
+    const struct frag_trace *t = h->trace;
+    const struct frag_frame *last;
+
+    if (t->stack_first[b->stack] == t->stack_first[b->stack + 1])
+        return NULL;
+    last = &t->frames[t->stack_first[b->stack + 1] - 1];
+    return strcmp(t->strings[last->file], FRAG_METADATA_FILE) == 0
+               ? t->strings[last->function]
+               : NULL;
+}
+
+static void metadata_key(const struct holders *h, const struct moment_block *b,
+                         FILE *out)
+{
+    const char *text = metadata_of(h, b);
+
+    fputs(text ? text : "", out);
+}
+
+static void metadata_name(const struct holders *h, const struct moment_block *b,
+                          char text[SITE_TEXT])
+{
+    const char *whole = metadata_of(h, b);
+
+    snprintf(text, SITE_TEXT, "%s", whole ? whole : "no metadata");
+}
+
 const struct grouping groupings[HOLDERS_BY_COUNT] = {
     [HOLDERS_BY_SITE] = {NEEDS_STACKS, stack_number, site_name, site_key},
     [HOLDERS_BY_FUNCTION] = {NEEDS_STACKS, stack_number, function_name,
@@ -255,4 +285,6 @@ const struct grouping groupings[HOLDERS_BY_COUNT] = {
     [HOLDERS_BY_EVENTS] = {NEEDS_NOTHING, events_number, events_name, NULL},
     [HOLDERS_BY_POOL] = {NEEDS_NOTHING, pool_number, pool_name, NULL},
     [HOLDERS_BY_STREAM] = {NEEDS_NOTHING, stream_number, stream_name, NULL},
+    [HOLDERS_BY_METADATA] = {NEEDS_STACKS, stack_number, metadata_name,
+                             metadata_key},
 };

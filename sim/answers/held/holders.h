@@ -23,7 +23,8 @@
     X(SECONDS, "seconds")   \
     X(EVENTS, "events")     \
     X(POOL, "pool")         \
-    X(STREAM, "stream")
+    X(STREAM, "stream")     \
+    X(METADATA, "metadata")
 
 enum holders_by {
 #define X(name, text) HOLDERS_BY_##name,

@@ -71,6 +71,11 @@ struct summary {
     /* A counter that is not known is SUMMARY_UNKNOWN. Without pools, only
      * FRAG_TORCH_ALL is set. */
     struct frag_torch_counters counters;
+    /* The reserved bytes of each pool of the trace, a row of the table of its
+     * device; NULL: the policy does not count them, or only one pool occurs. */
+    struct frag_torch_pool_count *by_pool;
+    const struct frag_trace *trace; /* of the spec, as trace_device */
+    const struct frag_device_trace *trace_device;
     struct summary_fragmentation fragmentation;
     size_t note_count;
     char notes[SUMMARY_NOTES][SUMMARY_NOTE]; /* what the numbers leave out, a
@@ -81,7 +86,8 @@ struct summary {
  * it held, so that summary_spec.params may be NULL. */
 bool summary_has_recorded(const struct frag_device_trace *d);
 
-/* Runs the trace up to the event and fills *out, whose params the caller frees.
+/* Runs the trace up to the event and fills *out, which the caller passes to
+ * summary_close.
  * INVALID if the device has no
  * such event; UNSUPPORTED without params if !summary_has_recorded or if the
  * start of the recording cannot be rebuilt; errors of frag_replay. On error
@@ -89,11 +95,15 @@ bool summary_has_recorded(const struct frag_device_trace *d);
 enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
+void summary_close(struct summary *s);
+
 /* Prints the text of memory_summary, byte for byte if the allocator is
  * PyTorch's; `abbreviated` as there: without the rows of the pools, which a
  * policy without pools never has. An unknown counter is "-". */
 void summary_print_counters(const struct summary *s, bool abbreviated,
                             FILE *out);
+/* Prints what each pool reserved, if there are several, in the same width. */
+void summary_print_pools(const struct summary *s, FILE *out);
 /* Prints the section on fragmentation in the same width, and the notes. */
 void summary_print_fragmentation(const struct summary *s, FILE *out);
 

@@ -1,5 +1,8 @@
 /* summary_json.c - writes a summary as JSON: the counters by the names of
  * torch.cuda.memory_stats(), nested at their dots, and the fragmentation. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "sim/answers/summary/summary_parts.h"
 
 static const char *const stat_keys[] = {
@@ -19,19 +22,41 @@ static void put_count(struct frag_json *j, const char *key,
     frag_json_end(j);
 }
 
-static void put_counters(const struct summary *s, struct frag_json *j)
+static void put_counts(const struct summary *s, struct frag_json *j,
+                       const char *key, const struct frag_torch_count *counts)
 {
     static const char *const pools[] = {"all", "large_pool", "small_pool"};
-    const struct frag_torch_counters *c = &s->counters;
     const int pool_count = s->has_pools ? FRAG_TORCH_POOLS_COUNT : 1;
 
-    frag_json_new_object(j, 3, "stats");
-    for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++) {
-        frag_json_new_object(j, 4, stat_keys[i]);
-        for (int k = 0; k < pool_count; k++)
-            put_count(j, pools[k], &c->stat[i][k]);
-        frag_json_end(j);
+    frag_json_new_object(j, 4, key);
+    for (int k = 0; k < pool_count; k++)
+        put_count(j, pools[k], &counts[k]);
+    frag_json_end(j);
+}
+
+/* By PyTorch's names of the private pools. */
+static void put_pools(const struct summary *s, struct frag_json *j)
+{
+    const struct frag_device_trace *d = s->trace_device;
+    char name[FRAG_POOL_NAME];
+
+    frag_json_new_object(j, 4, "reserved_bytes_by_private_pools");
+    for (uint32_t i = 1; s->by_pool && i < d->pool_count; i++) {
+        snprintf(name, sizeof(name), "%" PRIu64 "_%" PRIu64, d->pools[i].owner,
+                 d->pools[i].number);
+        put_counts(s, j, name, s->by_pool[i].of);
     }
+    frag_json_end(j);
+}
+
+static void put_counters(const struct summary *s, struct frag_json *j)
+{
+    const struct frag_torch_counters *c = &s->counters;
+
+    frag_json_new_object(j, 3, "stats");
+    for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++)
+        put_counts(s, j, stat_keys[i], c->stat[i]);
+    put_pools(s, j);
     frag_json_line(j, 4);
     put_count(j, "oversize_allocations", &c->oversize_allocations);
     put_count(j, "oversize_segments", &c->oversize_segments);

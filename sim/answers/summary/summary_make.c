@@ -21,7 +21,8 @@ struct watched {
     const struct summary_spec *spec;
     bool is_torch;
     struct frag_torch_observer observer;
-    struct frag_torch_counters at_end; /* before live blocks are freed */
+    struct frag_torch_counters at_end;     /* before live blocks are freed */
+    struct frag_torch_pool_count *by_pool; /* the same */
     /* Of a policy without PyTorch's counters. */
     bool *live;                        /* [slots]: a block was granted */
     struct frag_torch_count allocated; /* number of blocks */
@@ -74,6 +75,7 @@ static void on_ended(void *user, const struct frag_heap *heap)
 
     (void)heap;
     w->at_end = w->observer.counters;
+    w->observer.reserved = NULL;
 }
 
 /* -- counters of a policy that has none of its own ------------------------ */
@@ -351,6 +353,9 @@ static void forget_past(struct summary *s)
     for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++)
         for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++)
             keep_current(&c->stat[i][k]);
+    for (uint32_t i = 0; s->by_pool && i < s->trace_device->pool_count; i++)
+        for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++)
+            keep_current(&s->by_pool[i].of[k]);
     keep_current(&c->oversize_allocations);
     keep_current(&c->oversize_segments);
     c->num_alloc_retries = c->num_ooms = c->num_sync_all_streams =
@@ -377,6 +382,9 @@ static void fill_summary(const struct watched *w, struct frag_run *run,
         .is_pytorch = w->is_torch &&
                       (!spec->params || frag_trace_is_snapshot(spec->trace)),
         .counters = w->at_end,
+        .by_pool = w->by_pool,
+        .trace = spec->trace,
+        .trace_device = spec->device,
         .fragmentation = fragmentation_of(run),
     };
     out->params = run->params;
@@ -408,11 +416,18 @@ static enum frag_err check_recorded(const struct summary_spec *spec,
     return FRAG_OK;
 }
 
+void summary_close(struct summary *s)
+{
+    free(s->params);
+    free(s->by_pool);
+}
+
 enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,
                            struct frag_error *e)
 {
     struct watched w = {.spec = spec};
     struct frag_run run;
+    enum frag_err err;
 
     if (spec->event >= spec->device->count)
         return frag_fail(e, FRAG_INVALID,
@@ -421,9 +436,19 @@ enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,
     if (!spec->params)
         FRAG_TRY(check_recorded(spec, e));
     w.is_torch = !spec->params || spec->params->policy == &frag_policy_torch;
-    FRAG_TRY(spec->params ? replay_policy(&w, &run, e)
-                          : replay_recorded(&w, &run, e));
-    fill_summary(&w, &run, out);
-    frag_run_free(&run);
-    return FRAG_OK;
+    if (w.is_torch && spec->device->pool_count > 1) {
+        w.by_pool = calloc(spec->device->pool_count, sizeof(*w.by_pool));
+        if (!w.by_pool)
+            return frag_no_memory(e, "the counters of the pools");
+    }
+    w.observer.reserved = w.by_pool;
+    err = spec->params ? replay_policy(&w, &run, e)
+                       : replay_recorded(&w, &run, e);
+    if (err == FRAG_OK) {
+        fill_summary(&w, &run, out);
+        frag_run_free(&run);
+    } else {
+        free(w.by_pool);
+    }
+    return err;
 }

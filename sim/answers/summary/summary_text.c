@@ -178,6 +178,24 @@ void summary_print_counters(const struct summary *s, bool abbreviated,
     rule(out, '=');
 }
 
+void summary_print_pools(const struct summary *s, FILE *out)
+{
+    char name[FRAG_POOL_NAME];
+
+    if (!s->by_pool)
+        return;
+    centred(out, "GPU reserved memory by pool");
+    rule(out, '-');
+    for (uint32_t i = 0; i < s->trace_device->pool_count; i++) {
+        const struct frag_torch_count *n = s->by_pool[i].of;
+
+        put_row(out,
+                frag_pool_name(s->trace, s->trace_device, (frag_pool)i, name),
+                &size_format, n, n);
+    }
+    rule(out, '=');
+}
+
 /* -- fragmentation -------------------------------------------------------- */
 
 static const char *value(const struct summary *s, const struct measure *m,

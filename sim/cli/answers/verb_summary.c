@@ -58,6 +58,7 @@ static void show(struct work *w, const struct input *in,
         if (w->count)
             fputc('\n', out);
         summary_print_counters(s, w->values->abbreviated, out);
+        summary_print_pools(s, out);
         summary_print_fragmentation(s, out);
     }
     w->count++;
@@ -84,7 +85,7 @@ static enum frag_err make(struct work *w, const struct input *in,
                   in->name);
     FRAG_TRY(summary_make(&spec, &s, e));
     show(w, in, &s);
-    free(s.params);
+    summary_close(&s);
     return FRAG_OK;
 }
 

@@ -152,8 +152,8 @@ static const struct option_row options[] = {
      "group the blocks by site (the innermost frame of the program's own "
      "code), function (the site without its line), stack (all frames), size, "
      "class (sizes between two powers of 2), age (in steps), seconds or "
-     "events (the age in these units), pool or stream; auto (default) is site, "
-     "and size if the recording has no stacks",
+     "events (the age in these units), pool, stream or metadata (the text of "
+     "_set_memory_metadata); auto (default) is site, and size if the recording has no stacks",
      OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X)},
     {"limit", 0, "N", "number of groups to print (default: 20; 0: all)",
      OPTION_NUMBER, AT(limit), NULL},

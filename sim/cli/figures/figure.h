@@ -15,6 +15,7 @@
 
 /* A device of a trace, and the policy that replays it; borrowed. */
 struct trace_view {
+    const struct frag_trace *trace; /* of the device */
     const struct frag_device_trace *device;
     const char *name; /* of the trace */
     const struct policy_choice *policy;

@@ -179,6 +179,15 @@ static void release(void *found)
     free(m->cells);
 }
 
+static int by_place(const void *left, const void *right)
+{
+    const struct span *a = left, *b = right;
+
+    if (a->addr != b->addr)
+        return a->addr < b->addr ? -1 : 1;
+    return a->from < b->from ? -1 : a->from > b->from;
+}
+
 static enum frag_err find(const struct figure_source *s, struct frag_error *e)
 {
     const struct trace_view *v = s->trace;
@@ -193,6 +202,9 @@ static enum frag_err find(const struct figure_source *s, struct frag_error *e)
         return frag_fail(e, FRAG_INVALID, "%s: the policy reserved no memory",
                          v->name);
     draw_all(m, v);
+    if (m->track.blocks.count)
+        qsort(m->track.blocks.items, m->track.blocks.count, sizeof(struct span),
+              by_place);
     return FRAG_OK;
 }
 
@@ -254,10 +266,40 @@ static void cells(FILE *out, const void *user)
                     x + 1 < WIDE ? ' ' : '\n');
 }
 
+/* The heights between which blocks of one private pool lie, and no others. The
+ * blocks were drawn, so their order is free. */
+static void pools(FILE *out, const void *user)
+{
+    const struct figure_source *s = user;
+    const struct trace_view *v = s->trace;
+    const struct map *m = s->found;
+    const struct span *b = m->track.blocks.items;
+    char name[FRAG_POOL_NAME];
+
+    /* A row that is not drawn, because gnuplot rejects a file without rows. */
+    fputs("from\tto\tpool\n0\t0\t- -\n", out);
+    for (size_t i = 0, n; i < m->track.blocks.count; i = n) {
+        const frag_pool pool = v->device->pool[b[i].asked];
+        frag_addr end = 0;
+
+        for (n = i;
+             n < m->track.blocks.count && v->device->pool[b[n].asked] == pool;
+             n++)
+            end = b[n].addr + b[n].size > end ? b[n].addr + b[n].size : end;
+        if (pool)
+            fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%s\n", height(m, b[i].addr),
+                    height(m, b[n - 1].addr) + end - b[n - 1].addr,
+                    frag_pool_name(v->trace, v->device, pool, name));
+    }
+}
+
 const struct figure figure_map = {
     .name = "map",
     .is_of_trace = true,
-    .files = {{".tsv", facts}, {".ooms.tsv", ooms}, {".cells", cells}},
+    .files = {{".tsv", facts},
+              {".ooms.tsv", ooms},
+              {".cells", cells},
+              {".pools.tsv", pools}},
     .size = sizeof(struct map),
     .find = find,
     .release = release,

@@ -19,8 +19,10 @@ struct info_values {
 
 /* The facts of a device that are printed. */
 struct device_view {
+    const struct frag_trace *trace;
     const struct frag_device_trace *d;
     struct facts facts;
+    struct facts_pool *by_pool; /* [pool_count] */
     uint64_t events, initial, streams, pools, marks, start_segments,
         end_segments;
 };
@@ -65,11 +67,15 @@ static uint64_t number(const struct device_view *v, const struct number_row *r)
     return n;
 }
 
-static enum frag_err look(const struct frag_device_trace *d,
+/* The caller frees v->by_pool, on error too. */
+static enum frag_err look(const struct frag_trace *t,
+                          const struct frag_device_trace *d,
                           struct device_view *v)
 {
     *v = (struct device_view){
+        .trace = t,
         .d = d,
+        .by_pool = calloc((size_t)d->pool_count + 1, sizeof(*v->by_pool)),
         .events = d->count - d->initial,
         .initial = d->initial,
         .streams = d->stream_count,
@@ -78,6 +84,9 @@ static enum frag_err look(const struct frag_device_trace *d,
         .start_segments = d->recorded.start.segment_count,
         .end_segments = d->recorded.end.segment_count,
     };
+    if (!v->by_pool)
+        return FRAG_NOMEM;
+    FRAG_TRY(facts_pools(d, v->by_pool));
     return facts_gather(d, &v->facts);
 }
 
@@ -115,11 +124,31 @@ static void print_number(FILE *out, const struct device_view *v,
         fprintf(out, "  %-26s %" PRIu64 "\n", r->label, n);
 }
 
+static void print_pools(FILE *out, const struct device_view *v)
+{
+    for (uint32_t i = 0; i < v->d->pool_count; i++) {
+        const struct facts_pool *p = &v->by_pool[i];
+        char name[FRAG_POOL_NAME];
+
+        fprintf(out, "    %-24s peak requested %s, live at the end %s",
+                frag_pool_name(v->trace, v->d, (frag_pool)i, name),
+                FRAG_SHOW_SIZE(p->peak_requested),
+                FRAG_SHOW_SIZE(p->end_requested));
+        if (v->d->recorded.has_end)
+            fprintf(out, ", reserved %s", FRAG_SHOW_SIZE(p->end_reserved));
+        fputc('\n', out);
+    }
+}
+
 static void print_device(FILE *out, const struct device_view *v)
 {
     fprintf(out, "\n%s\n", FRAG_DEVICE_NAME(v->d->device));
-    for (size_t i = 0; i < NUMBERS; i++)
+    for (size_t i = 0; i < NUMBERS; i++) {
         print_number(out, v, &number_rows[i]);
+        if (number_rows[i].offset == offsetof(struct device_view, pools) &&
+            v->pools > 1)
+            print_pools(out, v);
+    }
     if (v->facts.duration)
         fprintf(out, "  %-26s %.3f s\n", "duration",
                 (double)v->facts.duration / 1e9);
@@ -156,6 +185,26 @@ static void json_counts(struct frag_json *j, const char *key,
     frag_json_end(j);
 }
 
+static void json_pools(struct frag_json *j, const struct device_view *v)
+{
+    frag_json_new_array(j, 4, "by_pool");
+    for (uint32_t i = 0; i < v->d->pool_count; i++) {
+        const struct facts_pool *p = &v->by_pool[i];
+        char name[FRAG_POOL_NAME];
+
+        frag_json_new_object(j, 5, NULL);
+        frag_json_text(j, "pool_name",
+                       frag_pool_name(v->trace, v->d, (frag_pool)i, name));
+        frag_json_number(j, "peak_requested_bytes", p->peak_requested);
+        frag_json_number(j, "end_live_bytes", p->end_requested);
+        frag_json_count(j, "end_reserved_bytes",
+                        v->d->recorded.has_end ? p->end_reserved
+                                               : FRAG_UNLIMITED);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
 static void json_streams(struct frag_json *j, const struct frag_device_trace *d)
 {
     frag_json_array(j, "streams");
@@ -186,6 +235,7 @@ static void json_device(struct frag_json *j, const struct device_view *v)
                 FRAG_ACTION_COUNT);
     frag_json_bool(j, "has_recorded_answers", d->recorded.has_actions);
     json_streams(j, d);
+    json_pools(j, v);
     frag_json_end(j);
 }
 
@@ -211,9 +261,12 @@ static enum frag_err show_json(const struct frag_trace *t, struct frag_json *j)
     json_trace(j, t);
     for (uint32_t i = 0; i < t->device_count; i++) {
         struct device_view v;
+        const enum frag_err err = look(t, &t->devices[i], &v);
 
-        FRAG_TRY(look(&t->devices[i], &v));
-        json_device(j, &v);
+        if (err == FRAG_OK)
+            json_device(j, &v);
+        free(v.by_pool);
+        FRAG_TRY(err);
     }
     frag_json_end(j);
     frag_json_end(j);
@@ -225,9 +278,12 @@ static enum frag_err show_text(const struct frag_trace *t, FILE *out)
     print_trace(out, t);
     for (uint32_t i = 0; i < t->device_count; i++) {
         struct device_view v;
+        const enum frag_err err = look(t, &t->devices[i], &v);
 
-        FRAG_TRY(look(&t->devices[i], &v));
-        print_device(out, &v);
+        if (err == FRAG_OK)
+            print_device(out, &v);
+        free(v.by_pool);
+        FRAG_TRY(err);
     }
     return FRAG_OK;
 }

@@ -114,6 +114,7 @@ static enum frag_err view_trace(const struct figure *f,
     FRAG_TRY(policy_choice_read(policies->count ? policies->items[0] : "torch",
                                 &policy, e));
     view->policy = &policy;
+    view->trace = t;
     err = input_device(t, v->device, &view->device, e);
     if (err == FRAG_OK)
         err = find_bound(v->wanted.bounds, t, view, &view->bound, e);

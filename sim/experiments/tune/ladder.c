@@ -2,11 +2,13 @@
 #include "sim/experiments/tune/ladder.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "policies/torch/versions.h"
 #include "sim/experiments/capacity/spans.h"
+#include "traces/edit/edit.h"
 #include "traces/steps/complete.h"
 #include "traces/text.h"
 #include "traces/torch_sizes.h"
@@ -289,6 +291,55 @@ static const char *run_text(const struct tune_rung *r)
     return r->recorded ? NULL : r->text;
 }
 
+/* The peak of a case if all its requests were in the default pool. */
+static enum frag_err peak_in_one_pool(const struct tune_ladder *l,
+                                      const struct tune_case *on,
+                                      const struct policy_choice *policy,
+                                      frag_size *peak, struct frag_error *e)
+{
+    static const char *const text = "pool:to=0:0";
+    struct tune_case merged = *on;
+    struct frag_edits *edits;
+    struct frag_trace *trace;
+    struct frag_run run;
+    enum frag_err err;
+
+    FRAG_TRY(frag_edits_read(&text, 1, &edits, e));
+    err = frag_edits_apply(edits, on->trace, NULL, &trace, e);
+    frag_edits_free(edits);
+    FRAG_TRY(err);
+    merged.device = frag_trace_device(trace, on->device->device);
+    err = run_policy(l, &merged, on->bound, policy, &run, e);
+    if (err == FRAG_OK) {
+        *peak = run.summary.peak_reserved;
+        frag_run_free(&run);
+    }
+    frag_trace_close(trace);
+    return err;
+}
+
+/* Adds what the private pools cost, if they do. */
+static enum frag_err note_pools(const struct tune_ladder *l,
+                                const struct tune_case *on,
+                                const struct policy_choice *policy,
+                                const struct frag_summary *with,
+                                struct cell_notes *out, struct frag_error *e)
+{
+    frag_size peak;
+
+    if (on->device->pool_count < 2 || with->num_ooms ||
+        out->count == CELL_NOTES)
+        return FRAG_OK;
+    FRAG_TRY(peak_in_one_pool(l, on, policy, &peak, e));
+    if (peak < with->peak_reserved)
+        snprintf(out->texts[out->count++], sizeof(*out->texts),
+                 "without private pools the peak reserved would be %s, not %s: "
+                 "a bound and no advice, for a captured graph keeps its "
+                 "addresses",
+                 FRAG_SHOW_SIZE(peak), FRAG_SHOW_SIZE(with->peak_reserved));
+    return FRAG_OK;
+}
+
 enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
                          const struct tune_rung *rung, struct cell_notes *out,
                          struct frag_error *e)
@@ -313,6 +364,8 @@ enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
         };
 
         err = cell_notes(&result, out, e);
+        if (err == FRAG_OK)
+            err = note_pools(l, &l->cases[i], &policy, &run.summary, out, e);
         frag_run_free(&run);
     }
     policy_choice_free(&policy);

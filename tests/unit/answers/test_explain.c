@@ -229,7 +229,7 @@ static void memory_of_another_stream_is_cache(void **state)
     assert_int_equal(x.pins[0].blocks, 1);
     assert_int_equal(x.pins[0].bytes, 50 * FRAG_MIB);
     assert_int_equal(x.pins[0].event, 2);
-    assert_true(change(&x, "on the stream and in the pool")->served);
+    assert_true(change(&x, "on the stream of this one")->served);
     explain_close(&x);
     frag_trace_close(t);
 }

@@ -215,7 +215,7 @@ static void counters_of_a_policy_are_counted(void **state)
         assert_int_equal(n->peak, SUMMARY_UNKNOWN);
         n = s.counters.stat[FRAG_TORCH_INACTIVE_SPLIT];
         assert_int_equal(n->current, SUMMARY_UNKNOWN);
-        free(s.params);
+        summary_close(&s);
     }
     assert_int_equal(allocs + frees, d->count);
     frag_trace_close(t);
@@ -225,7 +225,7 @@ static void unknown_counters_are_dashes(void **state)
 {
     const struct job j = {.steps = 3, .dies_in = UINT64_MAX};
     struct frag_trace *t = job_trace(&j);
-    const struct summary s = summary_of(t, 5, &frag_policy_direct);
+    struct summary s = summary_of(t, 5, &frag_policy_direct);
     char *text = counters_text(&s, false);
 
     (void)state;
@@ -236,7 +236,7 @@ static void unknown_counters_are_dashes(void **state)
                "-    |       -    |\n");
     assert_null(strstr(text, "pool"));
     free(text);
-    free(s.params);
+    summary_close(&s);
     frag_trace_close(t);
 }
 

@@ -44,7 +44,7 @@ static void fail_everywhere(const struct frag_params *params)
         assert_true(err == FRAG_OK || (met && err == FRAG_NOMEM));
         assert_error_says(err, error);
         if (err == FRAG_OK)
-            free(s.params);
+            summary_close(&s);
     }
     assert_true(k > 10);
     assert_int_equal(s.event, 9);

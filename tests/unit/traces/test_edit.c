@@ -813,6 +813,24 @@ static void streams_change(void **unused)
     }
 }
 
+static void pools_change(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed < SEEDS; seed++) {
+        make(&in, seed, 1);
+        out = in;
+        for (int i = 0; i < out.count; i++)
+            out.items[i].pool = 0;
+        expect(&in, "pool:to=0:0", &out, seed);
+        out = in;
+        for (int i = 0; i < out.count; i++)
+            if (in.items[i].op == FRAG_ALLOC && in.items[i].pool == 1 &&
+                is_large(&in.items[i]))
+                out.items[i].pool = 5;
+        expect(&in, "pool:pool=0:1,to=0:5,min=2KiB,max=4KiB", &out, seed);
+    }
+}
+
 static void frees_move(void **unused)
 {
     static const int shifts[] = {-1, -3, -25, -1000, 1, 4, 30, 1000};
@@ -969,6 +987,7 @@ static const char *const identities[] = {
     "repeat:times=1",
     "slice:seconds=0..",
     "stream:from=7,into=7",
+    "pool:pool=0:1,to=0:1",
     "empty-cache:every=9999",
     "free:at=step-end,mark=step,min=1GiB",
     "free:earlier=1,min=1GiB",
@@ -1131,6 +1150,8 @@ static void wrong_edits_are_explained(void **unused)
         {"round:unit=0", "expected a size above 0"},
         {"stream:from=7", "expected into=HANDLE"},
         {"stream:from=x,into=1", "expected a number, decimal"},
+        {"pool:pool=0:1", "expected to=OWNER:NUMBER"},
+        {"pool:to=0:1+0:2", "expected a pool such as 0:1"},
         {"free:earlier=0", "expected a whole number above 0"},
         {"free:at=step", "expected step-begin|step-end"},
         {"keep:pool=1", "expected pools such as 0:1"},
@@ -1400,6 +1421,7 @@ int main(void)
         cmocka_unit_test(requests_are_kept_and_left_out),
         cmocka_unit_test(sizes_change),
         cmocka_unit_test(streams_change),
+        cmocka_unit_test(pools_change),
         cmocka_unit_test(frees_move),
         cmocka_unit_test(empty_cache_is_added_and_left_out),
         cmocka_unit_test(traces_follow_each_other),

@@ -153,6 +153,13 @@ uint32_t frag_build_stack(struct frag_build *b, const struct frag_frame *frames,
     return b->stack_count;
 }
 
+uint32_t frag_build_outer(struct frag_build *b, uint32_t stack,
+                          struct frag_frame frame)
+{
+    note_down(b, "outer %u", stack);
+    return frag_build_stack(b, &frame, 1);
+}
+
 enum frag_err frag_build_settings(struct frag_build *b,
                                   const struct frag_recorded_settings *s,
                                   struct frag_error *e)
@@ -480,6 +487,30 @@ static void an_entry_of_each_action_is_fed(void **state)
            "entry 0 segment_unmap 1 2 3 0\n"
            "entry 0 oom 77 512 0 0\n"
            "entry 0 segment_free 4096 2097152 0 0\n");
+}
+
+/* Only an alloc has metadata, and only a text is metadata. */
+static void metadata_is_the_outermost_frame(void **state)
+{
+    (void)state;
+    expect("{'device_traces': [["
+           "{'action':'segment_alloc','addr':1,'size':2,'stream':3,"
+           "'user_metadata':'a'},"
+           "{'action':'alloc','addr':1,'size':2,'stream':3,"
+           "'user_metadata':'a'},"
+           "{'action':'alloc','addr':2,'size':2,'stream':3,"
+           "'user_metadata':7},"
+           "{'action':'alloc','addr':3,'size':2,'stream':3,"
+           "'user_metadata':'b\nmallocWithAddress'},"
+           "{'action':'alloc','addr':4,'size':2,'stream':3,"
+           "'user_metadata':'mallocWithAddress'}]]}",
+           "entry 0 segment_alloc 1 2 3 0\n"
+           "outer 0stack 1 user_metadata:0:a\n"
+           "entry 0 alloc 1 2 3 0 stack 1\n"
+           "entry 0 alloc 2 2 3 0\n"
+           "outer 0stack 2 user_metadata:0:b\n"
+           "entry 0 alloc 3 2 3 0 stack 2\n"
+           "entry 0 alloc 4 2 3 0\n");
 }
 
 static void each_list_of_entries_is_a_device(void **state)
@@ -1055,6 +1086,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_of_each_action_is_fed),
+        cmocka_unit_test(metadata_is_the_outermost_frame),
         cmocka_unit_test(each_list_of_entries_is_a_device),
         cmocka_unit_test(segments_come_before_their_blocks),
         cmocka_unit_test(keys_come_in_any_order_and_unknown_ones_are_read_over),

@@ -115,6 +115,9 @@ struct field {
 #define DONE  (1 << PICKLE_DONE)
 #define ANY   UINT16_MAX
 
+/* The value of a key of any type, if it is no text. */
+#define NO_TEXT UINT64_MAX
+
 /* The keys of each dictionary that has an object, each [WORD_COUNT]. */
 extern const struct field entry_fields[], frame_fields[], segment_fields[],
     block_fields[], settings_fields[], divisions_fields[], annotation_fields[];
@@ -233,6 +236,11 @@ static inline bool object_has(const struct object *o, unsigned slot)
 /* CORRUPT if a needed key is missing; the message names the first one. */
 enum frag_err object_check(const struct import *in, enum kind kind,
                            struct frag_error *e);
+
+/* The stack with the metadata of a request as its outermost frame, `text` being
+ * a text of the pickle; the stack itself if it is empty. UINT32_MAX if the host
+ * has no memory. */
+uint32_t stack_with_metadata(struct import *in, uint32_t stack, uint64_t text);
 
 /* Fails with CORRUPT: file, offset and number of the object, then `expected`,
  * the key, and `found`. */

@@ -105,7 +105,8 @@ enum frag_err object_add(void *user, uint8_t kind,
         if (!f->tags)
             continue;
         FRAG_TRY(check_value(in, kind, f, (enum word)key->n, value, e));
-        o->value[f->slot] = value->n;
+        o->value[f->slot] =
+            f->tags == ANY && value->tag != PICKLE_TEXT ? NO_TEXT : value->n;
         o->set |= 1u << f->slot;
     }
     return FRAG_OK;

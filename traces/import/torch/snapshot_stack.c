@@ -128,6 +128,36 @@ static enum frag_err stack_seal(void *user, uint8_t kind, uint32_t *result,
     return *result == UINT32_MAX ? import_no_memory(in, e) : FRAG_OK;
 }
 
+/* PyTorch before 2.15 adds a line to the metadata of what it does for
+ * mallocWithAddress. */
+static size_t length_of_metadata(const char *text, size_t length)
+{
+    static const char added[] = "mallocWithAddress";
+    const size_t size = sizeof(added) - 1;
+
+    if (length < size || memcmp(text + length - size, added, size) != 0)
+        return length;
+    length -= size;
+    return length && text[length - 1] == '\n' ? length - 1 : length;
+}
+
+uint32_t stack_with_metadata(struct import *in, uint32_t stack, uint64_t text)
+{
+    size_t length;
+    const char *bytes = pickle_text(in->pickle, text, &length);
+    struct frag_frame f = {0};
+
+    length = length_of_metadata(bytes, length);
+    if (!length)
+        return stack;
+    f.file = frag_build_string(in->build, FRAG_METADATA_FILE,
+                               strlen(FRAG_METADATA_FILE));
+    f.function = frag_build_string(in->build, bytes, length);
+    if (f.file == UINT32_MAX || f.function == UINT32_MAX)
+        return UINT32_MAX;
+    return frag_build_outer(in->build, stack, f);
+}
+
 const struct pickle_kind torch_frames = {
     .name = "a list of frames",
     .element = K_FRAME,

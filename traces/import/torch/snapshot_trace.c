@@ -141,6 +141,12 @@ static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
     FRAG_TRY(object_time(in, K_ENTRY, E_TIME, &entry.time, e));
     if (entry.has_pool)
         entry.pool = object_pool(in, K_ENTRY, E_POOL);
+    if (kind == FRAG_ENTRY_ALLOC && object_has(o, E_METADATA) &&
+        o->value[E_METADATA] != NO_TEXT)
+        entry.stack =
+            stack_with_metadata(in, entry.stack, o->value[E_METADATA]);
+    if (entry.stack == UINT32_MAX)
+        return import_no_memory(in, e);
     if (in->traces > DEVICES_MAX)
         return object_bad(in, K_ENTRY, "at most 1024 devices in",
                           W_device_traces, "more", e);

@@ -334,6 +334,7 @@ static void spaces(FILE *out, const void *user)
     for (uint64_t i = 0; i < p->count; i++) {
         const struct segment *s = &p->segments[i];
         const struct explain_space *of = &p->x->spaces[s->space];
+        char pool[FRAG_POOL_NAME];
 
         if (i && s->space == s[-1].space)
             continue;
@@ -343,10 +344,10 @@ static void spaces(FILE *out, const void *user)
                     p->x->space_count - SPACES);
         else
             fprintf(out,
-                    "pool %" PRIu32 ", stream %" PRIu32 ", %s\t%" PRIu64
-                    "\t%" PRIu64 "\n",
-                    (uint32_t)of->pool, (uint32_t)of->stream,
-                    of->is_small ? "small" : "large", of->reserved, of->cached);
+                    "%s, stream %" PRIu32 ", %s\t%" PRIu64 "\t%" PRIu64 "\n",
+                    frag_pool_name(p->x->trace, p->x->device, of->pool, pool),
+                    (uint32_t)of->stream, of->is_small ? "small" : "large",
+                    of->reserved, of->cached);
     }
 }
 
