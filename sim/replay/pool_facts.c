@@ -4,8 +4,9 @@
  * A recording does not state the options of a pool. A pool splits if one of its
  * blocks does not begin at a multiple of 2 MiB, because every segment and every
  * page does. It does not split if two requests in a row each took new memory
- * although the rest of the first one's would have served the second.
- * Source: PyTorch 2.11 to 2.15, run with pools of each kind.
+ * although the rest of the first one's would have served the second, or if a
+ * live block of the final snapshot has more room than a split leaves. Source:
+ * PyTorch 2.11 to 2.15, run with pools of each kind.
  */
 #include <stdlib.h>
 
@@ -83,6 +84,30 @@ static void see_events(struct newest *pools, uint64_t *born,
     }
 }
 
+static void see_block(struct newest *n, const struct frag_recorded_segment *g,
+                      const struct frag_recorded_block *b, const char *settings)
+{
+    const frag_size room =
+        g->is_small || g->is_expandable ? TORCH_MIN_BLOCK : TORCH_SMALL_SIZE;
+
+    if (b->state == FRAG_ACTIVE_ALLOCATED &&
+        b->requested != FRAG_SIZE_UNKNOWN && b->requested &&
+        !torch_value_of(settings, "max_split_size_mb"))
+        n->whole |= b->size > room + at_most(settings) *
+                                         torch_round_size(b->requested, NULL);
+}
+
+static void see_end(struct newest *pools, const struct frag_device_trace *t)
+{
+    const struct frag_layout *l = &t->recorded.end;
+
+    for (uint64_t i = 0; i < l->segment_count; i++)
+        for (uint64_t k = 0; k < l->segments[i].block_count; k++)
+            see_block(&pools[l->segments[i].pool], &l->segments[i],
+                      &l->blocks[l->segments[i].first_block + k],
+                      t->recorded.settings);
+}
+
 enum frag_err run_tell(struct run *r, frag_pool pool, unsigned facts, bool now)
 {
     const struct frag_pool_id id = r->trace->pools[pool];
@@ -109,6 +134,8 @@ enum frag_err run_tell_pools(struct run *r)
         err = frag_no_memory(r->error, "the pools");
     else if (t->recorded.addr && t->recorded.has_actions)
         see_events(pools, born, t);
+    if (err == FRAG_OK)
+        see_end(pools, t);
     for (uint32_t k = 1; err == FRAG_OK && k < t->pool_count; k++) {
         const bool whole = pools[k].whole && !pools[k].splits;
 

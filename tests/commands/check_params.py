@@ -18,7 +18,8 @@ TRACE = os.path.join(ROOT, "tests/cli/small.csv")
 DEAD = os.path.join(ROOT, "traces/bundled/lstm_varlen__cap_below.pickle.xz")
 # Words for "off" that PyTorch refuses.
 OFF = {"max_split_size_mb": "inf", "roundup_power2_divisions": "0",
-       "garbage_collection_threshold": "0"}
+       "garbage_collection_threshold": "0",
+       "expandable_segments_reserve": "-1"}  # a warning
 PINNED = ["pinned_max_round_threshold_mb", "pinned_max_cached_size_mb",
           "pinned_reserve_segment_size_mb"]
 

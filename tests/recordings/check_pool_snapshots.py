@@ -25,7 +25,6 @@ MIB = 1 << 20
 KEPT = os.path.join(harness.BUNDLED, "releases", "pools")
 # What the policy torch does not model, by snapshot.
 DIFFERS = {
-    "no_split": "only its final blocks show that the pool does not split",
     "placed": "mallocWithAddress places a block where it is told to",
 }
 # The exit codes of the commands that a job without a complete step fails.
