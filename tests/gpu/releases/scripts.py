@@ -148,9 +148,12 @@ class Pools:
         if self.kind == "graph":
             self.capture(at, steps, script)
             return steps
+        empties, script.empties = script.empties, self.kind != "ended" and \
+            script.empties  # it can break PyTorch's own state
         with torch.cuda.use_mem_pool(self.items[at]):
             for _ in range(steps):
                 script.step()
+        script.empties = empties
         if self.kind == "ended" and self.rng.random() < 0.3:
             self.items[at] = None
             self.items[at] = self.make()
