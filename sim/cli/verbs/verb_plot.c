@@ -87,8 +87,8 @@ static enum frag_err draw_view(const struct figure *f,
     enum frag_err err;
     char *name;
 
-    FRAG_TRY(
-        policy_choice_params(view->policy, t->settings, t->path, &params, e));
+    FRAG_TRY(policy_choice_params(view->policy, t->settings, t->releases,
+                                  t->path, &params, e));
     name = frag_trace_name(t->path);
     err = name ? FRAG_OK : FRAG_NOMEM;
     if (err == FRAG_OK) {

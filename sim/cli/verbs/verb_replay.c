@@ -119,8 +119,9 @@ static enum frag_err run_policy(struct plan *plan, const struct input *in,
     enum frag_err err = FRAG_OK;
     struct frag_params *params;
 
-    FRAG_TRY(policy_choice_params(policy, id->trace.settings, id->trace.path,
-                                  &params, e));
+    FRAG_TRY(policy_choice_params(policy, id->trace.settings,
+                                  id->trace.releases, id->trace.path, &params,
+                                  e));
     id->policy = policy->text;
     id->policy_used = policy->policy;
     for (size_t c = 0; err == FRAG_OK && c < plan->bound_count; c++) {

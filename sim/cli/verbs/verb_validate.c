@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/platform.h"
 #include "sim/arena/arena.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
@@ -221,9 +222,13 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
                       uint32_t device, bool predicted,
                       const struct frag_validation *r, const struct remarks *m)
 {
+    char version[TORCH_VERSION_TEXT];
+
     frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", t->path);
     frag_json_number(j, "device", device);
+    frag_json_text(j, "torch_version",
+                   torch_version_text(t->settings, t->releases, version));
     frag_json_text(j, "mode", predicted ? "predicted" : "anchored");
     frag_json_bool(j, "exact", r->verdict == FRAG_VERDICT_EXACT);
     frag_json_text(j, "verdict", frag_verdict_words[r->verdict]);
@@ -249,9 +254,10 @@ static void show_later(FILE *out, const struct frag_validation *r)
                 FRAG_SHOW_SIZE(r->end_reserved_recorded));
 }
 
-static void show_text(FILE *out, const char *path, uint32_t device,
+static void show_text(FILE *out, const struct frag_trace *t, uint32_t device,
                       const struct frag_validation *r)
 {
+    char version[TORCH_VERSION_TEXT];
     static const char *const verdicts[] = {
         [FRAG_VERDICT_EXACT] = "exact",
         [FRAG_VERDICT_TO_LAST] = "exact up to the last entry",
@@ -262,8 +268,10 @@ static void show_text(FILE *out, const char *path, uint32_t device,
         [FRAG_VERDICT_NO_EVIDENCE] = "not enough to judge",
     };
 
-    printable_line(out, "%s, device %" PRIu32 ": %s", path, device,
-                   verdicts[r->verdict]);
+    printable_line(out,
+                   "%s, device %" PRIu32 ": %s, by the rules of PyTorch %s",
+                   t->path, device, verdicts[r->verdict],
+                   torch_version_text(t->settings, t->releases, version));
     fprintf(out,
             "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64
             " of %" PRIu64 ", final blocks %" PRIu64 " of %" PRIu64
@@ -309,14 +317,17 @@ static enum frag_err recorded_settings(const struct frag_trace *t,
                                        char **out, char release[RELEASE_NOTE],
                                        struct frag_error *e)
 {
-    unsigned version;
+    struct policy_choice policy;
+    enum frag_err err;
 
     release[0] = '\0';
     if (!t->settings)
         return FRAG_OK;
-    FRAG_TRY(release_recorded(t, d, &version, release, e));
-    *out = text_make("%s%storch_version:2.%u", t->settings,
-                     *t->settings ? "," : "", version);
+    FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
+    err = release_note(&policy, NULL, t, d, release, e);
+    policy_choice_free(&policy);
+    FRAG_TRY(err);
+    *out = release_settings(t, t->settings);
     return *out ? FRAG_OK : frag_no_memory(e, "the settings");
 }
 
@@ -332,7 +343,7 @@ static void show(struct work *w, const struct frag_validate *spec,
     if (w->json)
         show_json(w->json, t, device, spec->predicted, r, &m);
     else
-        show_text(w->out, t->path, device, r);
+        show_text(w->out, t, device, r);
 }
 
 static enum frag_err judge(struct work *w, const struct setting *s,
