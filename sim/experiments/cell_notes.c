@@ -105,8 +105,7 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e)
 {
     out->count = 0;
-    FRAG_TRY(release_note(on->policy, on->params, on->trace, on->device,
-                          out->texts[0], e));
+    FRAG_TRY(release_note(on->policy, on->trace, on->device, out->texts[0], e));
     out->count += *out->texts[0] != '\0';
     note_run(on, out->texts[out->count]);
     out->count += *out->texts[out->count] != '\0';

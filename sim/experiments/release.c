@@ -47,14 +47,6 @@ static void compare(const struct frag_trace *trace, const char *settings,
 
     if (!release_range(trace, &first, &last))
         return;
-    if (first > TORCH_NEWEST) {
-        snprintf(
-            text, RELEASE_NOTE,
-            "PyTorch %s wrote the recording; it is not known to fragsim %s "
-            "(knows PyTorch up to 2.%d), and the policy follows 2.%u",
-            trace->releases, frag_version, TORCH_NEWEST, used);
-        return;
-    }
     first = torch_modelled_as(first);
     last = torch_modelled_as(last);
     at_first = torch_differences(settings, has_pools, first, used);
@@ -70,32 +62,60 @@ static void compare(const struct frag_trace *trace, const char *settings,
              at_last ? last : first);
 }
 
-static void say_left_out(const char *settings, char text[RELEASE_NOTE])
+/* Says which settings of a text are not known. */
+static void say_unknown(const char *settings, char text[RELEASE_NOTE])
 {
-    const char *named = torch_value_of(settings, "torch_version");
     char unknown[TORCH_LEFT_OUT], others[TORCH_LEFT_OUT];
-    unsigned version;
 
-    if (named && torch_version_read(named, &version, NULL) == FRAG_OK &&
-        version == TORCH_LATER)
-        text_add(text, RELEASE_NOTE, "; ",
-                 "PyTorch %.*s is not known to fragsim %s (knows PyTorch up to "
-                 "2.%d), and the policy follows 2.%d",
-                 (int)strcspn(named, ","), named, frag_version, TORCH_NEWEST,
-                 TORCH_NEWEST);
     torch_left_out(settings, unknown, others);
     if (*unknown)
         text_add(text, RELEASE_NOTE, "; ",
                  "settings that are not known to fragsim %s (knows PyTorch up "
                  "to 2.%d) are left out: %s",
                  frag_version, TORCH_NEWEST, unknown);
+}
+
+static void say_later(const char *release, char text[RELEASE_NOTE])
+{
+    text_add(text, RELEASE_NOTE, "; ",
+             "PyTorch %s is not known to fragsim %s (knows PyTorch up to "
+             "2.%d), and the policy torch follows 2.%d",
+             release, frag_version, TORCH_NEWEST, TORCH_NEWEST);
+}
+
+void release_unknown(const struct frag_trace *trace, char text[RELEASE_NOTE])
+{
+    unsigned first, last;
+
+    *text = '\0';
+    if (release_range(trace, &first, &last) && first > TORCH_NEWEST)
+        say_later(trace->releases, text);
+    if (trace->settings)
+        say_unknown(trace->settings, text);
+}
+
+/* Says what is not known of what a user gives, and what is not modelled. */
+static void say_left_out(const char *given, const char *settings,
+                         char text[RELEASE_NOTE])
+{
+    const char *named = torch_value_of(given, "torch_version");
+    char release[16], unknown[TORCH_LEFT_OUT], others[TORCH_LEFT_OUT];
+    unsigned version;
+
+    snprintf(release, sizeof(release), "%.*s",
+             named ? (int)strcspn(named, ",") : 0, named ? named : "");
+    if (torch_version_read(release, &version, NULL) == FRAG_OK &&
+        version == TORCH_LATER)
+        say_later(release, text);
+    say_unknown(given, text);
+    torch_left_out(settings, unknown, others);
     if (*others)
         text_add(text, RELEASE_NOTE, "; ", "the policy torch does not model %s",
                  others);
 }
 
 enum frag_err release_note(const struct policy_choice *policy,
-                           const char *params, const struct frag_trace *trace,
+                           const struct frag_trace *trace,
                            const struct frag_device_trace *device,
                            char text[RELEASE_NOTE], struct frag_error *e)
 {
@@ -107,9 +127,9 @@ enum frag_err release_note(const struct policy_choice *policy,
     chosen = policy_choice_settings(policy, trace->settings);
     settings = chosen ? release_settings(trace, chosen) : NULL;
     if (settings) {
-        compare(trace, settings, torch_version_of(params ? params : settings),
+        compare(trace, settings, torch_version_of(settings),
                 device->pool_count > 1, text);
-        say_left_out(settings, text);
+        say_left_out(policy->given, settings, text);
     }
     free(chosen);
     free(settings);

@@ -12,6 +12,10 @@ enum { RELEASE_NOTE = 1024 };
 bool release_range(const struct frag_trace *trace, unsigned *first,
                    unsigned *last);
 
+/* Writes a note if a recording has settings, or a release, that this fragsim
+ * does not know; "" if not. reading_open adds it to the notes of the trace. */
+void release_unknown(const struct frag_trace *trace, char text[RELEASE_NOTE]);
+
 /* The settings `chosen` as a replay of the trace uses them, with the release
  * that wrote it (torch_settings_for). The caller frees the text; NULL if the
  * host has no memory. */
@@ -19,11 +23,10 @@ char *release_settings(const struct frag_trace *trace, const char *chosen);
 
 /* Writes a note if the policy is torch and the recorded releases (of `trace`)
  * place, or may place, otherwise than the release that the run follows
- * (release_settings), or if the run leaves settings out; "" if not. params:
- * of the run, if it is a stream, whose releases are known at its end only; or
- * NULL. NOMEM. */
+ * (release_settings), or if the run leaves out settings that a user gives or
+ * that the policy does not model; "" if not. NOMEM. */
 enum frag_err release_note(const struct policy_choice *policy,
-                           const char *params, const struct frag_trace *trace,
+                           const struct frag_trace *trace,
                            const struct frag_device_trace *device,
                            char text[RELEASE_NOTE], struct frag_error *e);
 

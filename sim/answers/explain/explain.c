@@ -333,8 +333,7 @@ static enum frag_err note_release(const struct explain_options *options,
     if (options->settings)
         return FRAG_OK;
     FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
-    err = release_note(&policy, NULL, options->trace, options->device,
-                       x->release, e);
+    err = release_note(&policy, options->trace, options->device, x->release, e);
     policy_choice_free(&policy);
     return err;
 }

@@ -120,8 +120,10 @@ static enum frag_err view_trace(const struct figure *f,
     if (err == FRAG_OK)
         err = draw_view(f, v, t, view, e);
     progress_clear(view->progress);
-    if (err == FRAG_OK && !v->common.quiet)
+    if (err == FRAG_OK && !v->common.quiet) {
+        input_say_notes(t->path, t);
         input_say_start(t->path, view->device);
+    }
     policy_choice_free(&policy);
     return err;
 }

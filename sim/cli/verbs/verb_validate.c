@@ -324,7 +324,7 @@ static enum frag_err recorded_settings(const struct frag_trace *t,
     if (!t->settings)
         return FRAG_OK;
     FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
-    err = release_note(&policy, NULL, t, d, release, e);
+    err = release_note(&policy, t, d, release, e);
     policy_choice_free(&policy);
     FRAG_TRY(err);
     *out = release_settings(t, t->settings);

@@ -353,6 +353,34 @@ static void a_slip_is_an_error_in_what_is_given(void **state)
     policy_choice_free(&p);
 }
 
+/* The note of a recording, whatever is asked about it. */
+static void what_is_not_known_is_a_note(void **state)
+{
+    static const struct {
+        const char *settings, *releases, *says;
+    } rows[] = {
+        {NULL, NULL, ""},
+        {"max_split_size_mb:64", "2.13 or later", ""},
+        {"max_split_size_gb:[1,2],backend:native", "2.11",
+         "(knows PyTorch up to 2.15) are left out: max_split_size_gb"},
+        {"", "2.16 or later", "PyTorch 2.16 or later is not known to fragsim"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char settings[64], releases[32], text[RELEASE_NOTE];
+        struct frag_trace trace = {0};
+
+        if (rows[i].settings)
+            trace.settings = strcpy(settings, rows[i].settings);
+        if (rows[i].releases)
+            trace.releases = strcpy(releases, rows[i].releases);
+        release_unknown(&trace, text);
+        assert_non_null(strstr(text, rows[i].says));
+        assert_int_equal(!*text, !*rows[i].says);
+    }
+}
+
 /* Without torch_version a run follows the release that wrote the recording. */
 static void the_recorded_release_is_the_default(void **state)
 {
@@ -439,9 +467,8 @@ static void a_run_by_other_rules_says_so(void **state)
          "2.13 or later", NULL, 1,
          "(knows PyTorch up to 2.15) are left out: sth_new; the policy torch "
          "does not model expandable_segments_reserve_by_class"},
-        {"torch@recorded", "2.13 or later", "max_split_size_gb:1", 1,
-         "are left out: max_split_size_gb"},
-        {"torch", "2.16 or later", NULL, 1, "up to 2.15"},
+        {"torch@recorded", "2.13 or later", "max_split_size_gb:1", 1, NULL},
+        {"torch", "2.16 or later", NULL, 1, NULL},
         {"torch", NULL, NULL, 2, NULL},
         {"best_fit", "2.12 or later", NULL, 1, NULL},
     };
@@ -459,7 +486,7 @@ static void a_run_by_other_rules_says_so(void **state)
         if (rows[i].releases)
             trace.releases = strcpy(releases, rows[i].releases);
         assert_int_equal(policy_choice_read(rows[i].policy, &p, &e), FRAG_OK);
-        assert_int_equal(release_note(&p, NULL, &trace, &device, text, &e),
+        assert_int_equal(release_note(&p, &trace, &device, text, &e),
                          FRAG_OK);
         if (rows[i].says ? !strstr(text, rows[i].says) : *text)
             fail_msg("%s, %s: \"%s\"", rows[i].policy, releases, text);
@@ -480,6 +507,7 @@ int main(void)
         cmocka_unit_test(a_description_restores_the_settings),
         cmocka_unit_test(a_release_follows_the_at),
         cmocka_unit_test(a_slip_is_an_error_in_what_is_given),
+        cmocka_unit_test(what_is_not_known_is_a_note),
         cmocka_unit_test(the_recorded_release_is_the_default),
         cmocka_unit_test(a_run_by_other_rules_says_so),
     };
