@@ -42,6 +42,22 @@ void torch_count_down(struct torch *t, enum frag_torch_stat stat, bool is_small,
     down(&counts[is_small ? FRAG_TORCH_SMALL : FRAG_TORCH_LARGE], by);
 }
 
+void torch_count_reserved(struct torch *t, frag_pool pool, bool is_small,
+                          frag_size size, bool is_up)
+{
+    struct frag_torch_pool_count *own = t->observer->reserved;
+    void (*const count)(struct frag_torch_count * c, uint64_t by) =
+        is_up ? up : down;
+
+    (is_up ? torch_count_up : torch_count_down)(t, FRAG_TORCH_RESERVED_BYTES,
+                                                is_small, size);
+    if (own) {
+        count(&own[pool].of[FRAG_TORCH_ALL], size);
+        count(&own[pool].of[is_small ? FRAG_TORCH_SMALL : FRAG_TORCH_LARGE],
+              size);
+    }
+}
+
 void torch_count_handed_out(struct torch *t, const struct torch_space *space,
                             const struct torch_block *b)
 {
@@ -83,14 +99,14 @@ void torch_count_segment(struct torch *t, const struct torch_space *space,
     if (action == FRAG_TORCH_SEGMENT_ALLOC ||
         action == FRAG_TORCH_SEGMENT_MAP) {
         c->num_device_alloc++;
-        torch_count_up(t, FRAG_TORCH_RESERVED_BYTES, space->is_small, size);
+        torch_count_reserved(t, space->pool, space->is_small, size, true);
         if (is_segment)
             torch_count_up(t, FRAG_TORCH_SEGMENT, space->is_small, 1);
         if (oversize)
             up(&c->oversize_segments, 1);
     } else {
         c->num_device_free++;
-        torch_count_down(t, FRAG_TORCH_RESERVED_BYTES, space->is_small, size);
+        torch_count_reserved(t, space->pool, space->is_small, size, false);
         if (is_segment)
             torch_count_down(t, FRAG_TORCH_SEGMENT, space->is_small, 1);
         if (oversize)

@@ -354,7 +354,7 @@ static void count_adopted(struct torch *t, const struct frag_held_segment *held)
     t->reserved += held->size;
     if (!t->observer)
         return; /* counts only: this run has not allocated it */
-    torch_count_up(t, FRAG_TORCH_RESERVED_BYTES, held->is_small, held->size);
+    torch_count_reserved(t, held->pool, held->is_small, held->size, true);
     if (!held->is_expandable)
         torch_count_up(t, FRAG_TORCH_SEGMENT, held->is_small, 1);
 }

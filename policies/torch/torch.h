@@ -60,8 +60,15 @@ enum frag_torch_action {
     FRAG_TORCH_OOM, /* addr is 0, size is the rounded size */
 };
 
+/* A tracked statistic of one pool, by frag_torch_pools. */
+struct frag_torch_pool_count {
+    struct frag_torch_count of[FRAG_TORCH_POOLS_COUNT];
+};
+
 struct frag_torch_observer {
     struct frag_torch_counters counters;
+    struct frag_torch_pool_count *reserved; /* by pool, from the caller; NULL:
+                                               not counted */
     void (*action)(void *user, enum frag_torch_action action, frag_addr addr,
                    frag_size size, frag_stream stream);
     void *user;

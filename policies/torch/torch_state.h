@@ -405,6 +405,9 @@ const char *torch_check(const struct frag_heap *heap);
  * large ones. */
 void torch_count_up(struct torch *t, enum frag_torch_stat stat, bool is_small,
                     uint64_t by);
+/* Counts reserved bytes, also of their pool. */
+void torch_count_reserved(struct torch *t, frag_pool pool, bool is_small,
+                          frag_size size, bool is_up);
 void torch_count_down(struct torch *t, enum frag_torch_stat stat, bool is_small,
                       uint64_t by);
 /* b is now allocated, with b->requested set. */

@@ -162,7 +162,15 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                          "without the answers of a recorded allocator",
                          spec->trace->path);
     choose_limit(&settled, &v);
-    FRAG_TRY(frag_recorded_setup(&settled, &setup, e));
+    c.observer.reserved =
+        calloc(spec->device->pool_count + 1, sizeof(*c.observer.reserved));
+    if (!c.observer.reserved)
+        return frag_no_memory(e, "the counters");
+    err = frag_recorded_setup(&settled, &setup, e);
+    if (err != FRAG_OK) {
+        free(c.observer.reserved);
+        return err;
+    }
     if (v.limit.source == FRAG_LIMIT_DEVICE)
         setup.arena.capacity = v.limit.limit;
     c.observer.action = check_action;
@@ -175,6 +183,7 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                   ? FRAG_OK
                   : frag_no_memory(e, "the comparison with the recording");
     frag_recorded_setup_free(&setup);
+    free(c.observer.reserved);
     free(c.pairs);
     free(c.blocks);
     if (err != FRAG_OK)

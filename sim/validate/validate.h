@@ -38,8 +38,10 @@ struct frag_validate {
 };
 
 /* One counter, recorded and replayed. */
+enum { FRAG_STAT_NAME = 112 };
 struct frag_compared {
-    char name[64]; /* as in memory_stats, for example "active.all.peak" */
+    char name[FRAG_STAT_NAME]; /* as in memory_stats, for example
+                                  "active.all.peak" */
     uint64_t recorded, replayed;
     bool determined; /* false: the trace does not determine this counter (see
                         compare_stat in validate_end.c), so a difference is

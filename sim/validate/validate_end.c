@@ -340,7 +340,7 @@ static void compare_count(struct checked_run *c, const char *stem,
         {"allocated", count->allocated},
         {"freed", count->freed},
     };
-    char name[64];
+    char name[FRAG_STAT_NAME];
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         snprintf(name, sizeof(name), "%s.%s", stem, parts[i].name);
@@ -348,30 +348,60 @@ static void compare_count(struct checked_run *c, const char *stem,
     }
 }
 
-enum {
-    MAX_STATS = (FRAG_TORCH_STAT_COUNT * FRAG_TORCH_POOLS_COUNT + 2) * 4 + 5
-};
+/* The counters of `pools` private pools and of all. */
+static size_t most_stats(size_t pools)
+{
+    const size_t stats = FRAG_TORCH_STAT_COUNT + pools;
+
+    return (stats * FRAG_TORCH_POOLS_COUNT + 2) * 4 + 6;
+}
+
+/* Compares the counters of large pools, of small pools, and of all. */
+static void compare_pools(struct checked_run *c, const char *stem,
+                          const struct frag_torch_count *counts)
+{
+    static const char *const pools[] = {"all", "large_pool", "small_pool"};
+    char name[FRAG_STAT_NAME];
+
+    for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++) {
+        snprintf(name, sizeof(name), "%s.%s", stem, pools[k]);
+        compare_count(c, name, &counts[k]);
+    }
+}
+
+/* Since PyTorch 2.13: the reserved bytes of each private pool. */
+static void compare_private(struct checked_run *c)
+{
+    const struct frag_device_trace *d = c->spec->device;
+
+    for (uint32_t i = 1; i < d->pool_count; i++) {
+        char stem[FRAG_STAT_NAME];
+
+        snprintf(stem, sizeof(stem),
+                 "reserved_bytes_by_private_pools.%" PRIu64 "_%" PRIu64,
+                 d->pools[i].owner, d->pools[i].number);
+        compare_pools(c, stem, c->observer.reserved[i].of);
+    }
+}
 
 enum frag_err check_stats(struct checked_run *c)
 {
-    static const char *const pools[] = {"all", "large_pool", "small_pool"};
     const struct frag_torch_counters *n = &c->observer.counters;
-    char stem[48];
 
     if (!c->spec->stats)
         return FRAG_OK;
-    c->v->stats = calloc(MAX_STATS, sizeof(*c->v->stats));
+    c->v->stats =
+        calloc(most_stats(c->spec->device->pool_count), sizeof(*c->v->stats));
     if (!c->v->stats)
         return FRAG_NOMEM;
     for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++)
-        for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++) {
-            snprintf(stem, sizeof(stem), "%s.%s", stat_names[i], pools[k]);
-            compare_count(c, stem, &n->stat[i][k]);
-        }
+        compare_pools(c, stat_names[i], n->stat[i]);
+    compare_private(c);
     compare_count(c, "oversize_allocations", &n->oversize_allocations);
     compare_count(c, "oversize_segments", &n->oversize_segments);
     compare_stat(c, "num_alloc_retries", n->num_alloc_retries);
     compare_stat(c, "num_ooms", n->num_ooms);
+    compare_stat(c, "num_oom_rejections", n->num_oom_rejections);
     compare_stat(c, "num_sync_all_streams", n->num_sync_all_streams);
     compare_stat(c, "num_device_alloc", n->num_device_alloc);
     compare_stat(c, "num_device_free", n->num_device_free);

@@ -310,25 +310,19 @@ struct work {
     struct unread unread;
 };
 
-/* The recorded settings, with the version whose rules repeat the recording. The
- * caller frees *out; it is NULL for a trace without settings. */
-static enum frag_err recorded_settings(const struct frag_trace *t,
-                                       const struct frag_device_trace *d,
-                                       char **out, char release[RELEASE_NOTE],
-                                       struct frag_error *e)
+/* What is to be said of the release that wrote the recording. */
+static enum frag_err note_release(const struct frag_trace *t,
+                                  const struct frag_device_trace *d,
+                                  char release[RELEASE_NOTE],
+                                  struct frag_error *e)
 {
     struct policy_choice policy;
     enum frag_err err;
 
-    release[0] = '\0';
-    if (!t->settings)
-        return FRAG_OK;
     FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
     err = release_note(&policy, t, d, release, e);
     policy_choice_free(&policy);
-    FRAG_TRY(err);
-    *out = release_settings(t, t->settings);
-    return *out ? FRAG_OK : frag_no_memory(e, "the settings");
+    return err;
 }
 
 static void show(struct work *w, const struct frag_validate *spec,
@@ -361,13 +355,10 @@ static enum frag_err judge(struct work *w, const struct setting *s,
     };
     struct frag_validation r;
     char release[RELEASE_NOTE];
-    char *settings = NULL;
     enum frag_err err;
 
-    FRAG_TRY(recorded_settings(t, d, &settings, release, e));
-    spec.settings = settings;
+    FRAG_TRY(note_release(t, d, release, e));
     err = frag_validate(&spec, &r, e);
-    free(settings);
     if (err == FRAG_OK) {
         show(w, &spec, &r, release);
         w->rows++;
