@@ -280,7 +280,7 @@ def check_text():
     done = subprocess.run([FRAGSIM, "validate", "run.pickle"], check=False,
                           capture_output=True, text=True)
     expect(done.returncode == 0 and
-           "run.pickle, device 0: exact up to the last entry, by " in done.stdout
+           "run.pickle, device 0: exact up to the last entry\n" in done.stdout
            and "  between the last of 15591 events and the snapshot: 1 blocks "
            "freed, 0 allocated, reserved 8.734 GiB -> 8.734 GiB\n"
            in done.stdout, done)

@@ -268,18 +268,17 @@ static void show_text(FILE *out, const struct frag_trace *t, uint32_t device,
         [FRAG_VERDICT_NO_EVIDENCE] = "not enough to judge",
     };
 
-    printable_line(out,
-                   "%s, device %" PRIu32 ": %s, by the rules of PyTorch %s",
-                   t->path, device, verdicts[r->verdict],
-                   torch_version_text(t->settings, t->releases, version));
+    printable_line(out, "%s, device %" PRIu32 ": %s", t->path, device,
+                   verdicts[r->verdict]);
     fprintf(out,
             "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64
             " of %" PRIu64 ", final blocks %" PRIu64 " of %" PRIu64
             ", OOMs %" PRIu64 " of %" PRIu64 ", counters %" PRIu64
-            " of %" PRIu64 "\n",
+            " of %" PRIu64 ", rules of PyTorch %s\n",
             r->segment_events_matched, r->segment_events, r->addresses_matched,
             r->allocs, r->blocks_matched, r->blocks, r->ooms_matched,
-            r->ooms_recorded, r->stats_matched, r->stat_count);
+            r->ooms_recorded, r->stats_matched, r->stat_count,
+            torch_version_text(t->settings, t->releases, version));
     if (r->first.found)
         printable_line(out,
                        "  first at event %" PRIu64 ": recorded %s, replayed %s",
