@@ -22,9 +22,26 @@ char *torch_platform_keep(const char *recorded, const char *chosen)
     return text_make("%s%s%s", kept, *kept && *chosen ? "," : "", chosen);
 }
 
+unsigned torch_version_named(const char *settings,
+                             char text[TORCH_VERSION_TEXT])
+{
+    const char *named = torch_value_of(settings, "torch_version");
+    unsigned version = TORCH_NEVER;
+
+    snprintf(text, TORCH_VERSION_TEXT, "%.*s",
+             named ? (int)strcspn(named, ",") : 0, named ? named : "");
+    (void)(torch_version_read(text, &version, NULL) == FRAG_OK);
+    return version;
+}
+
 unsigned torch_release_of(const char *settings, const char *releases)
 {
+    char text[TORCH_VERSION_TEXT];
+    const unsigned named = torch_version_named(settings, text);
     unsigned first, version = TORCH_NEWEST;
+
+    if (named != TORCH_NEVER)
+        return torch_modelled_as(named);
 
     if (releases && !strstr(releases, "or later") &&
         sscanf(releases, "2.%u to 2.%u", &first, &version) == 1)

@@ -98,14 +98,10 @@ void release_unknown(const struct frag_trace *trace, char text[RELEASE_NOTE])
 static void say_left_out(const char *given, const char *settings,
                          char text[RELEASE_NOTE])
 {
-    const char *named = torch_value_of(given, "torch_version");
-    char release[16], unknown[TORCH_LEFT_OUT], others[TORCH_LEFT_OUT];
-    unsigned version;
+    char release[TORCH_VERSION_TEXT], unknown[TORCH_LEFT_OUT],
+        others[TORCH_LEFT_OUT];
 
-    snprintf(release, sizeof(release), "%.*s",
-             named ? (int)strcspn(named, ",") : 0, named ? named : "");
-    if (torch_version_read(release, &version, NULL) == FRAG_OK &&
-        version == TORCH_LATER)
+    if (torch_version_named(given, release) == TORCH_LATER)
         say_later(release, text);
     say_unknown(given, text);
     torch_left_out(settings, unknown, others);

@@ -46,7 +46,7 @@ def made_up():
             if i % 3 == 2:
                 file.write(f"free,{i - i % 11 // 3 * 3 - 1},0,0\n"
                            if i % 11 < 3 else f"free,{i},0,0\n")
-    run("export", "-q", "made.csv", "--to", "snapshot", "-p", "torch", "-o",
+    run("export", "-q", "made.csv", "--to", "snapshot", "-p", "torch@2.11", "-o",
         "made.snapshot")
     with open("made.snapshot", "rb") as file:
         return pickle.load(file)

@@ -62,12 +62,24 @@ def check_counters(path):
     return len(new)
 
 
+def check_export(path):
+    """A snapshot that fragsim writes is read by the rules of the release."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "copy.pickle")
+        for policy in [], ["-p", "torch@recorded"]:
+            harness.run("export", "-q", path, "--to", "snapshot", "-f", "-o", copy,
+                        *policy)
+            assert not differing([copy]), (path, policy)
+
+
 def check_kept():
     paths = sorted(glob.glob(os.path.join(KEPT, "*.pickle.xz")))
     assert len(paths) >= 3, paths
     faults = differing(paths)
     assert not faults, faults
     assert max(map(check_counters, paths)) == 13
+    for path in paths:
+        check_export(path)
     return len(paths)
 
 

@@ -399,6 +399,7 @@ static void the_recorded_release_is_the_default(void **state)
         {NULL, NULL, 15},
         {"expandable_segments:True", NULL, 15},
         {"padding:32", NULL, 11},
+        {"torch_version:2.12,backend:native", "2.10 to 2.11", 12},
         {"throw_on_cudamalloc_oom:True", "2.10 to 2.11", 12},
     };
 
