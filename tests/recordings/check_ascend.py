@@ -176,7 +176,8 @@ def check_again(file):
     with open("again.pickle", "rb") as source:
         written = pickle.load(source)["allocator_settings"]
     assert written["PYTORCH_CUDA_ALLOC_CONF"] == \
-        "padding:32,base_addr_aligned_kb:16,expandable_segments:True", written
+        "torch_version:2.11,padding:32,base_addr_aligned_kb:16," \
+        "expandable_segments:True", written
     row, = results("info", "-q", "again.pickle")
     assert row["settings"].count("padding:32") == 1, row["settings"]
     row, = results("validate", "-q", "again.pickle")
