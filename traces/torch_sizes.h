@@ -10,6 +10,7 @@
 #ifndef FRAG_TRACES_TORCH_SIZES_H
 #define FRAG_TRACES_TORCH_SIZES_H
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,15 +170,17 @@ struct torch_reserve {
     bool in_gib;
 };
 
-/* Reads the value at the beginning of the text; false: it has no effect. */
+/* Reads the value at the beginning of the text, which ends at a comma or at a
+ * bracket; false: it has no effect. */
 static inline bool torch_reserve_read(const char *text,
                                       struct torch_reserve *out)
 {
     char *end;
     const double value = strtod(text, &end);
-    const bool in_gib = *end == 'G';
+    const bool in_gib = *end == 'G' || *end == 'g';
 
-    if (end == text || !(value > 0) || (end[in_gib] && end[in_gib] != ','))
+    if (end == text || !(value > 0 && value < HUGE_VAL) ||
+        !strchr(",]", end[in_gib]))
         return false;
     *out = (struct torch_reserve){value, in_gib};
     return true;

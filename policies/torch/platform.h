@@ -12,6 +12,29 @@
  * be NULL. The caller frees the result; NULL if the host has no memory. */
 char *torch_platform_keep(const char *recorded, const char *chosen);
 
+/* The version that the setting torch_version names, also as text; TORCH_NEVER
+ * and
+ * "": none. */
+enum { TORCH_VERSION_TEXT = 16 };
+unsigned torch_version_named(const char *settings,
+                             char text[TORCH_VERSION_TEXT]);
+
+/* The version of PyTorch 2 whose rules hold for a recording with these settings
+ * and these releases (frag_trace.releases), which may be NULL: the one that the
+ * settings name, as those of snapshots that fragsim wrote do; else, of those
+ * that may have written it the newest that the torch policy models, and none
+ * that lacks a recorded setting. torch_npu has the rules of TORCH_ASCEND. */
+unsigned torch_release_of(const char *settings, const char *releases);
+
+/* The same as text, "2.11". */
+const char *torch_version_text(const char *settings, const char *releases,
+                               char text[TORCH_VERSION_TEXT]);
+
+/* torch_platform_keep, with torch_version before it unless `chosen` sets it: a
+ * replay follows the release that wrote the recording. */
+char *torch_settings_for(const char *recorded, const char *releases,
+                         const char *chosen);
+
 /* Returns the settings, which may be NULL, with the limit as a fraction of the
  * device's total behind them, unless it is FRAG_UNLIMITED. The caller frees the
  * result; NULL if the host has no memory. */

@@ -17,8 +17,8 @@
  * pool, as recorded. Not modelled, because no trace shows them: CUDA IPC, and
  * requests of the default pool while another thread captures a graph.
  *
- * The rules are those of PyTorch 2.11. Other releases differ in the rules of
- * enum torch_rule (versions.h), which the policy follows on request.
+ * The rules are those of PyTorch 2.1 to 2.15, which differ in the rules of enum
+ * torch_rule (versions.h).
  *
  * Source: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as
  * recorded on an H200.
@@ -437,9 +437,10 @@ static frag_size torch_quantum(const void *state)
 
 static const struct frag_param torch_params[] = {
     {.name = "torch_version",
-     .init = "2.11",
+     .init = "2.15",
      .help = "the release of PyTorch whose rules and settings hold, from 2.1 "
-             "to 2.15; torch@2.6:... is short for torch:torch_version:2.6,..."},
+             "to 2.15 (default: the release that wrote the trace, if it is "
+             "known); torch@2.6:... is short for torch:torch_version:2.6,..."},
     {.name = "expandable_segments",
      .init = "False",
      .help = "one segment grows: memory is mapped at its end (True or False)"},

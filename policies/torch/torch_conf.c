@@ -4,6 +4,8 @@
 #include "policies/torch/torch_conf.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 #include "traces/text.h"
 
 /* The text, split at the characters , : [ ] into tokens. White space is
- * dropped, as PyTorch does it. */
+ * dropped, as PyTorch does it; before TORCH_PARSER only blanks are. */
 struct tokens {
     const char **token; /* one block of memory with the texts */
     size_t count;
@@ -25,8 +27,9 @@ static bool is_separator(char c)
 }
 
 static enum frag_err split_text(struct tokens *t, const char *text,
-                                struct frag_error *e)
+                                unsigned version, struct frag_error *e)
 {
+    const char *dropped = version < TORCH_PARSER ? " " : " \t\n\v\f\r";
     const size_t room = strlen(text) + 1;
     bool in_word = false;
     char *out;
@@ -36,7 +39,7 @@ static enum frag_err split_text(struct tokens *t, const char *text,
         return frag_no_memory(e, "the settings");
     out = (char *)(t->token + room); /* a NUL ends each token */
     for (; *text; text++) {
-        if (isspace((unsigned char)*text))
+        if (strchr(dropped, *text))
             continue;
         if (!in_word || is_separator(*text)) {
             if (in_word)
@@ -65,14 +68,15 @@ static bool next_is(const struct tokens *t, const char *text)
 
 /* ---- values ---- */
 
-/* As C++ stoull: reads the leading digits, ignores the rest, and wraps "-1"
- * around. */
+/* As C++ stoull: reads the leading digits, ignores the rest, wraps "-1" around,
+ * and refuses a number of more than 64 bits. */
 static bool to_number(const char *word, uint64_t *value)
 {
     char *end;
 
+    errno = 0;
     *value = strtoull(word, &end, 10);
-    return end != word;
+    return end != word && !errno;
 }
 
 static bool is_power_of_two(uint64_t n)
@@ -217,9 +221,11 @@ enum key_kind {
     PINNED_RESERVE,
     PINNED_CACHED,
     PINNED_ROUND,
-    OTHER_SWITCH, /* no effect on placement: checked and ignored */
-    OTHER_NUMBER, /* the same */
-    OTHER_VALUE,  /* any value; the policy does not model the setting */
+    CLASSES,        /* accepted and not modelled */
+    OTHER_SWITCH,   /* no effect on placement: checked and ignored */
+    OTHER_NUMBER,   /* the same */
+    OTHER_POSITIVE, /* the same; not 0 */
+    OTHER_THREADS,  /* the same; a power of two, at most TORCH_THREADS */
 };
 
 static const struct key {
@@ -244,14 +250,14 @@ static const struct key {
     {"pinned_use_cuda_host_register", OTHER_SWITCH},
     {"pinned_use_hip_host_register", OTHER_SWITCH},
     {"pinned_use_background_threads", OTHER_SWITCH},
-    {"pinned_num_register_threads", OTHER_NUMBER},
+    {"pinned_num_register_threads", OTHER_THREADS},
     {"pinned_reserve_segment_size_mb", PINNED_RESERVE},
     {"pinned_free_catch_all", OTHER_SWITCH},
     {"pinned_max_cached_size_mb", PINNED_CACHED},
     {"pinned_max_round_threshold_mb", PINNED_ROUND},
     {"throw_on_cudamalloc_oom", THROWS},
     {TORCH_RESERVE_KEY, RESERVE},
-    {"expandable_segments_reserve_by_class", OTHER_VALUE},
+    {"expandable_segments_reserve_by_class", CLASSES},
 };
 
 static const struct key *find_key(const char *name)
@@ -283,26 +289,30 @@ static enum frag_err equals_sign(const char *text, struct frag_error *e)
                      text + length + 1);
 }
 
-/* Passes over a key that is not known, with its value. A release after
- * TORCH_NEWEST may have it, so it is no error unless it is a known key with a
- * slip. */
-static enum frag_err skip_unknown(struct tokens *t, struct frag_error *e)
+static enum frag_err no_setting(const char *name, const char *meant,
+                                struct frag_error *e)
 {
-    const char *name = t->token[t->at];
-    const char *meant = torch_setting_meant(name);
     char known[400] = "";
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         if (keys[i].kind <= RESERVE)
             text_add(known, sizeof(known), ", ", "%s", keys[i].name);
-    if (meant || is_separator(*name) || t->at + 2 >= t->count ||
+    return frag_fail(e, FRAG_INVALID,
+                     "\"%.40s\" is not an allocator setting of PyTorch up to "
+                     "2.%d%s%s%she settings that affect placement are %s",
+                     name, TORCH_NEWEST, meant ? "; did you mean \"" : "",
+                     meant ? meant : "", meant ? "\"? T" : ". T", known);
+}
+
+/* Passes over a key that is not known, with its value: a release after
+ * TORCH_NEWEST may have it. */
+static enum frag_err skip_unknown(struct tokens *t, struct frag_error *e)
+{
+    const char *name = t->token[t->at];
+
+    if (is_separator(*name) || t->at + 2 >= t->count ||
         strcmp(t->token[t->at + 1], ":") != 0)
-        return frag_fail(e, FRAG_INVALID,
-                         "\"%.40s\" is not an allocator setting of PyTorch up "
-                         "to 2.%d%s%s%she settings that affect placement "
-                         "are %s",
-                         name, TORCH_NEWEST, meant ? "; did you mean \"" : "",
-                         meant ? meant : "", meant ? "\"? T" : ". T", known);
+        return no_setting(name, NULL, e);
     skip_value(t);
     return FRAG_OK;
 }
@@ -315,7 +325,7 @@ static enum frag_err read_backend(const char *word, struct frag_error *e)
                          "not PyTorch's own; this policy models backend:native "
                          "only (policy cuda_async models the driver's)");
     if (strcmp(word, "native"))
-        return bad("backend", "native", word, e);
+        return bad("backend", "native or cudaMallocAsync", word, e);
     return FRAG_OK;
 }
 
@@ -327,8 +337,9 @@ static enum frag_err read_version(const char *word, unsigned *version,
     snprintf(want, sizeof(want), "a release of PyTorch from 2.%d to 2.%d",
              TORCH_MODEL_OLDEST, TORCH_MODEL_NEWEST);
     if (torch_version_read(word, version, NULL) != FRAG_OK ||
-        !torch_is_modelled(*version))
+        *version < TORCH_MODEL_OLDEST)
         return bad("torch_version", want, word, e);
+    *version = torch_modelled_as(*version);
     return FRAG_OK;
 }
 
@@ -393,6 +404,25 @@ static enum frag_err read_experiments(const char *word, unsigned *found,
     }
 }
 
+/* Reads a list such as [a:0.5,b:4G]. PyTorch checks the form of the list, and
+ * passes over values that are no reserve. */
+static enum frag_err read_classes(const char *key, struct tokens *t,
+                                  struct frag_error *e)
+{
+    bool is_list = !strcmp(next_token(t), "[");
+
+    while (is_list && t->at < t->count && !next_is(t, "]")) {
+        next_token(t);
+        is_list = !strcmp(next_token(t), ":") && *next_token(t) &&
+                  (next_is(t, ",") || next_is(t, "]"));
+        if (next_is(t, ","))
+            next_token(t);
+    }
+    if (!is_list || strcmp(next_token(t), "]"))
+        return bad(key, "a list such as [small:1G,large:0.5]", "", e);
+    return FRAG_OK;
+}
+
 /* Refuses a setting that the version does not know. */
 static enum frag_err check_known(const struct torch_conf *conf,
                                  const struct key *key, struct frag_error *e)
@@ -427,6 +457,8 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
 
     if (key->kind == DIVISIONS)
         return read_divisions(t, conf, e);
+    if (key->kind == CLASSES)
+        return read_classes(key->name, t, e);
     word = next_token(t);
     switch (key->kind) {
     case LARGE_SEGMENT:
@@ -470,15 +502,32 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
         return read_megabytes(key->name, word, 0, &conf->pinned_round, e);
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
-    case OTHER_VALUE:
-        t->at--;
-        skip_value(t);
-        return FRAG_OK;
+    case OTHER_POSITIVE:
+        return to_number(word, &number) && number
+                   ? FRAG_OK
+                   : bad(key->name, "a number above 0", word, e);
+    case OTHER_THREADS:
+        return to_number(word, &number) && is_power_of_two(number) &&
+                       number <= TORCH_THREADS
+                   ? FRAG_OK
+                   : bad(key->name, "a power of two, at most 128", word, e);
     case OTHER_NUMBER:
     default:
         return to_number(word, &number) ? FRAG_OK
                                         : bad(key->name, "a number", word, e);
     }
+}
+
+/* Passes over the character behind a key or a value. Since TORCH_PARSER it may
+ * be any; before, it is the wanted one. */
+static bool pass(struct tokens *t, const struct torch_conf *conf,
+                 const char *wanted)
+{
+    const bool is_passed = conf->version >= TORCH_PARSER || t->at == t->count ||
+                           next_is(t, wanted);
+
+    next_token(t);
+    return is_passed;
 }
 
 static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
@@ -498,13 +547,27 @@ static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
         }
         FRAG_TRY(check_known(conf, key, e));
         next_token(t);
-        if (!is_separator(*next_token(t)) || t->at == t->count)
+        if (!pass(t, conf, ":") || t->at >= t->count)
             return bad(key->name, "a colon and a value",
                        t->at < t->count ? t->token[t->at] : "", e);
         FRAG_TRY(read_value(key, t, conf, e));
         conf->version = version;
-        next_token(t); /* the comma */
+        if (!pass(t, conf, ","))
+            return bad(key->name, "a comma after the value",
+                       t->token[t->at - 1], e);
     }
+    return FRAG_OK;
+}
+
+/* Before TORCH_PARSER numbers are read as C++ stoi does. */
+static enum frag_err check_ints(const struct tokens *t,
+                                const struct torch_conf *conf,
+                                struct frag_error *e)
+{
+    for (size_t i = 0; conf->version < TORCH_PARSER && i < t->count; i++)
+        if (isdigit((unsigned char)*t->token[i]) &&
+            strtoull(t->token[i], NULL, 10) > INT_MAX)
+            return bad("a number", "at most 2147483647", t->token[i], e);
     return FRAG_OK;
 }
 
@@ -550,12 +613,11 @@ static bool rounds(const struct torch_conf *conf)
     return any;
 }
 
-/* Reads the settings as `version` does; 0: as the version that they name. */
-static enum frag_err read_all(struct tokens *t, unsigned version,
-                              struct torch_conf *conf, struct frag_error *e)
+/* Sets the version whose rules hold: `version`; 0: the one that the text names.
+ */
+static enum frag_err find_version(struct tokens *t, unsigned version,
+                                  struct torch_conf *conf, struct frag_error *e)
 {
-    /* The other settings depend on these two. PyTorch, too, reads
-     * large_segment_size_mb first. */
     conf->version = 0;
     FRAG_TRY(read_first(t, VERSION, conf, e));
     conf->is_named = version || conf->version;
@@ -563,8 +625,16 @@ static enum frag_err read_all(struct tokens *t, unsigned version,
         conf->version = TORCH_MODEL;
     if (version)
         conf->version = version;
+    return FRAG_OK;
+}
+
+static enum frag_err read_all(struct tokens *t, struct torch_conf *conf,
+                              struct frag_error *e)
+{
+    /* It is the least value of others; PyTorch, too, reads it first. */
     FRAG_TRY(read_first(t, LARGE_SEGMENT, conf, e));
     conf->max_non_split_rounding = conf->large_segment;
+    FRAG_TRY(check_ints(t, conf, e));
     FRAG_TRY(read_keys(t, conf, e));
     conf->rounds = rounds(conf);
     return FRAG_OK;
@@ -577,8 +647,14 @@ static enum frag_err parse_as(struct torch_conf *conf, const char *text,
     enum frag_err err;
 
     torch_conf_default(conf);
-    FRAG_TRY(split_text(&t, text, e));
-    err = read_all(&t, version, conf, e);
+    FRAG_TRY(split_text(&t, text, TORCH_PARSER, e));
+    err = find_version(&t, version, conf, e);
+    if (err == FRAG_OK && conf->version < TORCH_PARSER) {
+        free(t.token);
+        FRAG_TRY(split_text(&t, text, conf->version, e));
+    }
+    if (err == FRAG_OK)
+        err = read_all(&t, conf, e);
     free(t.token);
     return err;
 }
@@ -591,50 +667,53 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
 
 /* ---- settings without an effect ---- */
 
-const char *torch_setting_meant(const char *name)
+enum frag_err torch_check_names(const char *settings, struct frag_error *e)
 {
-    enum { SLIP = 2 };
-    struct nearest near = nearest_to(name);
+    enum { SLIP = 2 }; /* letters that differ */
+    enum frag_err err = FRAG_OK;
+    struct tokens t;
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        nearest_try(&near, keys[i].name);
-    return near.found && near.least <= SLIP ? near.found : NULL;
+    FRAG_TRY(split_text(&t, settings, TORCH_PARSER, e));
+    while (err == FRAG_OK && t.at < t.count) {
+        const char *name = next_token(&t);
+        struct nearest near = nearest_to(name);
+
+        for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+            nearest_try(&near, keys[i].name);
+        if (!find_key(name) && near.found && near.least <= SLIP)
+            err = no_setting(name, near.found, e);
+        skip_value(&t);
+        next_token(&t); /* the comma */
+    }
+    free(t.token);
+    return err;
 }
 
 static void list_key(struct tokens *t, char *unknown, char *others)
 {
-    enum { MOST = 300 };
     const char *name = next_token(t);
     const struct key *key = find_key(name);
 
     if (!key)
-        text_add(unknown, MOST, ", ", "%.60s", name);
-    else if (key->kind == OTHER_VALUE && next_is(t, ":") &&
+        text_add(unknown, TORCH_LEFT_OUT, ", ", "%.60s", name);
+    else if (key->kind == CLASSES && next_is(t, ":") &&
              (t->at + 1 == t->count || strcmp(t->token[t->at + 1], "False")))
-        text_add(others, MOST, ", ", "%s", name);
+        text_add(others, TORCH_LEFT_OUT, ", ", "%s", name);
     skip_value(t);
     next_token(t); /* the comma */
 }
 
-void torch_left_out(const char *settings, char *text, size_t room)
+void torch_left_out(const char *settings, char unknown[TORCH_LEFT_OUT],
+                    char others[TORCH_LEFT_OUT])
 {
-    char unknown[300] = "", others[300] = "";
     struct tokens t;
 
-    *text = '\0';
-    if (split_text(&t, settings, NULL) != FRAG_OK)
+    *unknown = *others = '\0';
+    if (split_text(&t, settings, TORCH_PARSER, NULL) != FRAG_OK)
         return;
     while (t.at < t.count)
         list_key(&t, unknown, others);
     free(t.token);
-    if (*unknown)
-        text_add(text, room, "",
-                 "this fragsim knows the settings of PyTorch up to 2.%d, and "
-                 "leaves out what it does not know: %s",
-                 TORCH_NEWEST, unknown);
-    if (*others)
-        text_add(text, room, "; ", "the policy torch does not model %s",
-                 others);
 }
 
 /* ---- versions ---- */
@@ -679,13 +758,6 @@ static bool concerns(enum torch_rule rule, const struct torch_conf *x,
     default:
         return false;
     }
-}
-
-bool torch_accepts(const char *settings, unsigned version)
-{
-    struct torch_conf conf;
-
-    return parse_as(&conf, settings, version, NULL) == FRAG_OK;
 }
 
 unsigned torch_differences(const char *settings, bool has_pools, unsigned a,

@@ -4,21 +4,21 @@
  * The text is that of PYTORCH_CUDA_ALLOC_CONF. traces/torch_sizes.h computes
  * block and segment sizes from the settings.
  *
- * The grammar is that of PyTorch 2.11, with its tolerances: white space is
+ * The grammar is that of the release, with its tolerances: white space is
  * dropped, other characters after a number are ignored ("128MB" is 128), and of
  * two equal keys the later one wins. A text that PyTorch refuses is refused
- * here, with the reason. Settings of later releases up to TORCH_NEWEST are
- * accepted if the text names no release. A key that no release up to then knows
- * is passed over, unless it is a known one with a slip: torch_left_out
- * (versions.h) lists such keys, for the notes of an answer. Two keys are
+ * here, with the reason; but a key that no release up to TORCH_NEWEST knows is
+ * passed over: torch_left_out (versions.h) lists such keys, for the notes of an
+ * answer. Two keys are
  * fragsim's own: torch_version names the release whose rules and settings
- * hold, 2.11 without it (`torch@2.6:X` is short for
+ * hold, TORCH_NEWEST without it (`torch@2.6:X` is short for
  * `torch:torch_version:2.6,X`), and padding is that of traces/torch_sizes.h.
  * base_addr_aligned_kb is a key of torch_npu.
  *
  * Source: c10/core/AllocatorConfig and c10/cuda/CUDAAllocatorConfig of PyTorch
- * 2.11, as read; the list form of roundup_power2_divisions and both modes of
- * large_segment_size_mb were probed on an H200.
+ * 2.11, as read, and what the parsers of seven releases answer
+ * (tests/gpu/releases/keys.csv); the list form of roundup_power2_divisions and
+ * both modes of large_segment_size_mb were probed on an H200.
  */
 #ifndef FRAG_POLICIES_TORCH_TORCH_CONF_H
 #define FRAG_POLICIES_TORCH_TORCH_CONF_H

@@ -41,8 +41,8 @@
  *
  * 2.12.1, 2.13.0, 2.14.1 and 2.15.0 were run by tests/gpu/releases/scripts.py,
  * with blocks used on several streams, MemPools of each kind, captures, full
- * devices and each setting; their settings are the words of libc10 and
- * libc10_cuda.
+ * devices and each setting. Their settings, and those of 2.6.0, 2.9.1 and
+ * 2.11.0, are what their own parsers answer (tests/gpu/releases/keys.csv).
  *
  * Settings below 2.1 rest on pull requests: #44742 and #87290 (before 2.0),
  * roundup_bypass_threshold_mb in 1.13 only (#85940). PYTORCH_CUDA_ALLOC_CONF is
@@ -50,11 +50,11 @@
  */
 #include "policies/torch/versions.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The parser before 2.10 wants more than 20 MiB for two sizes. */
-enum { ABOVE_LARGE_SEGMENT = 21, RELAXED = 10 };
+enum { ABOVE_LARGE_SEGMENT = 21, RELAXED = TORCH_PARSER };
 
 const struct torch_setting torch_known_settings[] = {
     {"expandable_segments", 1, 0, 0},
@@ -121,16 +121,18 @@ unsigned torch_setting_least(const struct torch_setting *setting,
 enum frag_err torch_version_read(const char *text, unsigned *version,
                                  struct frag_error *e)
 {
-    const bool is_two =
-        text[0] == '2' && text[1] == '.' && text[2] >= '0' && text[2] <= '9';
-    char *end = NULL;
-    unsigned long minor = is_two ? strtoul(text + 2, &end, 10) : 0;
+    unsigned major, minor;
+    int length = 0;
+    const bool is_version =
+        strspn(text, "0123456789.") > 2 &&
+        sscanf(text, "%5u.%5u%n", &major, &minor, &length) == 2 &&
+        strchr(".+", text[length]) && major >= 2;
 
-    if (!is_two || (*end && *end != '.' && *end != '+') || minor > TORCH_NEWEST)
+    if (!is_version)
         return frag_fail(e, FRAG_INVALID,
                          "\"%.40s\" is not a version of PyTorch whose settings "
                          "are known; those versions are 2.%d to 2.%d",
                          text, TORCH_OLDEST, TORCH_NEWEST);
-    *version = (unsigned)minor;
+    *version = major > 2 || minor > TORCH_NEWEST ? TORCH_LATER : minor;
     return FRAG_OK;
 }

@@ -13,13 +13,19 @@
 enum {
     TORCH_OLDEST = 0,  /* versions of PyTorch 2 that the table covers */
     TORCH_NEWEST = 15, /* the newest release when the table was made */
-    TORCH_MODEL = 11,  /* the version whose placement the torch policy models
+    TORCH_LATER,       /* any later release; it is read as the newest one */
+    TORCH_MODEL = 15,  /* the version whose placement the torch policy models
                           unless the setting torch_version names another */
+    TORCH_ASCEND = 11, /* the version whose rules torch_npu follows: its
+                          recordings are exact under them */
     TORCH_MODEL_OLDEST = 1,  /* the oldest version whose placement it models */
     TORCH_MODEL_NEWEST = 15, /* the newest one */
     TORCH_LIST_ZERO =
         4,             /* the first version whose lists may have 0 divisions */
-    TORCH_NEVER = 999, /* `since` of a setting that PyTorch 2 does not know */
+    TORCH_PARSER = 10, /* the first version with the parser of c10/core, which
+                          is common to all devices */
+    TORCH_THREADS = 128, /* most pinned_num_register_threads */
+    TORCH_NEVER = 999,   /* `since` of a setting that PyTorch 2 does not know */
 };
 
 /* A setting of PYTORCH_CUDA_ALLOC_CONF. */
@@ -78,9 +84,6 @@ static inline bool torch_is_modelled(unsigned version)
 unsigned torch_differences(const char *settings, bool has_pools, unsigned a,
                            unsigned b);
 
-/* Whether a version accepts such settings. */
-bool torch_accepts(const char *settings, unsigned version);
-
 /* The version that such settings name; TORCH_MODEL if they name none. */
 unsigned torch_version_of(const char *settings);
 
@@ -91,14 +94,17 @@ extern const struct torch_setting torch_known_settings[];
 /* The row of a setting; NULL if the table has none. */
 const struct torch_setting *torch_setting_find(const char *name);
 
-/* The known setting for which a name is a slip: one or two letters differ, or
- * its end is missing. NULL: the name is something else. */
-const char *torch_setting_meant(const char *name);
+/* INVALID if a name in settings that a user wrote is a known one with a slip:
+ * one or two letters differ. Settings of a recording have no slips, as PyTorch
+ * accepted them: there such a name is a setting that is not known. */
+enum frag_err torch_check_names(const char *settings,
+                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes a sentence about the settings of a text that the torch policy passes
- * over: those that the table does not know, and those that it does not model.
- * "" if there are none. */
-void torch_left_out(const char *settings, char *text, size_t room);
+/* Lists the settings of a text that the torch policy passes over: those that
+ * the table does not know, and those that it does not model. */
+enum { TORCH_LEFT_OUT = 300 };
+void torch_left_out(const char *settings, char unknown[TORCH_LEFT_OUT],
+                    char others[TORCH_LEFT_OUT]);
 
 /* The least value in MiB that a version accepts; 0: that of 2.11. */
 unsigned torch_setting_least(const struct torch_setting *setting,
@@ -107,12 +113,14 @@ unsigned torch_setting_least(const struct torch_setting *setting,
 /* The version whose placement the torch policy models for this one. */
 static inline unsigned torch_modelled_as(unsigned version)
 {
-    return torch_is_modelled(version) ? version : TORCH_MODEL;
+    return version < TORCH_MODEL_OLDEST   ? TORCH_MODEL_OLDEST
+           : version > TORCH_MODEL_NEWEST ? TORCH_MODEL_NEWEST
+                                          : version;
 }
 
-/* Reads "2.6", "2.6.1" or "2.6.0+cu124", as torch.__version__ has it. INVALID
- * for other texts and for versions that the table does not cover; then *version
- * is unchanged. */
+/* Reads "2.6", "2.6.1" or "2.6.0+cu124", as torch.__version__ has it; a release
+ * after TORCH_NEWEST is TORCH_LATER. INVALID for other texts and for versions
+ * before 2.0; then *version is unchanged. */
 enum frag_err torch_version_read(const char *text, unsigned *version,
                                  struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -16,12 +16,18 @@
 
 static bool repeats_recorded(const struct cell_result *on)
 {
+    const char *settings = on->trace->settings ? on->trace->settings : "";
     struct frag_params *recorded;
+    char *text;
+    enum frag_err err;
     bool same;
 
-    if (on->policy->policy != &frag_policy_torch ||
-        frag_params_read(on->policy->policy, on->trace->settings, &recorded,
-                         NULL) != FRAG_OK)
+    if (on->policy->policy != &frag_policy_torch)
+        return false;
+    text = release_settings(on->trace, settings);
+    err = frag_params_read(on->policy->policy, text, &recorded, NULL);
+    free(text);
+    if (err != FRAG_OK)
         return false;
     same = !strcmp(recorded->text, on->params);
     free(recorded);

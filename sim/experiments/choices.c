@@ -10,6 +10,7 @@
 
 #include "policies/policies.h"
 #include "policies/torch/platform.h"
+#include "policies/torch/versions.h"
 #include "sim/experiments/plugin.h"
 #include "sim/replay/place.h"
 #include "traces/bytes/sha256.h"
@@ -101,6 +102,8 @@ static enum frag_err choose(struct policy_choice *p, const char *params,
     enum frag_err err;
 
     p->given = *params ? params + 1 : "";
+    if (p->policy == &frag_policy_torch)
+        FRAG_TRY(torch_check_names(p->given, e));
     if (p->version) {
         FRAG_TRY(add_version(p, e));
         p->given = p->owned;
@@ -187,62 +190,54 @@ void policy_choices_free(struct policy_choice *list, size_t count)
     free(list);
 }
 
-/* Reads the settings of the trace, followed by the given parameters. */
-static enum frag_err read_recorded(const struct policy_choice *p,
-                                   const char *settings, const char *path,
-                                   struct frag_params **out,
-                                   struct frag_error *e)
+char *policy_choice_settings(const struct policy_choice *p,
+                             const char *settings)
 {
-    enum frag_err err;
-    char *text;
+    const char *recorded = p->recorded && settings ? settings : "";
 
-    if (!settings)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: expected a trace with recorded settings, but %s "
-                         "has none; write the settings after \"torch:\"",
-                         p->text, path);
-    text = text_make("%s%s%s", settings, *settings && *p->given ? "," : "",
+    return text_make("%s%s%s", recorded, *recorded && *p->given ? "," : "",
                      p->given);
-    if (!text)
-        return frag_no_memory(e, "settings");
-    err = frag_params_read(p->policy, text, out, e);
-    free(text);
-    return err;
 }
 
-/* The settings that another release of PyTorch or another user chooses do not
- * change what the device library adds to each request. */
-static enum frag_err read_padded(const struct policy_choice *p,
-                                 const char *settings, struct frag_params **out,
-                                 struct frag_error *e)
+/* The settings that another user chooses change neither what the device library
+ * adds to each request nor the release. */
+static enum frag_err read_torch(const struct policy_choice *p,
+                                const char *settings, const char *releases,
+                                struct frag_params **out, struct frag_error *e)
 {
-    char *text = torch_platform_keep(settings, p->given);
-    enum frag_err err;
+    char *chosen = policy_choice_settings(p, settings);
+    char *text = chosen ? torch_settings_for(settings, releases, chosen) : NULL;
+    enum frag_err err = FRAG_NOMEM;
 
-    if (!text)
-        return frag_no_memory(e, "settings");
-    err = frag_params_read(p->policy, text, out, e);
+    if (text)
+        err = frag_params_read(p->policy, text, out, e);
+    else
+        frag_no_memory(e, "settings");
     free(text);
+    free(chosen);
     return err;
 }
 
 enum frag_err policy_choice_params(const struct policy_choice *p,
-                                   const char *settings, const char *path,
-                                   uint32_t device, struct frag_params **out,
+                                   const char *settings, const char *releases,
+                                   const char *path, uint32_t device,
+                                   struct frag_params **out,
                                    struct frag_error *e)
 {
-    if (device == FRAG_HOST_DEVICE && p->policy == &frag_policy_torch) {
-        const struct policy_choice host = {.text = p->text,
-                                           .policy = &frag_policy_torch_host,
-                                           .given = p->given};
+    const struct policy_choice host = {.text = p->text,
+                                       .policy = &frag_policy_torch_host,
+                                       .recorded = p->recorded,
+                                       .given = p->given};
 
-        return p->recorded ? read_recorded(&host, settings, path, out, e)
-                           : frag_params_read(host.policy, host.given, out, e);
-    }
-    if (p->recorded)
-        return read_recorded(p, settings, path, out, e);
-    if (p->policy == &frag_policy_torch && torch_is_ascend(settings))
-        return read_padded(p, settings, out, e);
+    if (device == FRAG_HOST_DEVICE && p->policy == &frag_policy_torch)
+        p = &host;
+    if (p->recorded && !settings)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a trace with recorded settings, but %s "
+                         "has none; write the settings after \"torch:\"",
+                         p->text, path);
+    if (p->policy == &frag_policy_torch || p == &host)
+        return read_torch(p, settings, releases, out, e);
     *out = frag_params_copy(p->params);
     return *out ? FRAG_OK : frag_no_memory(e, "settings");
 }

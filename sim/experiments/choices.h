@@ -43,15 +43,23 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
 
 void policy_choice_free(struct policy_choice *p); /* zeroed is fine */
 
+/* The settings that a choice means for a trace with these settings, which may
+ * be NULL: "@recorded" are those, and what is given follows. The caller frees
+ * the text; NULL if the host has no memory. */
+char *policy_choice_settings(const struct policy_choice *p,
+                             const char *settings);
+
 /* The policy's parameters for a device of a trace with these settings (NULL:
- * the trace has no settings); the caller frees *out. For FRAG_HOST_DEVICE, the
- * policy torch is torch_host, which has the same grammar. The policy torch has
- * the padding of the settings (traces/torch_sizes.h) unless the choice sets
- * another. INVALID, with the path of the trace, if the choice needs settings
- * and they are missing or wrong; NOMEM. */
+ * the trace has no settings) and releases; the caller frees *out. For
+ * FRAG_HOST_DEVICE, the policy torch is torch_host, which has the same grammar.
+ * The policy torch has the padding of the settings (traces/torch_sizes.h) and
+ * the rules of the release that wrote the trace (policies/torch/platform.h)
+ * unless the choice sets others. INVALID, with the path of the trace, if the
+ * choice needs settings and they are missing or wrong; NOMEM. */
 enum frag_err policy_choice_params(const struct policy_choice *p,
-                                   const char *settings, const char *path,
-                                   uint32_t device, struct frag_params **out,
+                                   const char *settings, const char *releases,
+                                   const char *path, uint32_t device,
+                                   struct frag_params **out,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Reads the size that an option of the command line holds, by

@@ -3,8 +3,10 @@
 #include "sim/experiments/reading.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/experiments/recording.h"
+#include "sim/experiments/release.h"
 #include "sim/validate/stats_file.h"
 
 static enum frag_err treat(const struct trace_reading *reading,
@@ -83,6 +85,19 @@ static enum frag_err find_limit(const struct trace_reading *reading,
     return FRAG_OK;
 }
 
+/* Adds a note about what is not known, unless a file of fragsim has it already.
+ */
+static enum frag_err note_unknown(struct frag_trace *t, struct frag_error *e)
+{
+    char text[RELEASE_NOTE];
+
+    release_unknown(t, text);
+    for (uint32_t i = 0; i < t->note_count; i++)
+        if (!strcmp(t->notes[i], text))
+            return FRAG_OK;
+    return *text ? frag_trace_note(t, text, e) : FRAG_OK;
+}
+
 enum frag_err
 reading_open(const struct trace_reading *reading, const char *path,
              bool (*progress)(void *user, uint64_t done, uint64_t total),
@@ -102,6 +117,8 @@ reading_open(const struct trace_reading *reading, const char *path,
     find_bounds(t);
     if (*note.text)
         err = frag_trace_note(t, note.text, e);
+    if (err == FRAG_OK)
+        err = note_unknown(t, e);
     if (err == FRAG_OK && reading->kind != READING_RAW)
         err = treat(reading, t, e);
     if (err == FRAG_OK && reading->edits)

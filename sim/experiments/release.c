@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/platform.h"
 #include "policies/torch/versions.h"
+#include "sim/version.h"
 #include "traces/text.h"
+#include "traces/torch_sizes.h"
 
 bool release_range(const struct frag_trace *trace, unsigned *first,
                    unsigned *last)
@@ -15,30 +18,14 @@ bool release_range(const struct frag_trace *trace, unsigned *first,
     const char *text = trace->releases;
     const int n = text ? sscanf(text, "2.%u to 2.%u", first, last) : 0;
 
-    /* A history of 2.12 or later shows that it is. */
     if (n == 1)
-        *last = !strstr(text, "or later") ? *first
-                : *first <= TORCH_MODEL   ? TORCH_MODEL
-                                          : TORCH_NEWEST;
+        *last = strstr(text, "or later") ? TORCH_NEWEST : *first;
     return n >= 1;
 }
 
-static unsigned modelled(unsigned version)
+char *release_settings(const struct frag_trace *trace, const char *chosen)
 {
-    if (version < TORCH_MODEL_OLDEST)
-        return TORCH_MODEL_OLDEST;
-    return version > TORCH_MODEL_NEWEST ? TORCH_MODEL_NEWEST : version;
-}
-
-/* The settings of the run as one text, which the caller frees. */
-static char *settings_of(const struct policy_choice *policy,
-                         const struct frag_trace *trace)
-{
-    const char *recorded =
-        policy->recorded && trace->settings ? trace->settings : "";
-
-    return text_make("%s%s%s", recorded, *recorded && *policy->given ? "," : "",
-                     policy->given);
+    return torch_settings_for(trace->settings, trace->releases, chosen);
 }
 
 static void put_changes(unsigned rules, char *text, size_t room)
@@ -53,23 +40,15 @@ static void put_changes(unsigned rules, char *text, size_t room)
 }
 
 static void compare(const struct frag_trace *trace, const char *settings,
-                    bool has_pools, char text[RELEASE_NOTE])
+                    unsigned used, bool has_pools, char text[RELEASE_NOTE])
 {
-    const unsigned used = torch_version_of(settings);
     unsigned first, last, at_first, at_last;
     char changes[RELEASE_NOTE / 2] = "";
 
     if (!release_range(trace, &first, &last))
         return;
-    if (first > TORCH_MODEL_NEWEST) {
-        snprintf(text, RELEASE_NOTE,
-                 "PyTorch %s wrote the recording; the policy models releases "
-                 "up to 2.%d, and later ones were not compared with them",
-                 trace->releases, TORCH_MODEL_NEWEST);
-        return;
-    }
-    first = modelled(first);
-    last = modelled(last);
+    first = torch_modelled_as(first);
+    last = torch_modelled_as(last);
     at_first = torch_differences(settings, has_pools, first, used);
     at_last = torch_differences(settings, has_pools, last, used);
     if (!at_first && !at_last)
@@ -83,64 +62,73 @@ static void compare(const struct frag_trace *trace, const char *settings,
              at_last ? last : first);
 }
 
+/* Says which settings of a text are not known. */
+static void say_unknown(const char *settings, char text[RELEASE_NOTE])
+{
+    char unknown[TORCH_LEFT_OUT], others[TORCH_LEFT_OUT];
+
+    torch_left_out(settings, unknown, others);
+    if (*unknown)
+        text_add(text, RELEASE_NOTE, "; ",
+                 "settings that are not known to fragsim %s (knows PyTorch up "
+                 "to 2.%d) are left out: %s",
+                 frag_version, TORCH_NEWEST, unknown);
+}
+
+static void say_later(const char *release, char text[RELEASE_NOTE])
+{
+    text_add(text, RELEASE_NOTE, "; ",
+             "PyTorch %s is not known to fragsim %s (knows PyTorch up to "
+             "2.%d), and the policy torch follows 2.%d",
+             release, frag_version, TORCH_NEWEST, TORCH_NEWEST);
+}
+
+void release_unknown(const struct frag_trace *trace, char text[RELEASE_NOTE])
+{
+    unsigned first, last;
+
+    *text = '\0';
+    if (release_range(trace, &first, &last) && first > TORCH_NEWEST)
+        say_later(trace->releases, text);
+    if (trace->settings)
+        say_unknown(trace->settings, text);
+}
+
+/* Says what is not known of what a user gives, and what is not modelled. */
+static void say_left_out(const char *given, const char *settings,
+                         char text[RELEASE_NOTE])
+{
+    char release[TORCH_VERSION_TEXT], unknown[TORCH_LEFT_OUT],
+        others[TORCH_LEFT_OUT];
+
+    if (torch_version_named(given, release) == TORCH_LATER)
+        say_later(release, text);
+    say_unknown(given, text);
+    torch_left_out(settings, unknown, others);
+    if (*others)
+        text_add(text, RELEASE_NOTE, "; ", "the policy torch does not model %s",
+                 others);
+}
+
 enum frag_err release_note(const struct policy_choice *policy,
                            const struct frag_trace *trace,
                            const struct frag_device_trace *device,
                            char text[RELEASE_NOTE], struct frag_error *e)
 {
-    char *settings, left_out[RELEASE_NOTE / 2];
+    char *chosen, *settings;
 
     *text = '\0';
     if (strcmp(policy->policy->name, "torch") != 0 ||
         device->device == FRAG_HOST_DEVICE)
         return FRAG_OK;
-    settings = settings_of(policy, trace);
-    if (!settings)
-        return frag_no_memory(e, "settings");
-    compare(trace, settings, device->pool_count > 1, text);
-    torch_left_out(settings, left_out, sizeof(left_out));
-    if (*left_out)
-        text_add(text, RELEASE_NOTE, "; ", "%s", left_out);
+    chosen = policy_choice_settings(policy, trace->settings);
+    settings = chosen ? release_settings(trace, chosen) : NULL;
+    if (settings) {
+        compare(trace, settings, torch_version_of(settings),
+                device->pool_count > 1, text);
+        say_left_out(policy->given, settings, text);
+    }
+    free(chosen);
     free(settings);
-    return FRAG_OK;
-}
-
-unsigned release_version(const struct frag_trace *trace,
-                         const struct frag_device_trace *device)
-{
-    const char *settings = trace->settings ? trace->settings : "";
-    const unsigned used = torch_version_of(settings);
-    unsigned first, last;
-
-    if (!release_range(trace, &first, &last) || first > TORCH_MODEL_NEWEST)
-        return used;
-    last = modelled(last);
-    if (device->device == FRAG_HOST_DEVICE)
-        return last;
-    return torch_differences(settings, device->pool_count > 1, last, used) ||
-                   !torch_accepts(settings, used)
-               ? last
-               : used;
-}
-
-enum frag_err release_recorded(const struct frag_trace *trace,
-                               const struct frag_device_trace *device,
-                               unsigned *version, char text[RELEASE_NOTE],
-                               struct frag_error *e)
-{
-    struct policy_choice policy;
-    char name[64];
-
-    *version = release_version(trace, device);
-    snprintf(name, sizeof(name), "torch@recorded:torch_version:2.%u", *version);
-    FRAG_TRY(policy_choice_read(name, &policy, e));
-    const enum frag_err err = release_note(&policy, trace, device, text, e);
-    policy_choice_free(&policy);
-    FRAG_TRY(err);
-    if (*version != torch_version_of(trace->settings ? trace->settings : ""))
-        text_add(text, RELEASE_NOTE, "; ",
-                 "PyTorch %s wrote the recording, so the replay follows the "
-                 "rules of 2.%u",
-                 trace->releases, *version);
-    return FRAG_OK;
+    return settings ? FRAG_OK : frag_no_memory(e, "settings");
 }

@@ -12,22 +12,19 @@ enum { RELEASE_NOTE = 1024 };
 bool release_range(const struct frag_trace *trace, unsigned *first,
                    unsigned *last);
 
-/* The version whose rules repeat the recording: that of the recorded settings,
- * unless the newest of the recorded releases places otherwise under them. */
-unsigned release_version(const struct frag_trace *trace,
-                         const struct frag_device_trace *device);
+/* Writes a note if a recording has settings, or a release, that this fragsim
+ * does not know; "" if not. reading_open adds it to the notes of the trace. */
+void release_unknown(const struct frag_trace *trace, char text[RELEASE_NOTE]);
 
-/* Finds release_version, and writes a note that names it if the settings do not
- * name it themselves, or that the recorded releases differ among each other; ""
- * if there is nothing to say. NOMEM. */
-enum frag_err release_recorded(const struct frag_trace *trace,
-                               const struct frag_device_trace *device,
-                               unsigned *version, char text[RELEASE_NOTE],
-                               struct frag_error *e) FRAG_MUST_CHECK;
+/* The settings `chosen` as a replay of the trace uses them, with the release
+ * that wrote it (torch_settings_for). The caller frees the text; NULL if the
+ * host has no memory. */
+char *release_settings(const struct frag_trace *trace, const char *chosen);
 
 /* Writes a note if the policy is torch and the recorded releases (of `trace`)
- * place, or may place, otherwise than the policy's under its settings; "" if
- * not. NOMEM. */
+ * place, or may place, otherwise than the release that the run follows
+ * (release_settings), or if the run leaves out settings that a user gives or
+ * that the policy does not model; "" if not. NOMEM. */
 enum frag_err release_note(const struct policy_choice *policy,
                            const struct frag_trace *trace,
                            const struct frag_device_trace *device,

@@ -71,7 +71,8 @@ enum frag_err export_replay(const struct export_job *job,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_params(policy, job->trace->settings,
-                                  job->trace->path, job->device->device,
+                                  job->trace->releases, job->trace->path,
+                                  job->device->device,
                                   &params, e));
     err = run_in_arena(job, params, listener, out, e);
     free(params);

@@ -6,6 +6,7 @@
  * maps one piece of memory at two addresses cannot be shown; a move of a block
  * is shown as a free and an allocation.
  */
+#include "policies/torch/platform.h"
 #include "sim/export/export_entries.h"
 #include "sim/export/export_parts.h"
 #include "sim/export/snapshot_run.h"
@@ -170,15 +171,19 @@ static enum frag_err write_recording(const struct export_job *job, FILE *out,
         .device = job->device,
         .slots = calloc((size_t)job->device->slots + 1, sizeof(*r.slots)),
     };
+    const struct frag_trace *t = job->trace;
+    char *settings = torch_settings_for(t->settings, t->releases,
+                                        t->settings ? t->settings : "");
     enum frag_err err = FRAG_NOMEM;
 
-    if (r.slots)
-        err = snapshot_begin(&r.s, job->trace, job->device,
-                             job->trace->settings, out);
+    if (r.slots && settings)
+        err = snapshot_begin(&r.s, t, job->device,
+                             t->settings || *settings ? settings : NULL, out);
     if (err == FRAG_OK)
         put_recording(&r, notes);
     snapshot_free(&r.s);
     free(r.slots);
+    free(settings);
     return err == FRAG_OK ? FRAG_OK : frag_no_memory(e, "the snapshot");
 }
 

@@ -363,7 +363,7 @@ static enum frag_err make_conf(const struct export_job *job, char **out)
             recorded && *recorded && *p->given ? "," : "", p->given);
     if (fclose(to))
         return FRAG_NOMEM;
-    *out = torch_platform_keep(job->trace->settings, text);
+    *out = torch_settings_for(job->trace->settings, job->trace->releases, text);
     free(text);
     return *out ? FRAG_OK : FRAG_NOMEM;
 }

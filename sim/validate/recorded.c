@@ -42,6 +42,20 @@ enum frag_err frag_recorded_arena(const struct frag_recorded *r,
     return err;
 }
 
+/* The settings with the recorded release and the limit; NULL: no memory. */
+static char *recorded_params(const struct frag_validate *spec, frag_size total)
+{
+    const struct frag_trace *t = spec->trace;
+    const char *chosen = spec->settings ? spec->settings : t->settings;
+    char *settings =
+        torch_settings_for(t->settings, t->releases, chosen ? chosen : "");
+    char *params =
+        settings ? torch_settings_limited(settings, spec->limit, total) : NULL;
+
+    free(settings);
+    return params;
+}
+
 enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                                   struct frag_recorded_setup *out,
                                   struct frag_error *e)
@@ -55,9 +69,7 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                                      &s.arena, e));
     if (spec->predicted && spec->device->device != FRAG_HOST_DEVICE)
         s.arena.rule = FRAG_RULE_DRIVER;
-    s.params = torch_settings_limited(spec->settings ? spec->settings
-                                                     : spec->trace->settings,
-                                      spec->limit, s.arena.total);
+    s.params = recorded_params(spec, s.arena.total);
     if (s.params) {
         *out = s;
         return FRAG_OK;

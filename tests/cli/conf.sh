@@ -29,8 +29,12 @@ fragsim conf max_split_size_mb:64,foo:1 -q --json - | sed '2,3d' | cut -c1-130
 # A text is data: it cannot write to the terminal.
 fragsim conf "$(printf 'a\033[1mb:1')" | sed -n '1p; 5,6p'
 
+# A release that fragsim does not know.
+fragsim conf --torch-version 3.0 expandable_segments:False | sed -n '2,3p; /^the env/,/^$/p'
+fragsim tune small.csv --no-hold-out --torch-version 2.16 | sed -n '/settings tried/p'
+
 # Wrong use.
 fragsim conf --keys -q | grep -c '^[a-z]'
 fragsim conf --keys a:b
-fragsim conf --torch-version 3.0 a:b
+fragsim conf --torch-version 1.13 a:b
 echo "exit $?"

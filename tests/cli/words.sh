@@ -33,7 +33,7 @@ fragsim replay small.csv -q -o small.h5 >table
     done
     fragsim diff -q "$trace" "$trace" --at 0 --at-after end | sed -n '/^ *change  of/p'
     fragsim diff small.h5 small.h5 | head -n 1
-    fragsim validate -q "$trace" | sed -n 's/ [0-9]* of [0-9]*,*/  /gp'
+    fragsim validate -q "$trace" | sed -n 's/ 2\.[0-9]*$//; s/ [0-9]* of [0-9]*,*/  /gp'
 } | awk '{
     n = split($0, heads, /   */)
     for (i = 1; i <= n; i++)

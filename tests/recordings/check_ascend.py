@@ -46,7 +46,7 @@ def made_up():
             if i % 3 == 2:
                 file.write(f"free,{i - i % 11 // 3 * 3 - 1},0,0\n"
                            if i % 11 < 3 else f"free,{i},0,0\n")
-    run("export", "-q", "made.csv", "--to", "snapshot", "-p", "torch", "-o",
+    run("export", "-q", "made.csv", "--to", "snapshot", "-p", "torch@2.11", "-o",
         "made.snapshot")
     with open("made.snapshot", "rb") as file:
         return pickle.load(file)
@@ -176,7 +176,8 @@ def check_again(file):
     with open("again.pickle", "rb") as source:
         written = pickle.load(source)["allocator_settings"]
     assert written["PYTORCH_CUDA_ALLOC_CONF"] == \
-        "padding:32,base_addr_aligned_kb:16,expandable_segments:True", written
+        "torch_version:2.11,padding:32,base_addr_aligned_kb:16," \
+        "expandable_segments:True", written
     row, = results("info", "-q", "again.pickle")
     assert row["settings"].count("padding:32") == 1, row["settings"]
     row, = results("validate", "-q", "again.pickle")

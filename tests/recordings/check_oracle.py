@@ -59,8 +59,9 @@ TOLD = {
 
 
 def policy_of(job):
-    """The job's settings as parameters of `torch:`."""
-    return f"torch:{job['conf']}" if job["conf"] else "torch"
+    """The job's settings, under the release of the oracle; the requests are a
+    text that names no release."""
+    return f"torch@2.11:{job['conf']}"
 
 
 def write_csv(trace, path, convert):

@@ -3,8 +3,8 @@
 release. The snapshots in traces/bundled/releases were written by random scripts
 on those libraries (tests/gpu/releases/scripts.py), and each must be exact: ties_*
 have requests for which free blocks of equal size compete, of which 2.11 takes
-another one; expandable_32_* has pages of 32 MiB; the others are named after a
-kind of scripts.py.
+another one; expandable_32_* has pages of 32 MiB; private_* has a MemPool, whose
+counters are compared; the others are named after a kind of scripts.py.
 
 With FRAG_TORCH_RELEASES, a folder with an environment of Python for each
 release (env-2.15.0, made by `fragsim dry --setup env-2.15.0 -- torch==2.15.0`),
@@ -52,11 +52,35 @@ def differing(paths):
     return re.findall(r"^(.*?), device 0: DIFFERS\n.*\n *(.*)", done.stdout, re.M)
 
 
+def check_counters(path):
+    """The counters that later releases added are compared."""
+    with open(path.replace(".pickle.xz", ".json"), encoding="ascii") as file:
+        recorded = json.load(file)["stats"]
+    new = {name for name in recorded
+           if name.startswith(("num_oom_rej", "reserved_bytes_by_private"))}
+    row = harness.results("validate", path, "-q")[0]
+    assert new <= {stat["name"] for stat in row["stats"]}, (path, new)
+    return len(new)
+
+
+def check_export(path):
+    """A snapshot that fragsim writes is read by the rules of the release."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "copy.pickle")
+        for policy in [], ["-p", "torch@recorded"]:
+            harness.run("export", "-q", path, "--to", "snapshot", "-f", "-o", copy,
+                        *policy)
+            assert not differing([copy]), (path, policy)
+
+
 def check_kept():
     paths = sorted(glob.glob(os.path.join(KEPT, "*.pickle.xz")))
     assert len(paths) >= 3, paths
     faults = differing(paths)
     assert not faults, faults
+    assert max(map(check_counters, paths)) == 13
+    for path in paths:
+        check_export(path)
     return len(paths)
 
 

@@ -28,51 +28,66 @@ static size_t item_length(const char *text)
     return i;
 }
 
-static char *without_white_space(const char *text)
+/* The text without the white space that the version drops. */
+static char *without_white_space(const char *text, unsigned version)
 {
+    const char *dropped = version < TORCH_PARSER ? " " : " \t\n\v\f\r";
     char *words = malloc(strlen(text) + 1), *to = words;
 
     if (!words)
         return NULL;
     for (; *text; text++)
-        if (!isspace((unsigned char)*text))
+        if (!strchr(dropped, *text))
             *to++ = *text;
     *to = '\0';
     return words;
 }
 
-static bool add_item(struct conf_answer *a, char *text)
+static bool add_item(struct conf_answer *a, char *text, char *value)
 {
-    char *colon = strchr(text, ':');
     struct conf_item *list =
         realloc(a->items, (a->item_count + 1) * sizeof(*list));
 
     if (!list)
         return false;
-    if (colon)
-        *colon = '\0';
     a->items = list;
     a->items[a->item_count++] = (struct conf_item){
         .key = text,
-        .value = colon ? colon + 1 : "",
+        .value = value,
         .row = conf_key_find(text),
     };
     return true;
 }
 
+/* Adds the setting at the start of the text. Returns what follows; NULL if
+ * there is no memory. */
+static char *split_item(struct conf_answer *a, char *text)
+{
+    size_t length = item_length(text), key = strcspn(text, ":");
+    char *value = "", *next;
+
+    next = text + length + (text[length] == ',');
+    if (key < length) {
+        value = text + key + 1;
+        text[key] = '\0';
+    }
+    text[length] = '\0';
+    /* Since TORCH_PARSER a comma serves as the colon. */
+    if (key >= length && a->version >= TORCH_PARSER && *next &&
+        conf_key_find(text)) {
+        value = next;
+        next += strcspn(next, ",");
+        next += *next == ',' ? (*next = '\0', 1) : 0;
+    }
+    return add_item(a, text, value) ? next : NULL;
+}
+
 static bool split(struct conf_answer *a)
 {
-    char *text = a->words = without_white_space(a->text);
+    char *text = a->words = without_white_space(a->text, a->version);
 
-    while (text && *text) {
-        const size_t length = item_length(text);
-        const bool more = text[length] == ',';
-
-        text[length] = '\0';
-        if (!add_item(a, text))
-            return false;
-        text += length + more;
-    }
+    while (text && *text)
+        text = split_item(a, text);
     return text;
 }
 
@@ -106,14 +121,10 @@ static bool say_unknown(struct conf_answer *a, size_t item)
     for (const struct conf_key *k = conf_keys; k->name; k++)
         nearest_try(&near, k->name);
     nearest_hint(&near, hint);
-    if (torch_setting_meant(key))
-        return conf_say(a, CONF_REFUSED, item,
-                        "PyTorch has no setting of this name%s", hint);
     return conf_say(a, CONF_UNKNOWN, item,
-                    "fragsim %s does not know this setting and leaves it out; "
-                    "it knows the settings of PyTorch 2.%d to 2.%d%s%s",
-                    frag_version, TORCH_OLDEST, TORCH_NEWEST, hint,
-                    *hint ? "" : ".");
+                    "This setting is not known to fragsim %s (knows PyTorch up "
+                    "to 2.%d), which leaves it out%s%s",
+                    frag_version, TORCH_NEWEST, hint, *hint ? "" : ".");
 }
 
 static bool say_not_known_yet(struct conf_answer *a, size_t item)
@@ -125,37 +136,6 @@ static bool say_not_known_yet(struct conf_answer *a, size_t item)
                     "of %s.",
                     a->version,
                     conf_key_versions(a->items[item].row, versions));
-}
-
-static bool is_number(const char *text, uint64_t *n)
-{
-    char *end;
-
-    *n = strtoull(text, &end, 10);
-    return end != text;
-}
-
-/* Whether a value has the form of its kind, which is not CONF_PLACEMENT. */
-static bool has_form(enum conf_kind kind, const char *value)
-{
-    uint64_t n;
-
-    switch (kind) {
-    case CONF_BACKEND:
-        return !strcmp(value, "native") || !strcmp(value, "cudaMallocAsync");
-    case CONF_SWITCH:
-        return !strcmp(value, "True") || !strcmp(value, "False");
-    case CONF_POSITIVE:
-        return is_number(value, &n) && n;
-    case CONF_THREADS:
-        return is_number(value, &n) && n && n <= 128 && !(n & (n - 1));
-    case CONF_ANY:
-        return true;
-    case CONF_NUMBER:
-    case CONF_PLACEMENT:
-    default:
-        return is_number(value, &n);
-    }
 }
 
 /* The value of large_segment_size_mb that is in force; NULL: the default. It is
@@ -171,47 +151,32 @@ static const char *large_segment(const struct conf_answer *a)
     return found;
 }
 
-/* The least value that the version accepts, if it is not that of 2.11. */
-static unsigned least_of(const struct conf_answer *a,
-                         const struct conf_item *it)
-{
-    return torch_setting_least(torch_setting_find(it->key), a->version);
-}
-
-static bool say_least(struct conf_answer *a, size_t item)
-{
-    return conf_say(a, CONF_REFUSED, item,
-                    "PyTorch 2.%u wants a number of MiB of at least %u.",
-                    a->version, least_of(a, &a->items[item]));
-}
-
-/* Asks the torch policy for a setting of placement. */
-static enum frag_err check_placement(struct conf_answer *a, size_t item,
-                                     struct frag_error *e)
+/* Asks the torch policy, whose grammar is that of PyTorch. */
+static enum frag_err check_value(struct conf_answer *a, size_t item,
+                                 struct frag_error *e)
 {
     const struct conf_item *it = &a->items[item];
     const char *large = large_segment(a);
-    const unsigned version = torch_modelled_as(a->version);
+    const bool is_large = !large || !strcmp(it->key, "large_segment_size_mb");
     struct frag_error why = {""};
     struct frag_params *params;
-    char text[CONF_MOST + 96];
     enum frag_err err;
+    char *text = text_make(
+        "torch_version:2.%u,%s%s%s%s:%s", torch_modelled_as(a->version),
+        is_large ? "" : "large_segment_size_mb:", is_large ? "" : large,
+        is_large ? "" : ",", it->key, it->value);
 
-    if (strtoull(it->value, NULL, 10) < least_of(a, it))
-        return say_least(a, item) ? FRAG_OK : frag_no_memory(e, "the findings");
-    if (large && strcmp(it->key, "large_segment_size_mb") != 0)
-        snprintf(text, sizeof(text),
-                 "torch_version:2.%u,large_segment_size_mb:%s,%s:%s", version,
-                 large, it->key, it->value);
-    else
-        snprintf(text, sizeof(text), "torch_version:2.%u,%s:%s", version,
-                 it->key, it->value);
+    if (!text)
+        return frag_no_memory(e, "the settings");
     err = frag_params_read(&frag_policy_torch, text, &params, &why);
+    free(text);
     if (err == FRAG_OK)
         free(params);
     if (err == FRAG_NOMEM)
         return frag_no_memory(e, "the settings");
-    return err == FRAG_OK || conf_say(a, CONF_REFUSED, item, "%s.", why.text)
+    /* backend:cudaMallocAsync is unsupported there. */
+    return err != FRAG_INVALID ||
+                   conf_say(a, CONF_REFUSED, item, "%s.", why.text)
                ? FRAG_OK
                : frag_no_memory(e, "the findings");
 }
@@ -227,17 +192,18 @@ static enum frag_err check_item(struct conf_answer *a, size_t item,
         said = say_unknown(a, item);
     else if (torch_setting_find(it->key)->since > a->version)
         said = say_not_known_yet(a, item);
+    else if (a->part != CONF_WHOLE &&
+             it->row->is_general != (a->part == CONF_GENERAL))
+        said = conf_say_useless(a, item,
+                                "A build for CUDA does not read this setting "
+                                "in this variable.");
     else if (!*it->value)
         said = conf_say(a, CONF_REFUSED, item,
                         "The setting has no value. Write %s:VALUE, where VALUE "
                         "is %s.",
                         it->key, it->row->values);
-    else if (it->row->kind == CONF_PLACEMENT)
-        return check_placement(a, item, e);
-    else if (!has_form(it->row->kind, it->value))
-        said = conf_say(a, CONF_REFUSED, item,
-                        "The value must be %s; found \"%.80s\".",
-                        it->row->values, it->value);
+    else
+        return check_value(a, item, e);
     return said ? FRAG_OK : frag_no_memory(e, "the findings");
 }
 
@@ -256,7 +222,7 @@ static enum frag_err check_items(struct conf_answer *a, struct frag_error *e)
 /* Whether the setting counts: of each the last one, if it is not refused. */
 static bool is_kept(const struct conf_item *it)
 {
-    return it->row && !it->refused && !it->overwritten;
+    return it->row && !it->refused && !it->overwritten && !it->useless;
 }
 
 static enum frag_err resolve(struct conf_answer *a, struct frag_error *e)
@@ -317,7 +283,7 @@ static enum frag_err find_in_force(struct conf_answer *a, struct frag_error *e)
 /* Whether the setting has a place in the shortest text of the same effect. */
 static bool is_canonical(const struct conf_item *it)
 {
-    if (!is_kept(it) || it->useless)
+    if (!is_kept(it))
         return false;
     return it->row->kind == CONF_PLACEMENT ? it->in_force != NULL
                                            : strcmp(it->value, it->row->init);
@@ -332,7 +298,8 @@ static void put_canonical(FILE *out, const struct conf_item *it, bool first)
     char text[FRAG_NUMBER_TEXT];
 
     fprintf(out, "%s%s:", first ? "" : ",", it->key);
-    if (it->in_force && *value != '[' && memchr(value, '.', length))
+    if (it->in_force && *value != '[' && memchr(value, '.', length) &&
+        isdigit((unsigned char)value[length - 1]))
         fputs(frag_number_format(strtod(value, NULL), text), out);
     else
         fwrite(value, 1, length, out);
@@ -367,15 +334,25 @@ static enum frag_err check_length(struct conf_answer *a, struct frag_error *e)
                      CONF_MOST, strlen(a->text));
 }
 
-enum frag_err conf_read(const char *text, unsigned version,
+enum frag_err conf_read(const char *text, unsigned version, enum conf_part part,
                         struct conf_answer *out, struct frag_error *e)
 {
-    *out =
-        (struct conf_answer){.text = text, .version = version, .native = true};
+    *out = (struct conf_answer){
+        .text = text,
+        .version = version < TORCH_LATER ? version : TORCH_NEWEST,
+        .part = part,
+        .native = true,
+    };
     FRAG_TRY(check_length(out, e));
     if (!split(out))
         return frag_no_memory(e, "the settings");
     mark_overwritten(out);
+    if (version >= TORCH_LATER &&
+        !conf_say(out, CONF_NOTE, SIZE_MAX,
+                  "This release of PyTorch is not known to fragsim %s (knows "
+                  "PyTorch up to 2.%d): the answer is that of 2.%d.",
+                  frag_version, TORCH_NEWEST, TORCH_NEWEST))
+        return frag_no_memory(e, "the findings");
     FRAG_TRY(check_items(out, e));
     FRAG_TRY(resolve(out, e));
     FRAG_TRY(find_in_force(out, e));

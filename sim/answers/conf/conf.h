@@ -3,8 +3,9 @@
  * dangerous, and which settings are then in force.
  *
  * Whether a value is accepted is decided by the torch policy, whose grammar is
- * that of PyTorch 2.11; which version knows a setting, by
- * policies/torch/versions.h.
+ * that of the version; which version knows a setting, by
+ * policies/torch/versions.h. tests/recordings/check_keys.py compares both with
+ * the parsers of PyTorch's releases.
  */
 #ifndef FRAG_SIM_ANSWERS_CONF_CONF_H
 #define FRAG_SIM_ANSWERS_CONF_CONF_H
@@ -14,22 +15,18 @@
 
 /* ---- the settings ---- */
 
-/* The form of a value. */
 enum conf_kind {
-    CONF_PLACEMENT, /* read by the torch policy */
-    CONF_BACKEND,   /* native or cudaMallocAsync */
-    CONF_SWITCH,    /* True or False */
-    CONF_NUMBER,    /* a whole number */
-    CONF_POSITIVE,  /* a whole number above 0 */
-    CONF_THREADS,   /* a power of two, at most 128 */
-    CONF_ANY,       /* not checked */
+    CONF_PLACEMENT, /* the torch policy follows it */
+    CONF_BACKEND,
+    CONF_OTHER, /* the torch policy checks the value only */
 };
 
 /* One setting. The texts are whole sentences. */
 struct conf_key {
     const char *name;
     enum conf_kind kind;
-    bool on_host;              /* a setting of the memory of the host */
+    bool is_general; /* since TORCH_PARSER the parser of all devices reads it */
+    bool on_host;    /* a setting of the memory of the host */
     const char *values, *init; /* the accepted values and the default */
     const char *effect;        /* what it does */
     const char *use, *price;   /* when it helps, and what it costs */
@@ -71,12 +68,17 @@ struct conf_item {
     const struct conf_key *row; /* NULL: an unknown setting */
     bool refused;               /* PyTorch raises an error */
     bool overwritten;           /* the same setting follows */
-    bool useless;               /* it has no effect beside the other settings */
+    bool useless;               /* it has no effect beside the other settings,
+                                   or in the variable where it stands */
     const char *in_force;       /* the value that the torch policy uses, in
                                    `used`, up to a comma outside of brackets;
                                    NULL: the default, or no setting of
                                    placement */
 };
+
+/* The settings of a text that PyTorch reads: a build for CUDA reads only the
+ * general ones in PYTORCH_HIP_ALLOC_CONF, and the others elsewhere. */
+enum conf_part { CONF_WHOLE, CONF_GENERAL, CONF_OF_CUDA };
 
 enum { CONF_FINDING = 512 };
 
@@ -89,6 +91,7 @@ struct conf_finding {
 struct conf_answer {
     const char *text; /* as given; borrowed */
     unsigned version;
+    enum conf_part part;
     struct conf_item *items; /* in the order of the text */
     size_t item_count;
     struct conf_finding *findings; /* in the order of the items */
@@ -105,7 +108,7 @@ struct conf_answer {
 /* Reads a text for a version of PyTorch 2 (policies/torch/versions.h). A wrong
  * setting is a finding, not an error. NOMEM. The caller closes *out, on error
  * too. */
-enum frag_err conf_read(const char *text, unsigned version,
+enum frag_err conf_read(const char *text, unsigned version, enum conf_part part,
                         struct conf_answer *out,
                         struct frag_error *e) FRAG_MUST_CHECK;
 void conf_close(struct conf_answer *a);
@@ -129,6 +132,9 @@ extern const char *const conf_variables[CONF_VARIABLES];
  * index of the one that PyTorch uses; CONF_VARIABLES if it uses none. */
 size_t conf_variable_used(const char *const values[CONF_VARIABLES],
                           unsigned version);
+
+/* What PyTorch reads in the variable of that index. */
+enum conf_part conf_variable_part(size_t used);
 
 /* Adds the findings about the variables themselves: those that are set and not
  * used. `uncached`: PYTORCH_NO_CUDA_MEMORY_CACHING is set. NOMEM. */

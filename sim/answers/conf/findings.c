@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/answers/conf/conf.h"
+#include "sim/answers/conf/conf_parts.h"
 
 const char *const conf_level_names[] = {
 #define X(upper, lower) #lower,
@@ -33,6 +33,12 @@ bool conf_say(struct conf_answer *a, enum conf_level level, size_t item,
     if (level == CONF_REFUSED && item != SIZE_MAX)
         a->items[item].refused = true;
     return true;
+}
+
+bool conf_say_useless(struct conf_answer *a, size_t item, const char *why)
+{
+    a->items[item].useless = true;
+    return conf_say(a, CONF_IGNORED, item, "%s", why);
 }
 
 enum conf_level conf_level(const struct conf_answer *a)

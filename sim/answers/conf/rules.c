@@ -55,14 +55,10 @@ static size_t place(const struct conf_answer *a, const struct conf_item *it)
     return (size_t)(it - a->items);
 }
 
-/* Says that a setting has no effect, whatever the program does. */
 static bool ignore(struct conf_answer *a, const struct conf_item *it,
                    const char *why)
 {
-    const size_t i = place(a, it);
-
-    a->items[i].useless = true;
-    return conf_say(a, CONF_IGNORED, i, "%s", why);
+    return conf_say_useless(a, place(a, it), why);
 }
 
 /* ---- one rule each; false: no memory for the finding ---- */
@@ -246,6 +242,36 @@ static bool throws_without_limit(struct conf_answer *a)
                     "which is not set here.");
 }
 
+/* Whether a value of expandable_segments_reserve, or all values of a list, are
+ * a reserve. */
+static bool are_reserves(const char *value)
+{
+    struct torch_reserve reserve;
+    bool all = true;
+
+    if (*value != '[')
+        return torch_reserve_read(value, &reserve);
+    while (all && (value = strchr(value, ':')))
+        all = torch_reserve_read(++value, &reserve);
+    return all;
+}
+
+static bool no_reserve(struct conf_answer *a, const char *key)
+{
+    const struct conf_item *it = find(a, key);
+
+    return !it || are_reserves(it->value) ||
+           conf_say(a, CONF_IGNORED, place(a, it),
+                    "PyTorch warns of a value that is neither a share above 0 "
+                    "nor a number of GiB such as 4G, and uses its default.");
+}
+
+static bool reserves(struct conf_answer *a)
+{
+    return no_reserve(a, "expandable_segments_reserve") &&
+           no_reserve(a, "expandable_segments_reserve_by_class");
+}
+
 static bool host_only(struct conf_answer *a)
 {
     for (size_t i = 0; i < a->item_count; i++) {
@@ -388,6 +414,7 @@ static bool (*const rules[])(struct conf_answer *a) = {
     old_fill,
     expandable_limits,
     throws_without_limit,
+    reserves,
     host_only,
 };
 

@@ -112,12 +112,13 @@ static enum frag_err try_setting(struct trial *t, bool is_fresh_enough,
                                     .event = UINT64_MAX};
     struct attempt a = trial_attempt(t);
     char *text = with_value(t->base->settings, row->key, row->value);
-    char *shown = text ? with_value(text, TORCH_PADDING_KEY, NULL) : NULL;
+    char *plain = with_value(t->x->settings, row->key, row->value);
+    char *shown = plain ? with_value(plain, TORCH_PADDING_KEY, NULL) : NULL;
     enum frag_err err = FRAG_OK;
 
     a.settings = text;
     a.starts_there = false;
-    if (!shown)
+    if (!shown || !text)
         err = frag_no_memory(t->e, "the settings");
     else if (!same_settings(t->base->settings, text)) {
         snprintf(change.text, sizeof(change.text), "%.240s%s",
@@ -126,6 +127,7 @@ static enum frag_err try_setting(struct trial *t, bool is_fresh_enough,
         err = try_text(t, &a, is_fresh_enough, &change);
     }
     free(shown);
+    free(plain);
     free(text);
     return err;
 }

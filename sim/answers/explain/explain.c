@@ -33,11 +33,11 @@ static void set_request(struct work *w, uint64_t event, frag_size rounded)
     x->event = event;
     x->request = d->bytes[event];
     x->rounded =
-        rounded ? rounded
-                : torch_round_size(x->request + torch_padding_of(x->settings),
-                                   NULL);
-    x->segment = torch_segment_size(x->rounded,
-                                    frag_recorded_large_segment(x->settings));
+        rounded
+            ? rounded
+            : torch_round_size(x->request + torch_padding_of(x->used), NULL);
+    x->segment =
+        torch_segment_size(x->rounded, frag_recorded_large_segment(x->used));
     x->stream = d->stream[event];
     x->pool = d->pool[event];
     x->stack = d->stack ? d->stack[event] : 0;
@@ -343,7 +343,9 @@ static enum frag_err check_settings(const struct explain *x,
 {
     struct frag_params *params;
 
-    FRAG_TRY(frag_params_read(&frag_policy_torch, x->settings, &params, e));
+    if (!x->used)
+        return frag_no_memory(e, "the settings");
+    FRAG_TRY(frag_params_read(&frag_policy_torch, x->used, &params, e));
     free(params);
     return FRAG_OK;
 }
@@ -368,12 +370,13 @@ enum frag_err explain_make(const struct explain_options *options,
         .limit_most = FRAG_UNLIMITED,
         .total = options->total,
         .settings = settings ? settings : "",
+        .used = release_settings(options->trace, settings ? settings : ""),
     };
     struct work w = {
         .o = options,
         .x = &x,
         .base = {.device = options->device,
-                 .settings = x.settings,
+                 .settings = x.used,
                  .bound = FRAG_NO_BOUND,
                  .total = options->total ? options->total : FRAG_H200_TOTAL,
                  .starts_there = true,
@@ -402,6 +405,7 @@ enum frag_err explain_make(const struct explain_options *options,
 void explain_close(struct explain *x)
 {
     frag_trace_close(x->future);
+    free(x->used);
     free(x->spaces);
     free(x->pins);
     free(x->blocks);

@@ -167,6 +167,7 @@ struct explain {
     frag_size outside;    /* bytes held outside PyTorch; 0: not known, or the
                              device was not full */
     const char *settings; /* in force; "" for PyTorch's defaults */
+    char *used;           /* the same with the recorded release and padding */
     char release[RELEASE_NOTE]; /* release_note of the recorded settings; "" if
                                    options->settings replaces them */
 

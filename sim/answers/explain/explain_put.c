@@ -5,6 +5,7 @@
 #include "sim/answers/explain/explain_parts.h"
 #include "sim/answers/sites.h"
 #include "traces/printable.h"
+#include "traces/torch_sizes.h"
 
 enum { PINS_SHOWN = 10, SPACES_SHOWN = 20 };
 
@@ -479,13 +480,26 @@ static void json_notes(struct frag_json *j, const struct explain *x)
     frag_json_end(j);
 }
 
+/* The settings with the padding, but without a release that no user set. */
+static const char *shown_settings(const struct explain *x)
+{
+    const char *text = x->used;
+
+    if (torch_value_of(text, "torch_version") &&
+        !torch_value_of(x->settings, "torch_version")) {
+        text += strcspn(text, ",");
+        text += *text == ',';
+    }
+    return text;
+}
+
 void explain_put_json(const struct explain *x, struct frag_json *j,
                       const char *key)
 {
     frag_json_object(j, key);
     frag_json_text(j, "trace", x->trace->path);
     frag_json_number(j, "device", x->device->device);
-    frag_json_text(j, "settings", x->settings);
+    frag_json_text(j, "settings", shown_settings(x));
     frag_json_text(j, "cause", explain_cause_words[x->cause]);
     frag_json_text(j, "cause_text", explain_cause_phrases[x->cause]);
     frag_json_text(j, "evidence", x->evidence);

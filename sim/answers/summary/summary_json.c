@@ -62,6 +62,7 @@ static void put_counters(const struct summary *s, struct frag_json *j)
     put_count(j, "oversize_segments", &c->oversize_segments);
     frag_json_line(j, 4);
     frag_json_count(j, "num_ooms", c->num_ooms);
+    frag_json_count(j, "num_oom_rejections", c->num_oom_rejections);
     frag_json_count(j, "num_alloc_retries", c->num_alloc_retries);
     frag_json_count(j, "num_sync_all_streams", c->num_sync_all_streams);
     frag_json_count(j, "num_device_alloc", c->num_device_alloc);

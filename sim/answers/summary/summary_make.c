@@ -102,6 +102,7 @@ static void measured_counters(const struct watched *w,
         .oversize_segments = unknown,
         .num_alloc_retries = s->num_alloc_retries,
         .num_ooms = s->num_ooms,
+        .num_oom_rejections = SUMMARY_UNKNOWN,
         .num_sync_all_streams = SUMMARY_UNKNOWN,
         .num_device_alloc = segments + s->calls[FRAG_CALL_MAP],
         .num_device_free = returned + s->calls[FRAG_CALL_UNMAP],
@@ -358,8 +359,8 @@ static void forget_past(struct summary *s)
             keep_current(&s->by_pool[i].of[k]);
     keep_current(&c->oversize_allocations);
     keep_current(&c->oversize_segments);
-    c->num_alloc_retries = c->num_ooms = c->num_sync_all_streams =
-        SUMMARY_UNKNOWN;
+    c->num_alloc_retries = c->num_ooms = c->num_oom_rejections =
+        c->num_sync_all_streams = SUMMARY_UNKNOWN;
     c->num_device_alloc = c->num_device_free = SUMMARY_UNKNOWN;
     f->so_far = f->mean = f->overhead_so_far = f->gap = NAN;
     f->lower_bound = SUMMARY_UNKNOWN;

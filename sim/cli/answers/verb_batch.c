@@ -204,7 +204,8 @@ static enum frag_err read_policies(struct command *c, struct frag_error *e)
                                  "-p %.200s appears twice; pass it once",
                                  c->policies[i].text);
         FRAG_TRY(policy_choice_params(&c->policies[i], last->trace->settings,
-                                      last->trace->path, last->device->device,
+                                      last->trace->releases, last->trace->path,
+                                      last->device->device,
                                       &c->params[i], e));
     }
     return FRAG_OK;

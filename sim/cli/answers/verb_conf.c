@@ -47,7 +47,8 @@ static enum frag_err read_environment(struct judging *g, unsigned version,
         values[i] = getenv(conf_variables[i]);
     used = conf_variable_used(values, version);
     g->source = used < CONF_VARIABLES ? conf_variables[used] : NULL;
-    FRAG_TRY(conf_read(g->source ? values[used] : "", version, &g->answer, e));
+    FRAG_TRY(conf_read(g->source ? values[used] : "", version,
+                       conf_variable_part(used), &g->answer, e));
     return conf_judge_variables(
         &g->answer, values, getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL,
         e);
@@ -60,7 +61,7 @@ static enum frag_err judge(struct judging *g, struct frag_error *e)
 
     FRAG_TRY(read_version(g->values->version, &version, e));
     if (args->count && strcmp(args->items[0], "-") != 0)
-        return conf_read(args->items[0], version, &g->answer, e);
+        return conf_read(args->items[0], version, CONF_WHOLE, &g->answer, e);
     return read_environment(g, version, e);
 }
 
@@ -114,8 +115,8 @@ static int conf_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct conf_values, field)
 static const struct option_row options[] = {
     {"torch-version", 0, "2.N",
-     "version of PyTorch that reads the text (default: 2.11, whose placement "
-     "the policy torch models)",
+     "version of PyTorch that reads the text (default: the newest that fragsim "
+     "knows)",
      OPTION_TEXT, AT(version), NULL},
     {"keys", 0, NULL, "explain all settings", OPTION_SWITCH, AT(keys), NULL},
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "policies/torch/platform.h"
+#include "policies/torch/versions.h"
 #include "sim/answers/explain/explain.h"
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/cli.h"
@@ -82,7 +83,7 @@ static enum frag_err draw_view(const struct explain_values *v,
     char *name;
     enum frag_err err;
 
-    FRAG_TRY(policy_choice_params(view->policy, x->settings, x->trace->path,
+    FRAG_TRY(policy_choice_params(view->policy, x->used, NULL, x->trace->path,
                                   x->device->device, &params, e));
     name = frag_trace_name(x->trace->path);
     err = name ? FRAG_OK : frag_no_memory(e, "the map");
@@ -109,14 +110,11 @@ static enum frag_err draw_map(const struct explain_values *v,
         .progress = progress,
     };
     struct policy_choice policy;
-    char text[1024];
     enum frag_err err;
 
     if (!v->map)
         return FRAG_OK;
-    snprintf(text, sizeof(text), "torch%s%s", *x->settings ? ":" : "",
-             x->settings);
-    FRAG_TRY(policy_choice_read(text, &policy, e));
+    FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
     view.policy = &policy;
     err = draw_view(v, x, &view, e);
     policy_choice_free(&policy);
@@ -176,7 +174,6 @@ static enum frag_err visit(void *user, const struct input *in,
     const struct frag_device_trace *one;
     struct explain x;
     enum frag_err err;
-    char *settings = NULL;
 
     if (w->values->picture || w->values->map)
         FRAG_TRY(input_device(in->trace, w->values->device, &one, e));
@@ -186,13 +183,9 @@ static enum frag_err visit(void *user, const struct input *in,
     w->options.device = in->device;
     w->options.user = &w->progress;
     progress_step(&w->progress, 0, 0, " events", 1, in->name);
-    if (w->values->settings) {
-        settings =
-            torch_platform_keep(in->trace->settings, w->values->settings);
-        if (!settings)
-            return frag_no_memory(e, "settings");
-    }
-    w->options.settings = settings;
+    if (w->values->settings)
+        FRAG_TRY(torch_check_names(w->values->settings, e));
+    w->options.settings = w->values->settings;
     err = explain_make(&w->options, &x, e);
     if (err == FRAG_OK) {
         if (*x.release && !w->values->common.quiet)
@@ -202,7 +195,6 @@ static enum frag_err visit(void *user, const struct input *in,
         err = draw(w->values, in, &x, &w->progress, e);
         explain_close(&x);
     }
-    free(settings);
     return err;
 }
 

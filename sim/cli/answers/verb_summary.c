@@ -113,8 +113,9 @@ static enum frag_err make_policy(struct work *w, const struct input *in,
                     e);
     FRAG_TRY(input_has_history(in, e));
     FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
-    FRAG_TRY(policy_choice_params(p, in->trace->settings, in->trace->path,
-                                  in->device->device, &params, e));
+    FRAG_TRY(policy_choice_params(p, in->trace->settings, in->trace->releases,
+                                  in->trace->path, in->device->device, &params,
+                                  e));
     for (size_t i = 0; err == FRAG_OK && i < w->bound_count; i++)
         err = make(w, in, event, params,
                    bound_choice_of(&w->bounds[i], p, &facts), e);

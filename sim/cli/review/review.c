@@ -100,11 +100,16 @@ static enum frag_err named_baseline(struct review *r, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* Whether a run is of torch with these parameters on every trace. */
+/* Whether a run is of torch with these parameters on every trace, of any
+ * release. */
 static bool has_params(const struct frag_loaded_run *run, const char *params)
 {
-    return !strncmp(run->policy, "torch:", 6) &&
-           !strcmp(run->run.params, params);
+    static const char release[] = "torch_version:";
+    const char *own = run->run.params;
+
+    if (!strncmp(own, release, strlen(release)))
+        own += strcspn(own, ",") + 1;
+    return !strncmp(run->policy, "torch:", 6) && !strcmp(own, params);
 }
 
 /* The candidate whose runs came first. */

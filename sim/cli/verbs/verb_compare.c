@@ -256,7 +256,8 @@ static enum frag_err begin(struct comparison *s, const struct input *in,
     FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
     for (size_t p = 0; p < s->policy_count; p++) {
         FRAG_TRY(policy_choice_params(&s->policies[p], in->trace->settings,
-                                      in->trace->path, in->device->device,
+                                      in->trace->releases, in->trace->path,
+                                      in->device->device,
                                       &s->params[p], e));
         for (size_t i = 0; i < s->bound_count; i++)
             *cell_at(s, p, i) = (struct compared){

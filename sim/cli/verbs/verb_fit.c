@@ -209,7 +209,8 @@ static enum frag_err fit_device(void *user, const struct input *in,
         struct frag_params *params;
 
         FRAG_TRY(policy_choice_params(policy, in->trace->settings,
-                                      in->trace->path, in->device->device,
+                                      in->trace->releases, in->trace->path,
+                                      in->device->device,
                                       &params, e));
         announce(s, &on, i);
         spec = frag_capacity_of_cell(&s->settings, in->device, params, kind);

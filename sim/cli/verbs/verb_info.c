@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/platform.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
@@ -161,13 +162,16 @@ static void print_device(FILE *out, const struct device_view *v)
 static void print_trace(FILE *out, const struct frag_trace *t)
 {
     const char *settings = t->settings ? t->settings : "not recorded";
+    char version[TORCH_VERSION_TEXT];
 
     printable_line(out, "%s", t->path);
     line(out, "format", t->format ? t->format : "unknown");
     line(out, "file size", FRAG_SHOW_SIZE(t->file_bytes));
     line(out, "SHA-256", t->sha256);
     if (t->releases)
-        printable_line(out, "  %-26s PyTorch %s", "written by", t->releases);
+        printable_line(out, "  %-26s PyTorch %s; policy torch follows %s",
+                       "written by", t->releases,
+                       torch_version_text(t->settings, t->releases, version));
     line(out, "recorded settings", *settings ? settings : "defaults");
     for (uint32_t i = 0; i < t->note_count; i++)
         line(out, i ? "" : "notes", t->notes[i]);
@@ -242,12 +246,16 @@ static void json_device(struct frag_json *j, const struct device_view *v)
 /* Writes the object of a trace, up to the start of its list of devices. */
 static void json_trace(struct frag_json *j, const struct frag_trace *t)
 {
+    char version[TORCH_VERSION_TEXT];
+
     frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "path", t->path);
     frag_json_text(j, "format", t->format);
     frag_json_text(j, "sha256", t->sha256);
     frag_json_number(j, "bytes", t->file_bytes);
     frag_json_text(j, "releases", t->releases);
+    frag_json_text(j, "torch_version",
+                   torch_version_text(t->settings, t->releases, version));
     frag_json_text(j, "settings", t->settings);
     frag_json_line(j, 3);
     frag_json_texts(j, "notes", t->notes, t->note_count);

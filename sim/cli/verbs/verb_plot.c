@@ -87,8 +87,8 @@ static enum frag_err draw_view(const struct figure *f,
     enum frag_err err;
     char *name;
 
-    FRAG_TRY(policy_choice_params(view->policy, t->settings, t->path,
-                                  view->device->device, &params, e));
+    FRAG_TRY(policy_choice_params(view->policy, t->settings, t->releases,
+                                  t->path, view->device->device, &params, e));
     name = frag_trace_name(t->path);
     err = name ? FRAG_OK : FRAG_NOMEM;
     if (err == FRAG_OK) {
@@ -121,8 +121,10 @@ static enum frag_err view_trace(const struct figure *f,
     if (err == FRAG_OK)
         err = draw_view(f, v, t, view, e);
     progress_clear(view->progress);
-    if (err == FRAG_OK && !v->common.quiet)
+    if (err == FRAG_OK && !v->common.quiet) {
+        input_say_notes(t->path, t);
         input_say_start(t->path, view->device);
+    }
     policy_choice_free(&policy);
     return err;
 }

@@ -119,7 +119,8 @@ static enum frag_err run_policy(struct plan *plan, const struct input *in,
     enum frag_err err = FRAG_OK;
     struct frag_params *params;
 
-    FRAG_TRY(policy_choice_params(policy, id->trace.settings, id->trace.path,
+    FRAG_TRY(policy_choice_params(policy, id->trace.settings,
+                                  id->trace.releases, id->trace.path,
                                   in->device->device, &params, e));
     id->policy = policy->text;
     id->policy_used = params->policy;

@@ -13,9 +13,11 @@
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/experiments/recording.h"
+#include "sim/version.h"
 #include "traces/bytes/sink.h"
 #include "traces/grow.h"
 #include "traces/name.h"
+#include "traces/printable.h"
 #include "traces/text.h"
 
 static const double WORTH = 0.01;
@@ -157,8 +159,18 @@ static enum frag_err read_version(struct tuning *t, struct frag_error *e)
     if (!text)
         return FRAG_OK;
     err = torch_version_read(text, &t->ladder.version, &why);
-    return err == FRAG_OK ? err
-                          : frag_fail(e, err, "--torch-version: %s", why.text);
+    if (err != FRAG_OK)
+        return frag_fail(e, err, "--torch-version: %s", why.text);
+    if (t->ladder.version == TORCH_LATER) {
+        t->ladder.version = TORCH_NEWEST;
+        if (t->case_count && !t->values->common.quiet)
+            printable_line(
+                stderr,
+                "PyTorch %s is not known to fragsim %s (knows "
+                "PyTorch up to 2.%d): the settings are those of 2.%d",
+                text, frag_version, TORCH_NEWEST, TORCH_NEWEST);
+    }
+    return FRAG_OK;
 }
 
 static enum frag_err read_options(struct tuning *t, struct frag_error *e)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/platform.h"
 #include "sim/arena/arena.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
@@ -221,9 +222,13 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
                       uint32_t device, bool predicted,
                       const struct frag_validation *r, const struct remarks *m)
 {
+    char version[TORCH_VERSION_TEXT];
+
     frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", t->path);
     frag_json_number(j, "device", device);
+    frag_json_text(j, "torch_version",
+                   torch_version_text(t->settings, t->releases, version));
     frag_json_text(j, "mode", predicted ? "predicted" : "anchored");
     frag_json_bool(j, "exact", r->verdict == FRAG_VERDICT_EXACT);
     frag_json_text(j, "verdict", frag_verdict_words[r->verdict]);
@@ -249,9 +254,10 @@ static void show_later(FILE *out, const struct frag_validation *r)
                 FRAG_SHOW_SIZE(r->end_reserved_recorded));
 }
 
-static void show_text(FILE *out, const char *path, uint32_t device,
+static void show_text(FILE *out, const struct frag_trace *t, uint32_t device,
                       const struct frag_validation *r)
 {
+    char version[TORCH_VERSION_TEXT];
     static const char *const verdicts[] = {
         [FRAG_VERDICT_EXACT] = "exact",
         [FRAG_VERDICT_TO_LAST] = "exact up to the last entry",
@@ -262,16 +268,17 @@ static void show_text(FILE *out, const char *path, uint32_t device,
         [FRAG_VERDICT_NO_EVIDENCE] = "not enough to judge",
     };
 
-    printable_line(out, "%s, %s: %s", path, FRAG_DEVICE_NAME(device),
+    printable_line(out, "%s, %s: %s", t->path, FRAG_DEVICE_NAME(device),
                    verdicts[r->verdict]);
     fprintf(out,
             "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64
             " of %" PRIu64 ", final blocks %" PRIu64 " of %" PRIu64
             ", OOMs %" PRIu64 " of %" PRIu64 ", counters %" PRIu64
-            " of %" PRIu64 "\n",
+            " of %" PRIu64 ", rules of PyTorch %s\n",
             r->segment_events_matched, r->segment_events, r->addresses_matched,
             r->allocs, r->blocks_matched, r->blocks, r->ooms_matched,
-            r->ooms_recorded, r->stats_matched, r->stat_count);
+            r->ooms_recorded, r->stats_matched, r->stat_count,
+            torch_version_text(t->settings, t->releases, version));
     if (r->first.found)
         printable_line(out,
                        "  first at event %" PRIu64 ": recorded %s, replayed %s",
@@ -302,22 +309,19 @@ struct work {
     struct unread unread;
 };
 
-/* The recorded settings, with the version whose rules repeat the recording. The
- * caller frees *out; it is NULL for a trace without settings. */
-static enum frag_err recorded_settings(const struct frag_trace *t,
-                                       const struct frag_device_trace *d,
-                                       char **out, char release[RELEASE_NOTE],
-                                       struct frag_error *e)
+/* What is to be said of the release that wrote the recording. */
+static enum frag_err note_release(const struct frag_trace *t,
+                                  const struct frag_device_trace *d,
+                                  char release[RELEASE_NOTE],
+                                  struct frag_error *e)
 {
-    unsigned version;
+    struct policy_choice policy;
+    enum frag_err err;
 
-    release[0] = '\0';
-    if (!t->settings)
-        return FRAG_OK;
-    FRAG_TRY(release_recorded(t, d, &version, release, e));
-    *out = text_make("%s%storch_version:2.%u", t->settings,
-                     *t->settings ? "," : "", version);
-    return *out ? FRAG_OK : frag_no_memory(e, "the settings");
+    FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
+    err = release_note(&policy, t, d, release, e);
+    policy_choice_free(&policy);
+    return err;
 }
 
 static void show(struct work *w, const struct frag_validate *spec,
@@ -332,7 +336,7 @@ static void show(struct work *w, const struct frag_validate *spec,
     if (w->json)
         show_json(w->json, t, device, spec->predicted, r, &m);
     else
-        show_text(w->out, t->path, device, r);
+        show_text(w->out, t, device, r);
 }
 
 static enum frag_err judge(struct work *w, const struct setting *s,
@@ -350,13 +354,10 @@ static enum frag_err judge(struct work *w, const struct setting *s,
     };
     struct frag_validation r;
     char release[RELEASE_NOTE];
-    char *settings = NULL;
     enum frag_err err;
 
-    FRAG_TRY(recorded_settings(t, d, &settings, release, e));
-    spec.settings = settings;
+    FRAG_TRY(note_release(t, d, release, e));
     err = frag_validate(&spec, &r, e);
-    free(settings);
     if (err == FRAG_OK) {
         show(w, &spec, &r, release);
         w->rows++;

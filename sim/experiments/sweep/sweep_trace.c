@@ -87,8 +87,8 @@ static enum frag_err make_cell(const struct sweep *s,
     out->repeats = bound_repeats(policy, out->bound,
                                  trace->header.devices[device].facts.recorded);
     out->err = policy_choice_params(
-        policy, trace->header.trace.settings, trace->path,
-        trace->header.devices[device].device, &out->params, &e);
+        policy, trace->header.trace.settings, trace->header.trace.releases,
+        trace->path, trace->header.devices[device].device, &out->params, &e);
     out->key = make_key(s, trace, out);
     if (out->err == FRAG_NOMEM || !out->key)
         return FRAG_NOMEM;

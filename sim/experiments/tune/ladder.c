@@ -195,17 +195,13 @@ static void put_policy(const struct tune_ladder *l, const struct tune_case *on,
                        const char *text, char policy[TUNE_TEXT])
 {
     const char *recorded = on->trace->settings;
-    const unsigned release = release_version(on->trace, on->device);
 
     if (text || !recorded)
         snprintf(policy, TUNE_TEXT, "torch:%s%storch_version:2.%u",
                  text ? text : "", text && *text ? "," : "",
                  torch_modelled_as(l->version));
-    else if (release == torch_version_of(recorded))
-        snprintf(policy, TUNE_TEXT, "torch@recorded");
     else
-        snprintf(policy, TUNE_TEXT, "torch@recorded:torch_version:2.%u",
-                 release);
+        snprintf(policy, TUNE_TEXT, "torch@recorded");
 }
 
 bool tune_is_open(const struct tune_case *c)
@@ -241,7 +237,8 @@ static enum frag_err run_policy(const struct tune_ladder *l,
     struct frag_params *params;
     enum frag_err err;
 
-    FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
+    FRAG_TRY(policy_choice_params(policy, on->trace->settings,
+                                  on->trace->releases, on->trace->path,
                                   on->device->device, &params, e));
     err = cell_run(l->settings, on->device, &id, params, stop_tick, &asked, out,
                    e);
@@ -409,7 +406,8 @@ static enum frag_err find_need(const struct tune_ladder *l,
     struct frag_params *params;
     enum frag_err err;
 
-    FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
+    FRAG_TRY(policy_choice_params(policy, on->trace->settings,
+                                  on->trace->releases, on->trace->path,
                                   on->device->device, &params, e));
     const struct frag_capacity_spec spec = {
         .trace = on->device,

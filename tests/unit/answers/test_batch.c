@@ -35,7 +35,8 @@ static int setup(void **state)
     assert_int_equal(scale_open(r, 3, &f->scaling, NULL), FRAG_OK);
     assert_int_equal(policy_choice_read("direct", &f->policy, NULL), FRAG_OK);
     assert_int_equal(
-        policy_choice_params(&f->policy, NULL, "r", &f->params, NULL), FRAG_OK);
+        policy_choice_params(&f->policy, NULL, NULL, "r", &f->params, NULL),
+        FRAG_OK);
     f->settings = (struct cell_settings){.backend = &cell_arena_backend,
                                          .costs = frag_costs_h200,
                                          .stop_at_oom = true};

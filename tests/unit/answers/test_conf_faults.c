@@ -30,7 +30,7 @@ static void every_allocation_can_fail(void **state)
         struct conf_answer a;
 
         calls_to_failure = k;
-        err = conf_read(text, TORCH_MODEL, &a, &error);
+        err = conf_read(text, TORCH_MODEL, CONF_WHOLE, &a, &error);
         if (err == FRAG_OK)
             err = conf_judge_variables(&a, values, true, &error);
         if (calls_to_failure == 0) {

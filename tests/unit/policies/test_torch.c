@@ -114,10 +114,11 @@ static void rig_open(struct rig *r, const char *conf, frag_size limit)
     struct frag_error e;
 
     memset(r, 0, sizeof(*r));
-    snprintf(params, sizeof(params), "%s", conf);
+    snprintf(params, sizeof(params), "torch_version:2.11%s%s", *conf ? "," : "",
+             conf);
     if (limit)
         snprintf(params + strlen(params), sizeof(params) - strlen(params),
-                 "%sper_process_memory_fraction:%.17g", *conf ? "," : "",
+                 ",per_process_memory_fraction:%.17g",
                  (double)limit / (double)FRAG_H200_TOTAL);
     r->arena = frag_arena_open(&opts);
     assert_non_null(r->arena);
@@ -808,7 +809,6 @@ static void settings_that_pytorch_refuses_are_refused_by_name(void **state)
     static const struct {
         const char *text, *words;
     } rows[] = {
-        {"expandeable_segments:True", "expandeable_segments"},
         {"max_split_size_mb:19", "at least 20"},
         {"max_split_size_mb:x", "max_split_size_mb"},
         {"max_split_size_mb", "max_split_size_mb"},

@@ -246,7 +246,8 @@ static void a_version_has_its_settings_only(void **state)
          "power of two"},
         {"torch_version:2.4,roundup_power2_divisions:[1:0,2:4]", NULL},
         {"torch_version:2.0", "2.1 to 2.15"},
-        {"torch_version:2.16", "2.1 to 2.15"},
+        {"torch_version:2.16", NULL},
+        {"torch_version:3.1", NULL},
         {"pinned_max_round_threshold_mb:4,expandable_segments_reserve:0.5",
          NULL},
         {"torch_version:2.12,pinned_max_round_threshold_mb:4",
@@ -257,7 +258,19 @@ static void a_version_has_its_settings_only(void **state)
         {"experiment:pr19130", "found \"pr19130\""},
         {"sth_new", "not an allocator setting"},
         {"sth_new:", "not an allocator setting"},
-        {"max_split_size:64", "did you mean \"max_split_size_mb\"?"},
+        {"max_split_size:64", NULL},
+        {"torch_version:2.9,max_split_size_mb:3000000000", "2147483647"},
+        {"torch_version:2.9,max_split_size_mb,64", "a colon"},
+        {"torch_version:2.9,max_split_size_mb:64]", "a comma"},
+        {"torch_version:2.9,expandable_segments:True\n", "True or False"},
+        {"max_split_size_mb,64,expandable_segments:True]\n", NULL},
+        {"max_split_size_mb:18446744073709551616", "a number of MiB"},
+        {"pinned_num_register_threads:3", "power of two"},
+        {"pinned_reserve_segment_size_mb:0", "above 0"},
+        {"expandable_segments_reserve:[0.5]", "not an allocator setting"},
+        {"expandable_segments_reserve_by_class:[a:x,b:1G],backend:native",
+         NULL},
+        {"expandable_segments_reserve_by_class:[a:0.5 b:1G]", "a list"},
         {"torch_version:3", "2.1 to 2.15"},
     };
     struct torch_conf conf;
@@ -334,9 +347,103 @@ static void a_release_follows_the_at(void **state)
     assert_int_equal(policy_choice_read("torch@2.6", &p, &e), FRAG_OK);
     assert_string_equal(p.given, "torch_version:2.6");
     policy_choice_free(&p);
-    assert_int_equal(policy_choice_read("torch@2.16", &p, &e), FRAG_INVALID);
+    assert_int_equal(policy_choice_read("torch@2.0", &p, &e), FRAG_INVALID);
     assert_int_equal(policy_choice_read("torch@2.6x", &p, &e), FRAG_INVALID);
     assert_int_equal(policy_choice_read("best_fit@2.6", &p, &e), FRAG_INVALID);
+}
+
+/* Names that a user writes are checked, those of a recording are not. */
+static void a_slip_is_an_error_in_what_is_given(void **state)
+{
+    struct frag_params *params;
+    struct policy_choice p;
+    struct frag_error e;
+
+    (void)state;
+    assert_int_equal(policy_choice_read("torch@2.11:max_split_size:64", &p, &e),
+                     FRAG_INVALID);
+    assert_non_null(strstr(e.text, "did you mean \"max_split_size_mb\"?"));
+    assert_int_equal(policy_choice_read("torch:sth_new:64", &p, &e), FRAG_OK);
+    policy_choice_free(&p);
+    assert_int_equal(policy_choice_read("torch@recorded", &p, &e), FRAG_OK);
+    assert_int_equal(
+        policy_choice_params(&p, "max_split_size:64", NULL, "r", &params, &e),
+        FRAG_OK);
+    free(params);
+    policy_choice_free(&p);
+}
+
+/* The note of a recording, whatever is asked about it. */
+static void what_is_not_known_is_a_note(void **state)
+{
+    static const struct {
+        const char *settings, *releases, *says;
+    } rows[] = {
+        {NULL, NULL, ""},
+        {"max_split_size_mb:64", "2.13 or later", ""},
+        {"max_split_size_gb:[1,2],backend:native", "2.11",
+         "(knows PyTorch up to 2.15) are left out: max_split_size_gb"},
+        {"", "2.16 or later", "PyTorch 2.16 or later is not known to fragsim"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char settings[64], releases[32], text[RELEASE_NOTE];
+        struct frag_trace trace = {0};
+
+        if (rows[i].settings)
+            trace.settings = strcpy(settings, rows[i].settings);
+        if (rows[i].releases)
+            trace.releases = strcpy(releases, rows[i].releases);
+        release_unknown(&trace, text);
+        assert_non_null(strstr(text, rows[i].says));
+        assert_int_equal(!*text, !*rows[i].says);
+    }
+}
+
+/* Without torch_version a run follows the release that wrote the recording. */
+static void the_recorded_release_is_the_default(void **state)
+{
+    static const struct {
+        const char *settings, *releases;
+        unsigned version;
+    } rows[] = {
+        {"", "2.10 to 2.11", 11},
+        {"", "2.5 to 2.7", 7},
+        {"", "2.9", 9},
+        {"", "2.12", 12},
+        {"", "2.13 or later", 15},
+        {"", "2.16 or later", 15},
+        {"", "2.0", 1},
+        {NULL, "2.12", 12},
+        {NULL, NULL, 15},
+        {"expandable_segments:True", NULL, 15},
+        {"padding:32", NULL, 11},
+        {"torch_version:2.12,backend:native", "2.10 to 2.11", 12},
+        {"throw_on_cudamalloc_oom:True", "2.10 to 2.11", 12},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (unsigned named = 0; named < 2; named++) {
+            struct frag_params *params;
+            struct policy_choice p;
+            struct frag_error e;
+
+            assert_int_equal(policy_choice_read(named
+                                                    ? "torch@2.6:backend:native"
+                                                    : "torch:backend:native",
+                                                &p, &e),
+                             FRAG_OK);
+            assert_int_equal(policy_choice_params(&p, rows[i].settings,
+                                                  rows[i].releases, "r",
+                                                  &params, &e),
+                             FRAG_OK);
+            assert_int_equal(torch_version_of(params->text),
+                             named ? 6 : rows[i].version);
+            free(params);
+            policy_choice_free(&p);
+        }
 }
 
 /* The note about the release that wrote a recording. */
@@ -350,32 +457,39 @@ static void a_run_by_other_rules_says_so(void **state)
         {"torch", "2.10 to 2.11", NULL, 2, NULL},
         {"torch", "2.3 to 2.4", NULL, 2, NULL},
         {"torch:expandable_segments:True", "2.3 to 2.4", NULL, 1, NULL},
-        {"torch:expandable_segments:True", "2.3 to 2.4", NULL, 2,
+        {"torch:expandable_segments:True", "2.3 to 2.4", NULL, 2, NULL},
+        {"torch@2.11:expandable_segments:True", "2.3 to 2.4", NULL, 2,
          "follows 2.11, which places otherwise with expandable_segments in "
          "private pools"},
         {"torch@2.4:expandable_segments:True", "2.3 to 2.4", NULL, 2, NULL},
         {"torch@2.4:expandable_segments:True", "2.10 to 2.11", NULL, 2,
          "follows 2.4"},
-        {"torch@recorded", "2.3 to 2.4", "expandable_segments:True", 2,
+        {"torch@recorded", "2.3 to 2.4", "expandable_segments:True", 2, NULL},
+        {"torch@recorded", "2.4 to 2.5", "expandable_segments:True", 2,
          "torch@2.4 follows the recorded release"},
         {"torch:roundup_power2_divisions:1", "2.3 to 2.4", NULL, 1,
          "may place otherwise with roundup_power2_divisions with 1 division"},
-        {"torch:roundup_power2_divisions:[1:2,>:4]", "2.9", NULL, 1,
+        {"torch@2.11:roundup_power2_divisions:[1:2,>:4]", "2.9", NULL, 1,
          "before 2.10, \">\" also sets"},
         {"torch:roundup_power2_divisions:4", "2.1", NULL, 1, NULL},
-        {"torch:expandable_segments:True,max_split_size_mb:64", "2.1", NULL, 1,
-         "internal assertion"},
-        {"torch", "2.12", NULL, 1,
+        {"torch@2.11:expandable_segments:True,max_split_size_mb:64", "2.1",
+         NULL, 1, "internal assertion"},
+        {"torch", "2.12", NULL, 1, NULL},
+        {"torch@2.11", "2.12", NULL, 1,
          "otherwise with free blocks of equal size (before 2.12"},
-        {"torch", "2.13 or later", NULL, 1,
+        {"torch", "2.11 to 2.12", NULL, 1, "torch@2.11 follows"},
+        {"torch@2.11", "2.13 or later", NULL, 1,
          "torch@2.15 follows the recorded release"},
+        {"torch@2.16", "2.13 or later", NULL, 1,
+         "PyTorch 2.16 is not known to fragsim"},
         {"torch@2.15", "2.13 or later", NULL, 1, NULL},
-        {"torch@2.15:sth_new:[a:1,b:2],"
-         "expandable_segments_reserve_by_class:[a:1G]",
+        {"torch@2.15:sth_new:[a:1,b:2],expandable_segments_reserve_by_class:[a:"
+         "1G]",
          "2.13 or later", NULL, 1,
-         "does not know: sth_new; the policy torch does not model "
-         "expandable_segments_reserve_by_class"},
-        {"torch", "2.16 or later", NULL, 1, "up to 2.15"},
+         "(knows PyTorch up to 2.15) are left out: sth_new; the policy torch "
+         "does not model expandable_segments_reserve_by_class"},
+        {"torch@recorded", "2.13 or later", "max_split_size_gb:1", 1, NULL},
+        {"torch", "2.16 or later", NULL, 1, NULL},
         {"torch", NULL, NULL, 2, NULL},
         {"best_fit", "2.12 or later", NULL, 1, NULL},
     };
@@ -393,7 +507,8 @@ static void a_run_by_other_rules_says_so(void **state)
         if (rows[i].releases)
             trace.releases = strcpy(releases, rows[i].releases);
         assert_int_equal(policy_choice_read(rows[i].policy, &p, &e), FRAG_OK);
-        assert_int_equal(release_note(&p, &trace, &device, text, &e), FRAG_OK);
+        assert_int_equal(release_note(&p, &trace, &device, text, &e),
+                         FRAG_OK);
         if (rows[i].says ? !strstr(text, rows[i].says) : *text)
             fail_msg("%s, %s: \"%s\"", rows[i].policy, releases, text);
         policy_choice_free(&p);
@@ -413,6 +528,9 @@ int main(void)
         cmocka_unit_test(a_fraction_differs_since_2_13),
         cmocka_unit_test(a_description_restores_the_settings),
         cmocka_unit_test(a_release_follows_the_at),
+        cmocka_unit_test(a_slip_is_an_error_in_what_is_given),
+        cmocka_unit_test(what_is_not_known_is_a_note),
+        cmocka_unit_test(the_recorded_release_is_the_default),
         cmocka_unit_test(a_run_by_other_rules_says_so),
     };
 
