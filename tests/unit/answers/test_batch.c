@@ -35,7 +35,7 @@ static int setup(void **state)
     assert_int_equal(scale_open(r, 3, &f->scaling, NULL), FRAG_OK);
     assert_int_equal(policy_choice_read("direct", &f->policy, NULL), FRAG_OK);
     assert_int_equal(
-        policy_choice_params(&f->policy, NULL, NULL, "r", &f->params, NULL),
+        policy_choice_params(&f->policy, NULL, NULL, "r", 0, &f->params, NULL),
         FRAG_OK);
     f->settings = (struct cell_settings){.backend = &cell_arena_backend,
                                          .costs = frag_costs_h200,

@@ -366,9 +366,9 @@ static void a_slip_is_an_error_in_what_is_given(void **state)
     assert_int_equal(policy_choice_read("torch:sth_new:64", &p, &e), FRAG_OK);
     policy_choice_free(&p);
     assert_int_equal(policy_choice_read("torch@recorded", &p, &e), FRAG_OK);
-    assert_int_equal(
-        policy_choice_params(&p, "max_split_size:64", NULL, "r", &params, &e),
-        FRAG_OK);
+    assert_int_equal(policy_choice_params(&p, "max_split_size:64", NULL, "r", 0,
+                                          &params, &e),
+                     FRAG_OK);
     free(params);
     policy_choice_free(&p);
 }
@@ -436,7 +436,7 @@ static void the_recorded_release_is_the_default(void **state)
                                                 &p, &e),
                              FRAG_OK);
             assert_int_equal(policy_choice_params(&p, rows[i].settings,
-                                                  rows[i].releases, "r",
+                                                  rows[i].releases, "r", 0,
                                                   &params, &e),
                              FRAG_OK);
             assert_int_equal(torch_version_of(params->text),
@@ -507,8 +507,7 @@ static void a_run_by_other_rules_says_so(void **state)
         if (rows[i].releases)
             trace.releases = strcpy(releases, rows[i].releases);
         assert_int_equal(policy_choice_read(rows[i].policy, &p, &e), FRAG_OK);
-        assert_int_equal(release_note(&p, &trace, &device, text, &e),
-                         FRAG_OK);
+        assert_int_equal(release_note(&p, &trace, &device, text, &e), FRAG_OK);
         if (rows[i].says ? !strstr(text, rows[i].says) : *text)
             fail_msg("%s, %s: \"%s\"", rows[i].policy, releases, text);
         policy_choice_free(&p);
