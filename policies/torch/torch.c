@@ -46,7 +46,9 @@ static enum frag_err torch_init(struct frag_heap *heap)
 
     if (t->conf.expandable_segments && !heap->mem->ops->va_reserve)
         return FRAG_UNSUPPORTED;
-    t->limit = torch_conf_limit(&t->conf, frag_backend_total(heap->mem));
+    t->limit = FRAG_UNLIMITED;
+    if (t->conf.memory_fraction < 1) /* else a run holds for every total */
+        t->limit = torch_conf_limit(&t->conf, frag_backend_total(heap->mem));
     t->counts_searches = torch_limit_collected(t, heap->mem) != FRAG_UNLIMITED;
     t->edge.use = TORCH_USED;
     t->unmaps = t->conf.expandable_segments;

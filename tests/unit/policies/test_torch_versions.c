@@ -266,7 +266,7 @@ static void a_version_has_its_settings_only(void **state)
         {"max_split_size_mb,64,expandable_segments:True]\n", NULL},
         {"max_split_size_mb:18446744073709551616", "a number of MiB"},
         {"pinned_num_register_threads:3", "power of two"},
-        {"pinned_reserve_segment_size_mb:0", "above 0"},
+        {"pinned_reserve_segment_size_mb:0", "at least 1"},
         {"expandable_segments_reserve:[0.5]", "not an allocator setting"},
         {"expandable_segments_reserve_by_class:[a:x,b:1G],backend:native",
          NULL},

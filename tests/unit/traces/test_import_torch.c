@@ -563,8 +563,8 @@ static void keys_come_in_any_order_and_unknown_ones_are_read_over(void **state)
 {
     (void)state;
     expect(
-        "{'host_traces':[[{'action':'alloc','addr':1,'size':2,'stream':3}]],"
-        "'host_segments':[{'address':1,'blocks':[{'size':1}]}],"
+        "{'more_traces':[[{'action':'alloc','addr':1,'size':2,'stream':3}]],"
+        "'more_segments':[{'address':1,'blocks':[{'size':1}]}],"
         "'external_annotations':[{'name':'step','stage':'START','device':0,"
         "'time_us':3},{'stage':'END','device':0,'time_us':4,'name':'step'},"
         "{'stage':'START','device':-1,'time_us':4,'name':'host'},"
@@ -781,7 +781,13 @@ static void keys_tell_the_releases(void **state)
          "'allocator_settings': {'expandable_segments': F, "
          "'graph_capture_record_stream_reuse': F, 'max_round_threshold': -1}, "
          "'external_annotations': []}",
-         13, UINT32_MAX},
+         13, 13},
+        {"{'segments': [], 'device_traces': [[{" ENTRY ", 'time_us': 1, "
+         "'compile_context': 'N/A', 'user_metadata': '', 'pool_id': (0, 0)}]], "
+         "'allocator_settings': {'expandable_segments': F, "
+         "'graph_capture_record_stream_reuse': F, 'max_round_threshold': -1}, "
+         "'external_annotations': [], 'host_segments': []}",
+         14, UINT32_MAX},
     };
 #undef ENTRY
 
