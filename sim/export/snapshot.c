@@ -30,6 +30,43 @@ struct recording {
     uint64_t next; /* row of recorded.actions */
 };
 
+/* The pool of the request during which an action was recorded. */
+static frag_pool pool_of_request(const struct frag_device_trace *d,
+                                 const struct frag_recorded_action *a)
+{
+    return a->event < d->count && d->op[a->event] == FRAG_ALLOC
+               ? d->pool[a->event]
+               : 0;
+}
+
+/* The pool whose memory a segment_free or segment_unmap returned: that of the
+ * request which obtained the memory. The actions have no pool of their own. */
+static frag_pool pool_of_memory(const struct frag_device_trace *d,
+                                const struct frag_recorded_action *a)
+{
+    const struct frag_layout *start = &d->recorded.start;
+
+    for (const struct frag_recorded_action *b = a; b-- > d->recorded.actions;)
+        if ((b->action == FRAG_SEGMENT_ALLOC ||
+             b->action == FRAG_SEGMENT_MAP) &&
+            a->addr - b->addr < b->size)
+            return pool_of_request(d, b);
+    for (uint64_t i = 0; i < start->segment_count; i++)
+        if (a->addr - start->segments[i].addr < start->segments[i].size)
+            return (frag_pool)start->segments[i].pool;
+    return 0;
+}
+
+static frag_pool pool_of_action(const struct frag_device_trace *d,
+                                const struct frag_recorded_action *a)
+{
+    if (d->pool_count <= 1)
+        return 0;
+    return a->action == FRAG_SEGMENT_FREE || a->action == FRAG_SEGMENT_UNMAP
+               ? pool_of_memory(d, a)
+               : pool_of_request(d, a);
+}
+
 static void put_actions(struct recording *r, uint64_t event)
 {
     static const enum snapshot_word actions[FRAG_ACTION_COUNT] = {
@@ -45,15 +82,13 @@ static void put_actions(struct recording *r, uint64_t event)
          r->next++) {
         const struct frag_recorded_action *a = &d->actions[r->next];
         const bool is_oom = a->action == FRAG_OOM_REPORTED;
-        const bool asks =
-            event < r->device->count && r->device->op[event] == FRAG_ALLOC;
 
         snapshot_entry(&r->s, &(const struct snapshot_entry){
                                   .action = actions[a->action],
                                   .addr = is_oom ? a->device_free : a->addr,
                                   .size = a->size,
                                   .stream = (frag_stream)a->stream,
-                                  .pool = asks ? r->device->pool[event] : 0,
+                                  .pool = pool_of_action(r->device, a),
                                   .event = event,
                               });
     }

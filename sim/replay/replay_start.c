@@ -184,7 +184,10 @@ static enum frag_err open_heap(struct run *r)
     FRAG_TRY(err);
     r->heap.moved = run_moved;
     r->heap.user = r;
-    return run_tell_pools(r);
+    err = run_tell_pools(r);
+    if (err != FRAG_OK)
+        frag_heap_close(&r->heap);
+    return err;
 }
 
 /* Sets the quanta in which the run counts. */

@@ -78,8 +78,10 @@ def check_kept():
     assert len(paths) >= 3, paths
     faults = differing(paths)
     assert not faults, faults
-    assert max(map(check_counters, paths)) == 13
-    for path in paths:
+    of_gpus = [path for path in paths
+               if not os.path.basename(path).startswith("host_")]
+    assert max(map(check_counters, of_gpus)) >= 13
+    for path in of_gpus:
         check_export(path)
     return len(paths)
 
