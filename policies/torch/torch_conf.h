@@ -67,7 +67,7 @@ struct torch_conf {
     frag_size padding;      /* added to each request before it is rounded */
     frag_size align; /* of large expandable blocks: base_addr_aligned_kb; 0:
                         none */
-    unsigned experiments; /* sum of enum torch_experiment */
+    unsigned experiments;     /* sum of enum torch_experiment */
     frag_size pinned_reserve; /* pinned_reserve_segment_size_mb; 0: none */
     frag_size pinned_cached;  /* pinned_max_cached_size_mb */
     frag_size pinned_round;   /* pinned_max_round_threshold_mb */

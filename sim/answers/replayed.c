@@ -46,8 +46,9 @@ enum frag_err replayed_run(const struct replay_settings *s,
     FRAG_TRY(input_has_history(in, e));
     FRAG_TRY(
         policy_choice_read(replayed_policy(in->trace, s->policy), &policy, e));
-    err = policy_choice_params(&policy, in->trace->settings, in->trace->releases,
-                               in->trace->path, in->device->device, &params, e);
+    err =
+        policy_choice_params(&policy, in->trace->settings, in->trace->releases,
+                             in->trace->path, in->device->device, &params, e);
     if (err == FRAG_OK) {
         err = run(s, in, &policy, capacity, points, params, out, e);
         free(params);

@@ -72,8 +72,7 @@ enum frag_err export_replay(const struct export_job *job,
 
     FRAG_TRY(policy_choice_params(policy, job->trace->settings,
                                   job->trace->releases, job->trace->path,
-                                  job->device->device,
-                                  &params, e));
+                                  job->device->device, &params, e));
     err = run_in_arena(job, params, listener, out, e);
     free(params);
     return err;

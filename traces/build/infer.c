@@ -174,22 +174,31 @@ static bool takes_mapped(const struct frag_recorded_settings *s)
     return s->expandable && s->max_split && s->max_split != UINT64_MAX;
 }
 
-/* Returns whether an allocation attempt explains the run of returned segments,
- * if `held` bytes were reserved before the run. */
-static bool is_explained(const struct judge *j, const struct flush *f,
-                         frag_size held)
+/* The bytes that the attempt after the run obtains; 0: there is none that
+ * obtains memory. */
+static frag_size size_of_attempt(const struct judge *j, const struct flush *f)
 {
     frag_size need = f->size;
 
     if (f->follow == FOLLOW_CLIENT || !need)
-        return false;
+        return 0;
     if (f->follow == FOLLOW_ALLOC && !takes_mapped(j->settings))
-        return false;
+        return 0;
     if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_ALLOC)
         need += j->settings->padding;
-    if (f->follow != FOLLOW_SEGMENT)
-        need = torch_segment_size(
-            torch_round_size(need, j->settings->divisions), j->large_segment);
+    return f->follow == FOLLOW_SEGMENT
+               ? need
+               : torch_segment_size(
+                     torch_round_size(need, j->settings->divisions),
+                     j->large_segment);
+}
+
+/* Returns whether an attempt that obtains `need` bytes explains the run of
+ * returned segments, if `held` bytes were reserved before the run. */
+static bool is_explained(const struct judge *j, frag_size need, frag_size held)
+{
+    if (!need)
+        return false;
     if (j->is_full && j->settings->expandable && need > TORCH_SMALL_SEGMENT)
         need =
             (need + j->large_segment - 1) / j->large_segment * j->large_segment;
@@ -371,6 +380,70 @@ static bool is_deleted_pool(const struct parts *p)
            ends_here(p, pool);
 }
 
+/* Whether the event completed a free that was requested before. An attempt
+ * waits for such frees and then returns their memory. */
+static bool completes(const struct columns *c, uint64_t event)
+{
+    if (c->op[event] != FRAG_FREE)
+        return false;
+    for (uint64_t i = event; i-- > 0;)
+        if (c->id[i] == c->id[event] && c->op[i] != FRAG_EMPTY_CACHE)
+            return c->op[i] == FRAG_FREE_REQUESTED;
+    return false;
+}
+
+/* Whether an attempt that obtains `need` bytes would not have returned that
+ * segment of its stream and pool: it would have taken it, or with
+ * max_split_size have returned it first and alone. A request below
+ * max_split_size does not take a segment that is rounded up to it. */
+static bool is_spared(const struct judge *j, frag_size segment, frag_size need,
+                      bool is_first)
+{
+    const frag_size split = j->settings->max_split;
+
+    if (!split || split == UINT64_MAX || need == TORCH_SMALL_SEGMENT)
+        return segment == need;
+    if (segment == need)
+        return need < split || need - split >= TORCH_ROUND_LARGE;
+    return !is_first && segment >= need && segment >= split;
+}
+
+/* Whether a returned segment shows that the run is not of the attempt after it,
+ * which obtains `need` bytes. */
+static bool has_spared(const struct parts *p, const struct judge *j,
+                       frag_size need)
+{
+    const struct device_build *d = p->d;
+    const struct columns *c = &d->events;
+    const struct flush *f = &d->flushes[p->first];
+    const uint64_t asked = d->flushes[p->end - 1].event + 1;
+
+    if (!d->has_pool_ids || !f->event || asked >= c->count ||
+        c->op[asked] != FRAG_ALLOC)
+        return false;
+    for (uint64_t i = f->action;
+         i < d->action_count && d->actions[i].event < asked; i++) {
+        const struct frag_recorded_action *a = &d->actions[i];
+
+        if (a->action == FRAG_SEGMENT_FREE &&
+            is_spared(j, a->size, need, i == f->action) &&
+            a->stream == c->stream[asked] &&
+            c->pool[a->event] == c->pool[asked])
+            return !completes(c, f->event - 1);
+    }
+    return false;
+}
+
+/* Whether an attempt returned the memory of the run, and not the program. */
+static bool is_of_attempt(const struct parts *p, const struct judge *j,
+                          frag_size held)
+{
+    const frag_size need = size_of_attempt(j, &p->d->flushes[p->end - 1]);
+
+    return p->d->device != FRAG_HOST_DEVICE && !is_deleted_pool(p) &&
+           is_explained(j, need, held) && !has_spared(p, j, need);
+}
+
 static void judge_runs(struct parts *p, const struct judge *j,
                        uint64_t *dropped, uint64_t *explained)
 {
@@ -389,10 +462,8 @@ static void judge_runs(struct parts *p, const struct judge *j,
         do
             f = &d->flushes[p->end++];
         while (f->follow == FOLLOW_PART && p->end < d->flush_count);
-        by_attempt = d->has_policy
-                         ? was_emptied(d, f->event, &emptied)
-                         : d->device != FRAG_HOST_DEVICE &&
-                               !is_deleted_pool(p) && is_explained(j, f, held);
+        by_attempt = d->has_policy ? was_emptied(d, f->event, &emptied)
+                                   : is_of_attempt(p, j, held);
         *explained += by_attempt ? p->end - p->first : 0;
         *dropped += judge_run(p, by_attempt);
     }

@@ -205,8 +205,7 @@ static enum frag_err read_policies(struct command *c, struct frag_error *e)
                                  c->policies[i].text);
         FRAG_TRY(policy_choice_params(&c->policies[i], last->trace->settings,
                                       last->trace->releases, last->trace->path,
-                                      last->device->device,
-                                      &c->params[i], e));
+                                      last->device->device, &c->params[i], e));
     }
     return FRAG_OK;
 }

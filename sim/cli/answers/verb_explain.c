@@ -104,6 +104,7 @@ static enum frag_err draw_map(const struct explain_values *v,
 {
     const struct frag_device_trace cut = cut_at(x);
     struct trace_view view = {
+        .trace = x->trace,
         .device = &cut,
         .bound = x->bound,
         .color = FIGURE_SIZE,

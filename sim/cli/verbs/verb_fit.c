@@ -210,8 +210,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
 
         FRAG_TRY(policy_choice_params(policy, in->trace->settings,
                                       in->trace->releases, in->trace->path,
-                                      in->device->device,
-                                      &params, e));
+                                      in->device->device, &params, e));
         announce(s, &on, i);
         spec = frag_capacity_of_cell(&s->settings, in->device, params, kind);
         spec.progress = progress_tick;
