@@ -380,15 +380,31 @@ static bool is_deleted_pool(const struct parts *p)
            ends_here(p, pool);
 }
 
-/* Whether the event completed a free that was requested before. An attempt
- * waits for such frees and then returns their memory. */
-static bool completes(const struct columns *c, uint64_t event)
+/* The event of the block of event i, of that op or of an ALLOC, which is the
+ * last one before i; i if there is none. */
+static uint64_t earlier(const struct columns *c, uint64_t i, enum frag_op op)
 {
-    if (c->op[event] != FRAG_FREE)
-        return false;
-    for (uint64_t i = event; i-- > 0;)
-        if (c->id[i] == c->id[event] && c->op[i] != FRAG_EMPTY_CACHE)
-            return c->op[i] == FRAG_FREE_REQUESTED;
+    for (uint64_t k = i; k-- > 0;)
+        if (c->id[k] == c->id[i] && (c->op[k] == op || c->op[k] == FRAG_ALLOC))
+            return k;
+    return i;
+}
+
+/* Whether the segment had a block whose free, requested before, completed right
+ * before that event. An attempt waits for such frees and returns their memory.
+ */
+static bool completed(const struct columns *c, uint64_t event,
+                      const struct frag_recorded_action *segment)
+{
+    while (event-- > 0 && c->op[event] == FRAG_FREE) {
+        const uint64_t asked = earlier(c, event, FRAG_ALLOC);
+
+        if (c->op[earlier(c, event, FRAG_FREE_REQUESTED)] !=
+            FRAG_FREE_REQUESTED)
+            return false;
+        if (asked == event || c->addr[asked] - segment->addr < segment->size)
+            return true;
+    }
     return false;
 }
 
@@ -428,8 +444,8 @@ static bool has_spared(const struct parts *p, const struct judge *j,
         if (a->action == FRAG_SEGMENT_FREE &&
             is_spared(j, a->size, need, i == f->action) &&
             a->stream == c->stream[asked] &&
-            c->pool[a->event] == c->pool[asked])
-            return !completes(c, f->event - 1);
+            c->pool[a->event] == c->pool[asked] && !completed(c, f->event, a))
+            return true;
     }
     return false;
 }
