@@ -410,8 +410,9 @@ static bool completed(const struct columns *c, uint64_t event,
 
 /* Whether an attempt that obtains `need` bytes would not have returned that
  * segment of its stream and pool: it would have taken it, or with
- * max_split_size have returned it first and alone. A request below
- * max_split_size does not take a segment that is rounded up to it. */
+ * max_split_size, unless it collects garbage, have returned it first and alone.
+ * A request below max_split_size does not take a segment that is rounded up to
+ * it. */
 static bool is_spared(const struct judge *j, frag_size segment, frag_size need,
                       bool is_first)
 {
@@ -421,7 +422,8 @@ static bool is_spared(const struct judge *j, frag_size segment, frag_size need,
         return segment == need;
     if (segment == need)
         return need < split || need - split >= TORCH_ROUND_LARGE;
-    return !is_first && segment >= need && segment >= split;
+    return !is_first && j->gc_start == FRAG_UNLIMITED && segment >= need &&
+           segment >= split;
 }
 
 /* Whether a returned segment shows that the run is not of the attempt after it,

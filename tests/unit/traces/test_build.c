@@ -19,7 +19,8 @@
  *   sX:N  segment_alloc   fX:N  segment_free   mX:N  segment_map
  *   uX:N  segment_unmap   oN  oom of N bytes
  * X is a letter, its address 16 MiB times its place from 'A'. N is in KiB. A
- * word may end in the number of a MemPool, "/2", or of a graph, "%2". */
+ * word may end in the number of a MemPool, "/2", or of a graph, "%2"; "/0" is
+ * the default pool. */
 enum { STEP = 16 << 20 };
 
 static struct frag_error error;
@@ -44,7 +45,7 @@ static enum frag_err feed_word(struct frag_build *b, const char *word,
         entry.pool.number = (uint64_t)atoi(strchr(word, '/') + 1);
     if (strchr(word, '%'))
         entry.pool.owner = (uint64_t)atoi(strchr(word, '%') + 1);
-    entry.has_pool = entry.pool.number || entry.pool.owner;
+    entry.has_pool = strpbrk(word, "/%") != NULL;
     entry.size = size * 1024;
     entry.addr = word[0] == 'o' ? 0 : address(word[1]);
     return frag_build_entry(b, 0, &entry, where, &error);
@@ -185,11 +186,19 @@ static const struct row {
     {"sA:2048/1 aA/1 sB:2048/1 aB/1 rA/1 cA/1 fA:2048/1 rB/1 cB/1 fB:2048/1",
      0, "(s) a0 (s) a1 f0 (f) E1e f1 (f) E"},
     /* A retry returns the memory of a deleted graph. */
-    {"sA:2048 aA rA cA sB:2048%1 aB%1 rB%1 cB%1 fA:2048 fB:2048%1 sC:2048 aC",
+    {"sA:2048 aA rA cA sB:2048%1 aB%1 rB%1 cB%1 fA:2048 fB:2048%1 sC:4096 aC",
      4096, "(s) a0 f0 (s) a0 f0 E1l (f) (f) (s) a0"},
     /* With max_split_size_mb a request returns memory of its own pool. */
     {"sA:4096/1 aA/1 rA/1 cA/1 sB:2048 aB fA:4096/1 sC:2048/1 aC/1", 1,
      "(s) a0 f0 (s) a0 (f) (s) a1"},
+    /* A segment that would have served the attempt was returned by a call,
+     * but not if its free has just completed, or if it is of another pool. */
+    {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 cA/0 aC/0 fA:2048/0 sD:2048/0 aD/0",
+     4096, "(s) (s) a0 a1 f0 a0 (f) E (s) a2"},
+    {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 aC/0 cA/0 fA:2048/0 sD:2048/0 aD/0",
+     4096, "(s) (s) a0 a1 q0 a2 f0 (f) (s) a0"},
+    {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 cA/0 aC/0 fA:2048/0 sD:2048/1 aD/1",
+     4096, "(s) (s) a0 a1 f0 a0 (f) (s) a2"},
     /* Frees that complete within a run come before it. */
     {"sA:2048 aA aB rA aC fD:2048 cA fE:2048 aF", UINT64_MAX,
      "(s) a0 a1 q0 a2 f0 (f) (f) E a0"},
@@ -274,6 +283,21 @@ static void settings_decide_what_an_attempt_explains(void **state)
          {"mA:2048 aA rA cA uA:2048 aB:1024", 4095, "(m) a0 f0 (u) a0"}},
         {{.expandable = true},
          {"mA:2048 aA rA cA uA:2048 aB:1024", 4095, "(m) a0 f0 (u) E a0"}},
+        {{.max_split = 20 * FRAG_MIB},
+         {"sA:40960/0 aA/0 sB:30720/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
+          "fB:30720/0 sD:22528/0 aD/0",
+          1, "(s) a0 (s) a1 f0 f1 a1 (f) (s) a0"}},
+        {{.max_split = 20 * FRAG_MIB},
+         {"sA:40960/0 aA/0 sB:30720/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
+          "fB:30720/0 fA:40960/0 sD:22528/0 aD/0",
+          1, "(s) a0 (s) a1 f0 f1 a1 (f) (f) E (s) a0"}},
+        {{.max_split = 20 * FRAG_MIB, .gc_threshold = 0.1},
+         {"sA:40960/0 aA/0 sB:30720/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
+          "fB:30720/0 fA:40960/0 sD:22528/0 aD/0",
+          1, "(s) a0 (s) a1 f0 f1 a1 (f) (f) (s) a0"}},
+        {{.max_split = 20 * FRAG_MIB},
+         {"sA:20480/0 aA/0 rA/0 cA/0 aC/0 fA:20480/0 sD:20480/0 aD/0", 1,
+          "(s) a0 f0 a0 (f) (s) a1"}},
         {{.gc_threshold = 0.1},
          {"sA:2048 aA rA cA fA:2048 sB:2048 aB", 9999, "(s) a0 f0 (f) (s) a0"}},
         {{.gc_threshold = 0.1},
