@@ -35,9 +35,10 @@ import scripts  # noqa: E402
 KEPT = os.path.join(harness.ROOT, "traces", "bundled", "releases")
 SMALL = ("full", "throw")  # kinds that need a small device
 # A request that another pool serves on OOM is recorded as one of that pool, so
-# the attempts before it cannot be seen. Whether a retry or the end of a pool
-# returned its memory right before a request cannot be seen either.
+# the attempts before it cannot be seen. Whether a retry, or empty_cache or the
+# end of a pool, returned memory right before a request cannot always be seen.
 UNSEEN = {"use_on_oom": "num_sync_all_streams", "ended": "num_alloc_retries",
+          "pools": "num_alloc_retries",
           "ended_limit": "num_alloc_retries"}
 # The first release that records pools, and that chooses between free blocks of
 # equal size without regard to their addresses in the recorded process.

@@ -408,22 +408,42 @@ static bool completed(const struct columns *c, uint64_t event,
     return false;
 }
 
-/* Whether an attempt that obtains `need` bytes would not have returned that
- * segment of its stream and pool: it would have taken it, or with
- * max_split_size, unless it collects garbage, have returned it first and alone.
- * A request below max_split_size does not take a segment that is rounded up to
- * it. */
-static bool is_spared(const struct judge *j, frag_size segment, frag_size need,
-                      bool is_first)
-{
-    const frag_size split = j->settings->max_split;
+/* An attempt that obtains memory, and the run of returned segments before it.
+ */
+struct attempt {
+    const struct frag_recorded_action *run;
+    frag_size need;
+    uint64_t event; /* of the request */
+};
 
-    if (!split || split == UINT64_MAX || need == TORCH_SMALL_SEGMENT)
-        return segment == need;
-    if (segment == need)
-        return need < split || need - split >= TORCH_ROUND_LARGE;
-    return !is_first && j->gc_start == FRAG_UNLIMITED && segment >= need &&
-           segment >= split;
+/* Whether a segment was of the attempt's stream and pool. */
+static bool is_own(const struct columns *c, const struct attempt *t,
+                   const struct frag_recorded_action *a)
+{
+    return a->action == FRAG_SEGMENT_FREE && a->stream == c->stream[t->event] &&
+           c->pool[a->event] == c->pool[t->event];
+}
+
+/* Whether the attempt would not have returned that segment of its own then. It
+ * would have taken a segment that is large enough, unless max_split_size keeps
+ * it from that. Unless it collects garbage, it returns segments of
+ * max_split_size or more before all others, and only one if that is enough. */
+static bool is_spared(const struct judge *j, const struct columns *c,
+                      const struct attempt *t,
+                      const struct frag_recorded_action *a)
+{
+    const frag_size split =
+        j->settings->max_split ? j->settings->max_split : UINT64_MAX;
+
+    if (t->need == TORCH_SMALL_SEGMENT)
+        return a->size == t->need;
+    if (a->size < split)
+        return a->size >= t->need;
+    if (a->size == t->need) /* perhaps a rounded request below max_split_size */
+        return t->need - split >= TORCH_ROUND_LARGE;
+    if (a == t->run || j->gc_start != FRAG_UNLIMITED)
+        return false;
+    return a->size > t->need || t->run->size < split || !is_own(c, t, t->run);
 }
 
 /* Whether a returned segment shows that the run is not of the attempt after it,
@@ -434,21 +454,19 @@ static bool has_spared(const struct parts *p, const struct judge *j,
     const struct device_build *d = p->d;
     const struct columns *c = &d->events;
     const struct flush *f = &d->flushes[p->first];
-    const uint64_t asked = d->flushes[p->end - 1].event + 1;
+    const struct attempt t = {.run = &d->actions[f->action],
+                              .need = need,
+                              .event = d->flushes[p->end - 1].event + 1};
+    const struct frag_recorded_action *end = d->actions + d->action_count;
 
-    if (!d->has_pool_ids || !f->event || asked >= c->count ||
-        c->op[asked] != FRAG_ALLOC)
+    if (!d->has_pool_ids || !f->event || t.event >= c->count ||
+        c->op[t.event] != FRAG_ALLOC)
         return false;
-    for (uint64_t i = f->action;
-         i < d->action_count && d->actions[i].event < asked; i++) {
-        const struct frag_recorded_action *a = &d->actions[i];
-
-        if (a->action == FRAG_SEGMENT_FREE &&
-            is_spared(j, a->size, need, i == f->action) &&
-            a->stream == c->stream[asked] &&
-            c->pool[a->event] == c->pool[asked] && !completed(c, f->event, a))
+    for (const struct frag_recorded_action *a = t.run;
+         a < end && a->event < t.event; a++)
+        if (is_own(c, &t, a) && is_spared(j, c, &t, a) &&
+            !completed(c, f->event, a))
             return true;
-    }
     return false;
 }
 

@@ -197,6 +197,10 @@ static const struct row {
      4096, "(s) (s) a0 a1 f0 a0 (f) E (s) a2"},
     {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 aC/0 cA/0 fA:2048/0 sD:2048/0 aD/0",
      4096, "(s) (s) a0 a1 q0 a2 f0 (f) (s) a0"},
+    {"sA:4096/0 aA/0 rA/0 cA/0 aC/0 fA:4096/0 sD:3072/0 aD/0", 4096,
+     "(s) a0 f0 a0 (f) E (s) a1"},
+    {"sA:4096/0 aA/0 rA/0 cA/0 aC/0 fA:4096/0 sD:2048/0 aD/0", 4096,
+     "(s) a0 f0 a0 (f) (s) a1"},
     {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 cA/0 aC/0 fA:2048/0 sD:2048/1 aD/1",
      4096, "(s) (s) a0 a1 f0 a0 (f) (s) a2"},
     /* Frees that complete within a run come before it. */
@@ -291,6 +295,14 @@ static void settings_decide_what_an_attempt_explains(void **state)
          {"sA:40960/0 aA/0 sB:30720/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
           "fB:30720/0 fA:40960/0 sD:22528/0 aD/0",
           1, "(s) a0 (s) a1 f0 f1 a1 (f) (f) E (s) a0"}},
+        {{.max_split = 20 * FRAG_MIB},
+         {"sA:40960/0 aA/0 sB:8192/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
+          "fB:8192/0 fA:40960/0 sD:61440/0 aD/0",
+          1, "(s) a0 (s) a1 f0 f1 a1 (f) (f) E (s) a0"}},
+        {{.max_split = 20 * FRAG_MIB},
+         {"sA:40960/0 aA/0 sB:8192/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
+          "fA:40960/0 fB:8192/0 sD:61440/0 aD/0",
+          1, "(s) a0 (s) a1 f0 f1 a1 (f) (f) (s) a0"}},
         {{.max_split = 20 * FRAG_MIB, .gc_threshold = 0.1},
          {"sA:40960/0 aA/0 sB:30720/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
           "fB:30720/0 fA:40960/0 sD:22528/0 aD/0",
