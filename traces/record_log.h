@@ -38,6 +38,11 @@ enum { RECORD_VERSION = 2, RECORD_HEADER = 4096 };
  * `context` is filled where the memory belongs to a context and is freed with
  * it. Memory of stream-ordered allocations and of cuMemCreate belongs to no
  * context (cuda.h, cuCtxDestroy).
+ *
+ * New kinds are added at the end, so that a log of an older recorder stays
+ * readable. The kinds HOST_* are about pinned memory of the host: the memory of
+ * HOST_ALLOC was allocated by the driver, that of HOST_REGISTER by the program.
+ * Their device is RECORD_NO_DEVICE; a range of I/O memory has RECORD_ELSEWHERE.
  */
 #define RECORD_KINDS(X)                                                       \
     X(ALLOC)         /* address, bytes, context */                            \
@@ -66,7 +71,11 @@ enum { RECORD_VERSION = 2, RECORD_HEADER = 4096 };
     X(CONTEXT_GONE)  /* context, 0 if the context still exists */             \
     X(UNREAD)        /* name: of a driver call without a kind of its own */   \
     X(GRAPH_MEMORY)  /* bytes: held by the driver for graphs of the device */ \
-    X(CONTEXT_GREEN) /* context, other: the context that owns its memory */
+    X(CONTEXT_GREEN) /* context, other: the context that owns its memory */   \
+    X(HOST_ALLOC)    /* address, 0 if of no bytes; bytes, context */          \
+    X(HOST_FREE)     /* address */                                            \
+    X(HOST_REGISTER) /* address, bytes, context */                            \
+    X(HOST_UNREGISTER) /* address */
 
 enum record_kind {
     RECORD_NOTHING,

@@ -41,6 +41,7 @@ enum {
     DRIVER_DEVICES = 64,         /* bits of a mask of devices */
     DRIVER_ON_DEVICE = 1,        /* CU_MEM_LOCATION_TYPE_DEVICE */
     DRIVER_PINNED = 1,           /* CU_MEM_ALLOCATION_TYPE_PINNED */
+    DRIVER_IO_MEMORY = 4,        /* CU_MEMHOSTREGISTER_IOMEMORY */
     DRIVER_GRAPHS_RESERVED = 2,  /* CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT */
     DRIVER_RELAXED = 2,          /* CU_STREAM_CAPTURE_MODE_RELAXED */
     DRIVER_LEGACY_STREAM = 1,    /* CU_STREAM_LEGACY */
@@ -126,6 +127,13 @@ struct driver_node { /* CUgraphNodeParams */
     X(cuMemAddressReserve,                                                     \
       (driver_address *, size_t, size_t, driver_address, unsigned long long))  \
     X(cuMemAddressFree, (driver_address, size_t))                              \
+    X(cuMemHostAlloc, (void **, size_t, unsigned))                             \
+    X(cuMemAllocHost_v2, (void **, size_t))                                    \
+    X(cuMemAllocHost, (void **, unsigned))                                     \
+    X(cuMemFreeHost, (void *))                                                 \
+    X(cuMemHostRegister_v2, (void *, size_t, unsigned))                        \
+    X(cuMemHostRegister, (void *, size_t, unsigned))                           \
+    X(cuMemHostUnregister, (void *))                                           \
     X(cuArrayCreate_v2, (void **, const struct driver_array *))                \
     X(cuArray3DCreate_v2, (void **, const struct driver_array_3d *))           \
     X(cuMipmappedArrayCreate,                                                  \

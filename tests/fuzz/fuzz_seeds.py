@@ -181,9 +181,11 @@ def record_call(kind, device=0, result=0, values=(0, 0, 0, 0), time=1,
 
 
 def record_calls():
-    """One call of each kind, then frees (see traces/record_log.h)."""
+    """One call of each kind, the one with a name last, then frees (see
+    traces/record_log.h)."""
+    kinds = [*range(1, 23), *range(24, 30), 23]
     calls = [record_call(kind, values=(0x1000 * kind, 64, 9, 5 + kind),
-                         time=kind) for kind in range(1, 24)]
+                         time=kind) for kind in kinds]
     return b"".join(calls + [record_call(4, values=(0x1000, 0, 0, 0))])
 
 

@@ -90,6 +90,35 @@ same "notes of launches" "$(grep -o '[0-9]* [a-z]* .* CUDA graphs' said)" \
 record record_loader entry green
 same "notes of green" "$(grep -o '[0-9]* blocks were freed .*' said)" \
     "3 blocks were freed because their context was destroyed"
+
+# ---- pinned memory of the host ----
+
+for way in linked dlsym entry; do
+    program=record_program
+    [ $way = linked ] || program=record_loader
+    record $program $way host
+    same "exit code of $way host" $? 0
+    wants "$way host"
+    same "host memory of $way host" "$(events t.h5 --device host)" \
+        "$(cat wanted)"
+    same "device memory of $way host" "$(events t.h5)" "alloc 1 4096 0"
+done
+same "notes of host" "$(sed 's/^t.h5: //' said)" \
+    "device 0, 1 events
+host memory, 14 events
+5 calls failed for a reason other than lack of memory
+2 blocks were freed because their context was destroyed
+host memory: 3 ranges, 24 KiB in all, are the program's own: it registered them\
+ (cudaHostRegister); they count as pinned, in pool 0:1"
+same "info of host" "$("$fragsim" info t.h5 | sed -n '/^host/,$p' |
+    grep -E 'pool|peak requested|failed requests|live blocks at')" \
+    "  pools                      2
+    default pool             peak requested 1.005 MiB, live at the end 300 B
+    pool 0:1                 peak requested 12 KiB, live at the end 8 KiB
+  peak requested             1.016 MiB
+  failed requests            1
+  live blocks at the end     2"
+
 for program in record_program record_loader; do
     record $program dlsym ways
     wants "other ways of $program"
@@ -125,6 +154,25 @@ for way in linked dlsym entry; do
 calls of cuMemAlloc are not recorded: 1 calls or look-ups
 calls of cuMemMapArrayAsync are not recorded: 2 calls or look-ups"
 done
+record record_loader dlsym old_host
+same "old calls for host memory" "$(events t.h5)" "$(cat wanted)"
+same "notes of old calls" "$(sed 's/^t.h5: //' said)" \
+    "host memory, 3 events
+1 blocks and handles are not requests because they refer to memory that was\
+ allocated elsewhere
+host memory: 1 ranges, 4 KiB in all, are the program's own: it registered them\
+ (cudaHostRegister); they count as pinned, in pool 0:1"
+# fields COMMAND...: prints need_bytes or the peak of a run on host memory.
+fields() {
+    "$fragsim" "$@" -q -p direct --device host --json - |
+        grep -oE '"(need|peak_requested|peak_reserved)_bytes": [0-9]+'
+}
+same "fit of host" "$(fields fit t.h5)" \
+    '"peak_reserved_bytes": 5120
+"need_bytes": 5120'
+same "replay of host" "$(fields replay t.h5 -c inf)" \
+    '"peak_requested_bytes": 4796
+"peak_reserved_bytes": 5120'
 same "the pool that is set" "$(fact pools t.h5)" 2
 record record_loader dlsym unread
 same "exit code where nothing is a request" $? 5

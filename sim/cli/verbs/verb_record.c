@@ -169,8 +169,8 @@ static void say(const struct record_values *v, const char *name,
     if (v->common.quiet)
         return;
     for (uint32_t i = 0; i < t->device_count; i++)
-        printable_line(stderr, "%s: device %u, %llu events", name,
-                       (unsigned)t->devices[i].device,
+        printable_line(stderr, "%s: %s, %llu events", name,
+                       FRAG_DEVICE_NAME(t->devices[i].device),
                        (unsigned long long)t->devices[i].count);
     say_notes(name, t);
 }
@@ -286,7 +286,11 @@ const struct verb verb_record = {
         "The program may call the CUDA driver or its runtime, linked as a "
         "shared or a static library. The trace contains device memory from "
         "cudaMalloc, from cudaMallocAsync and from pools, managed and pitched "
-        "memory, arrays, and physical memory from cuMemCreate. It contains "
+        "memory, arrays, and physical memory from cuMemCreate. Pinned memory "
+        "of the host, from cudaMallocHost and cudaHostAlloc, is the device "
+        "host, for --device host; the ranges that the program allocated itself "
+        "and registered with cudaHostRegister are a pool of their own there. "
+        "The trace contains "
         "the streams, the failed requests, and the memory that a reset of the "
         "context frees. Memory that is allocated in other ways, for example "
         "by graphs, is only counted; the command prints the count at the end. "

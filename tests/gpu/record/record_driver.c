@@ -188,6 +188,7 @@ static void end_context(int context)
     for (int i = 0; i < block_count; i++)
         if (blocks[i].used && blocks[i].context == context)
             give(blocks[i].at);
+    end_host(context);
     contexts[context].is_there = false;
 }
 

@@ -2,7 +2,8 @@
  * libcuda.so.1. record_driver.c has blocks, contexts and function lookup;
  * record_driver_streams.c has allocation in stream order and captures;
  * record_driver_graphs.c has graphs; record_driver_memory.c has arrays, virtual
- * memory and imported memory. The library exports none of these names.
+ * memory and imported memory; record_driver_host.c has pinned memory of the
+ * host. The library exports none of these names.
  *
  * All functions are called with the lock held and return a result of the
  * driver.
@@ -66,6 +67,9 @@ bool free_node(u64 at);
 
 /* Ends the capture that runs, unless the thread's mode is relaxed. */
 void spoil_capture(void);
+
+/* Ends all pinned memory of the host that the context made. */
+void end_host(int context);
 
 /* Drops a reference to the device's primary context. */
 int release_context(int device);

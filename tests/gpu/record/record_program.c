@@ -494,7 +494,8 @@ static const struct {
     {"mixed", run_mixed},       {"unread", run_unread},
     {"ways", run_ways},         {"work", run_work},
     {"both", run_both},         {"launches", run_launches},
-    {"green", run_green},
+    {"green", run_green},       {"host", run_host},
+    {"old_host", run_old_host},
 };
 
 int main(int argc, char **argv)

@@ -72,6 +72,11 @@ struct graph_memory { /* CUDA_MEM_ALLOC_NODE_PARAMS */
     X(cuMemAddressReserve, "cuMemAddressReserve",                              \
       (u64 *, size_t, size_t, u64, u64))                                       \
     X(cuMemAddressFree, "cuMemAddressFree", (u64, size_t))                     \
+    X(cuMemHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned))           \
+    X(cuMemAllocHost_v2, "cuMemAllocHost", (void **, size_t))                  \
+    X(cuMemFreeHost, "cuMemFreeHost", (void *))                                \
+    X(cuMemHostRegister_v2, "cuMemHostRegister", (void *, size_t, unsigned))   \
+    X(cuMemHostUnregister, "cuMemHostUnregister", (void *))                    \
     X(cuArrayCreate_v2, "cuArrayCreate", (void **, const struct array_like *)) \
     X(cuArray3DCreate_v2, "cuArray3DCreate",                                   \
       (void **, const struct array_3d_like *))                                 \
@@ -132,6 +137,8 @@ void run_arrays(void);
 void run_graphs(void);
 void run_launches(void);
 void run_green(void);
+void run_host(void);
+void run_old_host(void);
 void run_others(void);
 void run_unread(void);
 void run_ways(void);

@@ -53,9 +53,14 @@
     {                                                          \
         .kind = RECORD_UNMAP, .address = (at), .bytes = (size) \
     }
+#define HOST(which, at, size)                                           \
+    {                                                                   \
+        .kind = (which), .device = -1, .address = (at), .bytes = (size) \
+    }
 
 /* Calls, and the events of device 0 and the notes that must result: "+1:8"
- * allocates 8 bytes in slot 1, "-1" frees it, "|" begins a note. */
+ * allocates 8 bytes in slot 1, "-1" frees it, "host" begins the events of host
+ * memory, "!" marks its pool of registered ranges, "|" begins a note. */
 static const struct row {
     const char *name, *events;
     struct record_call calls[10];
@@ -223,7 +228,60 @@ static const struct row {
       {.kind = RECORD_UNREAD, .name = "cuA", .result = 1},
       {.kind = RECORD_UNREAD, .name = "cuB_v9"},
       CALLS_END}},
-    {"memory of the host is none",
+    {"pinned memory of the host",
+     "+0:9 -0host +0:5 +1:6 -0",
+     {HOST(RECORD_HOST_ALLOC, 0x100, 5), HOST(RECORD_HOST_ALLOC, 0x200, 6),
+      ALLOC(0x900, 9), HOST(RECORD_HOST_FREE, 0x100, 0), FREE(0x900),
+      HOST(RECORD_HOST_FREE, 0, 0), CALLS_END}},
+    {"a registered range is the program's own memory",
+     "host +0:5 +1:7! -1 +1:8!|host memory: 2 ranges, 15 B in all, are the "
+     "program's own: it registered them (cudaHostRegister); they count as "
+     "pinned, in pool 0:1",
+     {HOST(RECORD_HOST_ALLOC, 0x100, 5), HOST(RECORD_HOST_REGISTER, 0x200, 7),
+      HOST(RECORD_HOST_UNREGISTER, 0x200, 0),
+      HOST(RECORD_HOST_REGISTER, 0x200, 8), CALLS_END}},
+    {"host memory that was not to be had, and calls that failed",
+     "host +0:5 +1:9 -1 +1:8! -1|4 calls failed for a reason other than lack "
+     "of memory",
+     {HOST(RECORD_HOST_ALLOC, 0x100, 5),
+      {.kind = RECORD_HOST_ALLOC, .device = -1, .result = 2, .bytes = 9},
+      {.kind = RECORD_HOST_REGISTER, .device = -1, .result = 2, .bytes = 8},
+      {.kind = RECORD_HOST_REGISTER, .device = -1, .result = 712, .bytes = 8},
+      {.kind = RECORD_HOST_FREE, .result = 1, .address = 0x100},
+      {.kind = RECORD_HOST_UNREGISTER, .result = 713, .address = 0x100},
+      {.kind = RECORD_HOST_ALLOC, .device = -1, .result = 1, .bytes = 8},
+      CALLS_END}},
+    {"pinned memory goes with its context, and none is lost with another",
+     "+0:4 -0host +0:5 +1:6! +2:7 -0 -1|3 blocks were freed because their "
+     "context was destroyed|host memory: 1 ranges, 6 B in all, are the "
+     "program's own: it registered them (cudaHostRegister); they count as "
+     "pinned, in pool 0:1",
+     {{.kind = RECORD_HOST_ALLOC, .address = 0x100, .bytes = 5, .context = 1},
+      {.kind = RECORD_HOST_REGISTER,
+       .address = 0x200,
+       .bytes = 6,
+       .context = 1},
+      {.kind = RECORD_HOST_ALLOC, .address = 0x300, .bytes = 7, .context = 2},
+      IN(1, 0x400, 4),
+      GONE(1),
+      CALLS_END}},
+    {"no bytes of the host, and memory of a device that is registered as I/O",
+     "|1 blocks and handles are not requests because they refer to memory that "
+     "was allocated elsewhere",
+     {HOST(RECORD_HOST_ALLOC, 0, 0),
+      HOST(RECORD_HOST_ALLOC, 0x100, 0),
+      HOST(RECORD_HOST_FREE, 0x100, 0),
+      {.kind = RECORD_HOST_REGISTER,
+       .device = RECORD_ELSEWHERE,
+       .address = 0x200,
+       .bytes = 6},
+      HOST(RECORD_HOST_UNREGISTER, 0x200, 0),
+      CALLS_END}},
+    {"unpinning what nobody saw",
+     "|2 calls freed memory that no recorded call had allocated",
+     {HOST(RECORD_HOST_FREE, 0x100, 0), HOST(RECORD_HOST_UNREGISTER, 0x100, 0),
+      CALLS_END}},
+    {"other memory of the host is none",
      "",
      {{.kind = RECORD_POOL, .device = RECORD_ELSEWHERE, .other = 3},
       {.kind = RECORD_ALLOC_POOL, .address = 0x100, .bytes = 5, .other = 3},
@@ -288,20 +346,32 @@ static void append(char *text, size_t room, const char *format, ...)
     va_end(list);
 }
 
-static void describe(const struct frag_trace *t, char *text, size_t room)
+static void describe_events(const struct frag_device_trace *d, char *text,
+                            size_t room)
 {
-    const struct frag_device_trace *d = frag_trace_device(t, 0);
+    const bool is_host = d->device == FRAG_HOST_DEVICE;
 
-    text[0] = '\0';
-    for (uint32_t i = 0; i < t->device_count; i++)
-        assert_true(t->devices[i].device < 2);
+    append(text, room, "%s", is_host ? "host " : "");
     for (uint64_t i = 0; i < d->count; i++) {
         append(text, room, "%s", i ? " " : "");
         if (d->op[i] == FRAG_ALLOC)
-            append(text, room, "+%u:%llu", d->id[i],
-                   (unsigned long long)d->bytes[i]);
+            append(text, room, "+%u:%llu%s", d->id[i],
+                   (unsigned long long)d->bytes[i],
+                   is_host && d->pool[i] ? "!" : "");
         else
             append(text, room, "-%u", d->id[i]);
+    }
+}
+
+static void describe(const struct frag_trace *t, char *text, size_t room)
+{
+    text[0] = '\0';
+    for (uint32_t i = 0; i < t->device_count; i++) {
+        const uint32_t device = t->devices[i].device;
+
+        assert_true(device < 2 || device == FRAG_HOST_DEVICE);
+        if (device != 1)
+            describe_events(&t->devices[i], text, room);
     }
     for (uint32_t i = 0; i < t->note_count; i++)
         append(text, room, "|%s", t->notes[i]);
@@ -340,7 +410,7 @@ static void times_streams_pools_and_devices_are_kept(void **state)
     describe(t, text, sizeof(text));
     assert_string_equal(
         text, "+0:5 +1:6 +2:7 +3:8 +4:9 +5:11 -5 -3 +3:2097152 -3 -1 +1:1 "
-              "+3:12 +5:13 -5 -0 -2 -3"
+              "+3:12 +5:13 -5 -0 -2 -3host +0:17 +1:18! -0 -1"
               "|1 calls had not returned when the program ended"
               "|3 blocks were freed because their context was destroyed"
               "|1 managed blocks count as device memory"
@@ -351,6 +421,9 @@ static void times_streams_pools_and_devices_are_kept(void **state)
               "graphs of a device share the memory that the driver holds for "
               "them|2 blocks are memory that the driver holds for CUDA graphs; "
               "its size was read after launches, uploads and trims"
+              "|host memory: 1 ranges, 18 B in all, are the program's own: it "
+              "registered them (cudaHostRegister); they count as pinned, in "
+              "pool 0:1"
               "|calls of cuMemAlloc are not recorded: 1 calls or look-ups");
     assert_int_equal(d->time[1], 20);
     assert_int_equal(d->time[7], 40);
@@ -376,7 +449,7 @@ static void calls_that_were_lost_are_no_gaps(void **state)
     (void)state;
     log[offsetof(struct record_header, lost)] = 1;
     assert_int_equal(import_log(log, size, &t, &e), FRAG_OK);
-    assert_int_equal(t->note_count, 8);
+    assert_int_equal(t->note_count, 9);
     assert_string_equal(
         t->notes[0],
         "1 calls are missing because the log could not grow (disk full?)");
@@ -424,7 +497,7 @@ static void what_is_wrong_is_said_with_its_place(void **state)
              "bytes, found version 2 with calls of 200 bytes; record again "
              "with this version of fragsim"},
         {RECORD_HEADER + LAST + 16,
-         "log:6144: expected the name of a call, found 200"},
+         "log:6400: expected the name of a call, found 200"},
         {RECORD_HEADER + 2 * 64,
          "log:4224: expected a known kind of call, found 200"},
         {RECORD_HEADER + 2 * 64 + 9,

@@ -4,10 +4,13 @@
  * Requests are the calls that allocate device memory: cuMemAlloc and its
  * variants, also where the CUDA runtime calls them, cuMemCreate, and arrays. An
  * array counts with the bytes of its elements. Reserved addresses use no memory
- * and are not requests. Memory that is destroyed with its context is freed at
- * that time. The trace keeps the streams and the pools of cuMemAllocAsync. A
- * request that failed for lack of memory is an alloc, directly followed by its
- * free. A note counts requests that failed for another reason.
+ * and are not requests. Pinned memory of the host is in the device
+ * FRAG_HOST_DEVICE of the trace: blocks that the driver allocated, and in a
+ * pool of their own the ranges that the program allocated and registered.
+ * Memory that is destroyed with its context is freed at that time. The trace
+ * keeps the streams and the pools of cuMemAllocAsync. A request that failed for
+ * lack of memory is an alloc, directly followed by its free. A note counts
+ * requests that failed for another reason.
  *
  * The log of a killed process is valid too: the reader skips entries that were
  * never filled.

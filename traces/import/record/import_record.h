@@ -33,8 +33,9 @@ struct record_unread {
 extern const struct frag_importer frag_importer_record;
 
 enum {
-    DEVICES = 1024, /* device numbers are below this */
-    UNREADS = 64    /* different names of unread calls, at most */
+    DEVICES = 1024,    /* device numbers are below this */
+    ON_HOST = DEVICES, /* stands for FRAG_HOST_DEVICE */
+    UNREADS = 64       /* different names of unread calls, at most */
 };
 
 struct mapping {
@@ -75,7 +76,8 @@ struct log_reader {
 
     /* Counts for the notes; log_notes explains each one. */
     uint64_t gaps, lost, refused, unknown, vanished, managed, with_context,
-        no_device, graphs, graph_bytes, graph_blocks, foreign, arrays, unsized;
+        no_device, graphs, graph_bytes, graph_blocks, foreign, arrays, unsized,
+        registered, registered_bytes;
     struct record_unread unreads[UNREADS];
     uint32_t unread_count;
 };

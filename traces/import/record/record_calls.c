@@ -24,7 +24,9 @@ static enum frag_err put(struct log_reader *r, int32_t device,
         return FRAG_OK;
     }
     r->has_requests = true;
-    return frag_build_entry(r->build, (uint32_t)device, entry, r->where, r->e);
+    return frag_build_entry(
+        r->build, device == ON_HOST ? FRAG_HOST_DEVICE : (uint32_t)device,
+        entry, r->where, r->e);
 }
 
 static uint32_t slot_of(int32_t device)
@@ -161,6 +163,35 @@ static enum frag_err on_free(struct log_reader *r,
                                       : free_block(r, row, call->time);
     r->unknown += call->address != 0; /* a null pointer is no block */
     return FRAG_OK;
+}
+
+/* The pool of the ranges that the program allocated and registered itself: no
+ * allocator can place them elsewhere or use their memory for other requests. */
+static const struct frag_pool_id registered_pool = {0, 1};
+
+/* A request of no bytes returns no block. */
+static enum frag_err on_host(struct log_reader *r,
+                             const struct record_call *call)
+{
+    const bool is_done = call->result == RECORD_SUCCESS;
+    const bool is_foreign = call->device == RECORD_ELSEWHERE;
+    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
+                               .addr = call->address,
+                               .size = call->bytes,
+                               .time = call->time};
+
+    if (is_done && call->address >= physical_base)
+        return log_wrong(r, "an address below 2^63", call->address);
+    if (call->kind == RECORD_HOST_REGISTER) {
+        entry.has_pool = true;
+        entry.pool = registered_pool;
+        r->registered += is_done && !is_foreign;
+        r->registered_bytes += is_done && !is_foreign ? call->bytes : 0;
+    }
+    r->foreign += is_done && is_foreign;
+    return put_request(
+        r, call, &entry,
+        is_foreign || (is_done && !call->bytes) ? RECORD_ELSEWHERE : ON_HOST);
 }
 
 /* An array of unknown size produces no events. */
@@ -555,6 +586,10 @@ static const struct kind {
     [RECORD_UNREAD] = {log_unread, true},
     [RECORD_GRAPH_MEMORY] = {on_graph_memory, false},
     [RECORD_CONTEXT_GREEN] = {on_context_green, false},
+    [RECORD_HOST_ALLOC] = {on_host, true},
+    [RECORD_HOST_FREE] = {on_free, false},
+    [RECORD_HOST_REGISTER] = {on_host, true},
+    [RECORD_HOST_UNREGISTER] = {on_free, false},
 };
 
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == RECORD_KIND_COUNT,

@@ -67,6 +67,18 @@ static enum frag_err note_failure(const struct log_reader *r)
         r->failed_bytes, (int)r->failed_device, r->failed_left);
 }
 
+static enum frag_err note_registered(const struct log_reader *r)
+{
+    if (!r->registered)
+        return FRAG_OK;
+    return frag_build_note(
+        r->build,
+        "%s: %" PRIu64 " ranges, %s in all, are the program's own: it "
+        "registered them (cudaHostRegister); they count as pinned, in pool 0:1",
+        FRAG_DEVICE_NAME(FRAG_HOST_DEVICE), r->registered,
+        FRAG_SHOW_SIZE(r->registered_bytes));
+}
+
 enum frag_err log_notes(const struct log_reader *r)
 {
     const uint64_t cut = r->gaps > r->lost ? r->gaps - r->lost : 0;
@@ -102,6 +114,7 @@ enum frag_err log_notes(const struct log_reader *r)
 
     FRAG_TRY(
         frag_build_counts(r->build, notes, sizeof(notes) / sizeof(*notes)));
+    FRAG_TRY(note_registered(r));
     FRAG_TRY(note_failure(r));
     return note_unread(r);
 }
