@@ -1,11 +1,19 @@
 /* host_answer.c - the runs and the words about pinned host memory. */
 #include "sim/answers/host_answer.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "sim/answers/replayed.h"
 #include "sim/experiments/tune/ladder.h"
 #include "traces/printable.h"
+
+/* Whether the requests are calls of the driver (fragsim record), and not those
+ * to PyTorch's allocator. */
+static bool is_of_driver(const struct frag_trace *t)
+{
+    return !t->settings && !t->releases && !frag_trace_is_snapshot(t);
+}
 
 static enum frag_err run(const struct cell_settings *cell,
                          const struct input *in, const char *setting,
@@ -15,7 +23,9 @@ static enum frag_err run(const struct cell_settings *cell,
     struct replay_settings s = {.cell = cell, .policy = policy};
     struct frag_run result;
 
-    snprintf(policy, sizeof(policy), "%s%s%s", replayed_policy(in->trace, NULL),
+    snprintf(policy, sizeof(policy), "%s%s%s",
+             is_of_driver(in->trace) ? "direct"
+                                     : replayed_policy(in->trace, NULL),
              *setting ? ":" : "", setting);
     FRAG_TRY(replayed_run(&s, in, 0, 0, &result, e));
     *out = result.summary;
@@ -43,9 +53,12 @@ enum frag_err host_answer_make(const struct cell_settings *cell,
     *out = (struct host_answer){
         .trace = in->trace->path,
         .settings = in->trace->settings ? in->trace->settings : "",
+        .is_of_driver = is_of_driver(in->trace),
         .sizes_known = are_sizes_known(in->trace),
     };
     FRAG_TRY(run(cell, in, "", &out->recorded, e));
+    if (out->is_of_driver)
+        return facts_gather(in->device, &out->facts);
     for (; *setting && out->count < HOST_ANSWER_TRIED; setting++) {
         if (!out->sizes_known && strstr(*setting, "round_threshold"))
             continue; /* what it would not round is not known */
@@ -82,10 +95,24 @@ static void put_run(const struct host_answer *a, const char *setting,
     printable_line(out, "%s", setting);
 }
 
+static void put_pinned(const struct facts *f, FILE *out)
+{
+    fprintf(out,
+            "pinned host memory, not memory of a GPU: the program pins %s at "
+            "most, %s at the end\n",
+            FRAG_SHOW_SIZE(f->peak_served), FRAG_SHOW_SIZE(f->end_requested));
+    if (f->failed)
+        fprintf(out, "requests that failed: %" PRIu64 "\n", f->failed);
+}
+
 void host_answer_put(const struct host_answer *a, FILE *out)
 {
     const struct frag_summary *s = &a->recorded;
 
+    if (a->is_of_driver) {
+        put_pinned(&a->facts, out);
+        return;
+    }
     fprintf(out, "pinned host memory, not memory of a GPU: %s is needed",
             FRAG_SHOW_SIZE(s->peak_reserved));
     if (a->sizes_known)

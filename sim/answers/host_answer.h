@@ -8,13 +8,16 @@
 #include "sim/experiments/cell.h"
 #include "sim/experiments/devices.h"
 #include "sim/results/json.h"
+#include "traces/facts.h"
 
 enum { HOST_ANSWER_TRIED = 8 };
 
 struct host_answer {
     const char *trace, *settings; /* as recorded; borrowed */
     struct frag_summary recorded; /* of the run with these settings */
-    bool sizes_known;             /* the requested bytes are recorded */
+    struct facts facts;           /* of the requests */
+    bool is_of_driver; /* no recording of PyTorch: what the driver pinned */
+    bool sizes_known;  /* the requested bytes are recorded */
     struct {
         const char *setting; /* that is added to the recorded ones */
         frag_size peak;      /* reserved */
@@ -23,7 +26,8 @@ struct host_answer {
 };
 
 /* Replays the device, which is FRAG_HOST_DEVICE, as recorded and with other
- * settings. Errors of replayed_run; on error *out is undefined. */
+ * settings; requests to the driver are served as they were made. Errors of
+ * replayed_run; on error *out is undefined. */
 enum frag_err host_answer_make(const struct cell_settings *cell,
                                const struct input *in, struct host_answer *out,
                                struct frag_error *e) FRAG_MUST_CHECK;

@@ -36,12 +36,13 @@ enum frag_err input_no_device(const char *path,
                               uint64_t wanted, struct frag_error *e)
 {
     if (wanted == FRAG_HOST_DEVICE)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: the trace has no pinned host memory; its devices "
-                         "are: %s; PyTorch 2.14 and later record it with "
-                         "record_pinned_host_memory=True of "
-                         "_record_memory_history",
-                         path, devices->text);
+        return frag_fail(
+            e, FRAG_INVALID,
+            "%s: the trace has no pinned host memory; its devices "
+            "are: %s; fragsim record records it, and so do PyTorch "
+            "2.14 and later with record_pinned_host_memory=True of "
+            "_record_memory_history",
+            path, devices->text);
     return frag_fail(e, FRAG_INVALID,
                      "%s: the trace has no device %" PRIu64
                      "; its devices are: %s",

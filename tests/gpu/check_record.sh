@@ -118,6 +118,13 @@ same "info of host" "$("$fragsim" info t.h5 | sed -n '/^host/,$p' |
   peak requested             1.016 MiB
   failed requests            1
   live blocks at the end     2"
+for command in summary explain; do
+    same "$command of host" \
+        "$("$fragsim" $command t.h5 -q --device host | tail -n +2)" \
+        "pinned host memory, not memory of a GPU: the program pins 1.016 MiB at\
+ most, 8.293 KiB at the end
+requests that failed: 1"
+done
 
 for program in record_program record_loader; do
     record $program dlsym ways
