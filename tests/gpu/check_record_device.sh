@@ -37,7 +37,8 @@ cat >runtime.cu <<'END'
 #include <cuda_runtime.h>
 int main()
 {
-    void *a, *b, *c, *d, *e;
+    void *a, *b, *c, *d, *e, *host[2];
+    static char own[8192];
     size_t pitch;
     cudaStream_t s;
     cudaMemPool_t pool;
@@ -50,6 +51,11 @@ int main()
     cudaDeviceGetDefaultMemPool(&pool, 0);
     cudaMallocFromPoolAsync(&e, 12345, pool, s);
     cudaFreeAsync(e, s);
+    cudaMallocHost(&host[0], 5000);
+    cudaHostAlloc(&host[1], 7000, cudaHostAllocPortable);
+    cudaHostRegister(own, sizeof(own), 0);
+    cudaFreeHost(host[0]);
+    cudaHostUnregister(own);
     if (cudaMalloc(&d, 1ull << 50) != cudaErrorMemoryAllocation)
         return 1;
     return cudaFree(a) | cudaFree(b) | cudaFree(c);
@@ -64,6 +70,10 @@ for runtime in shared static; do
         "$("$FRAGSIM" export t.h5 -o - | cut -d, -f1,3 | tr '\n' ' ')" \
         "op,bytes alloc,1048576 alloc,10240 alloc,4096 alloc,5000 free,\
  alloc,12345 free, alloc,1125899906842624 free, free, free, free, "
+    same "host memory of the $runtime runtime" \
+        "$("$FRAGSIM" export t.h5 --device host -o - | cut -d, -f1,3 |
+            tr '\n' ' ')" \
+        "op,bytes alloc,5000 alloc,7000 alloc,8192 free, free, "
 done
 
 cat >segments.py <<'END'

@@ -165,8 +165,8 @@ static enum frag_err on_free(struct log_reader *r,
     return FRAG_OK;
 }
 
-/* The pool of the ranges that the program allocated and registered itself: no
- * allocator can place them elsewhere or use their memory for other requests. */
+/* The pool of the ranges that the program allocated and registered itself: the
+ * driver did not place them. */
 static const struct frag_pool_id registered_pool = {0, 1};
 
 /* A request of no bytes returns no block. */
