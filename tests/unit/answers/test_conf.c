@@ -101,7 +101,7 @@ static const struct expected cases[] = {
      "pinned memory of the host",
      "backend:cudaMallocAsync,pinned_num_register_threads:8"},
     {"pinned_num_register_threads:12", 11, CONF_REFUSED, "at most 128", ""},
-    {"pinned_reserve_segment_size_mb:0", 11, CONF_REFUSED, "above 0", ""},
+    {"pinned_reserve_segment_size_mb:0", 11, CONF_REFUSED, "at least 1", ""},
     {"throw_on_cudamalloc_oom:True", 11, CONF_REFUSED, "2.12 and later", ""},
     {"throw_on_cudamalloc_oom:True", 12, CONF_NOTE,
      "per_process_memory_fraction", "throw_on_cudamalloc_oom:True"},
