@@ -318,13 +318,15 @@ static enum frag_err find_in_force(struct conf_answer *a, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* Whether the setting has a place in the shortest text of the same effect. */
+/* Whether the setting has a place in the shortest text of the same effect. The
+ * policy's names and defaults for settings of torch_npu are others. */
 static bool is_canonical(const struct conf_item *it)
 {
     if (!is_kept(it))
         return false;
-    return it->row->kind == CONF_PLACEMENT ? it->in_force != NULL
-                                           : strcmp(it->value, it->row->init);
+    return it->row->kind == CONF_PLACEMENT && !conf_key_is_of_npu(it->row)
+               ? it->in_force != NULL
+               : strcmp(it->value, it->row->init);
 }
 
 /* Lists stay as they were written: resolved they have sixteen entries. */

@@ -297,6 +297,13 @@ static void platforms_have_their_own_keys(void **state)
                     says(&a, rows[i].level, rows[i].finding));
         conf_close(&a);
     }
+    assert_int_equal(
+        conf_read_for(TORCH_NPU,
+                      "base_addr_aligned_kb:0,throw_on_npumalloc_oom:True",
+                      TORCH_MODEL, CONF_WHOLE, &a, &e),
+        FRAG_OK);
+    assert_string_equal(a.canonical, a.text);
+    conf_close(&a);
 }
 
 static void long_texts_are_refused(void **state)
