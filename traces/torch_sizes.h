@@ -211,36 +211,4 @@ static inline struct torch_reserve torch_reserve_of(const char *settings)
     return reserve;
 }
 
-/* Whether the settings are those of torch_npu, and not of PyTorch for CUDA. */
-static inline bool torch_is_ascend(const char *settings)
-{
-    return torch_padding_of(settings) || torch_align_of(settings);
-}
-
-/* Writes a padding and an alignment, both in bytes, as settings; 0: without
- * it. */
-enum { TORCH_PLATFORM_TEXT = 48 };
-static inline void torch_platform_text(frag_size padding, frag_size align,
-                                       char text[TORCH_PLATFORM_TEXT])
-{
-    int length = 0;
-
-    *text = '\0';
-    if (padding)
-        length = snprintf(text, TORCH_PLATFORM_TEXT, TORCH_PADDING_KEY ":%u",
-                          (unsigned)padding);
-    if (align)
-        snprintf(text + length, TORCH_PLATFORM_TEXT - (size_t)length,
-                 "%s" TORCH_ALIGN_KEY ":%u", length ? "," : "",
-                 (unsigned)(align / FRAG_KIB));
-}
-
-/* The environment variable that the allocator with such settings reads. Source:
- * the scripts of vllm-ascend set that of torch_npu. */
-static inline const char *torch_variable_of(const char *settings)
-{
-    return torch_is_ascend(settings) ? "PYTORCH_NPU_ALLOC_CONF"
-                                     : "PYTORCH_CUDA_ALLOC_CONF";
-}
-
 #endif

@@ -1,5 +1,6 @@
-/* platform.c - adds the padding, the alignment, the release and the limit of a
- * recording to settings. The rules are in traces/torch_sizes.h. */
+/* platform.c - adds the platform, its padding and alignment, the release and
+ * the limit of a recording to settings. The rules are in traces/torch_sizes.h.
+ */
 #include "policies/torch/platform.h"
 
 #include <stdio.h>
@@ -8,13 +9,17 @@
 
 #include "policies/torch/versions.h"
 #include "traces/text.h"
-#include "traces/torch_sizes.h"
+#include "traces/torch_platforms.h"
 
 char *torch_platform_keep(const char *recorded, const char *chosen)
 {
     char kept[TORCH_PLATFORM_TEXT];
 
     torch_platform_text(
+        !torch_value_of(recorded, TORCH_PLATFORM_KEY) ||
+                torch_value_of(chosen, TORCH_PLATFORM_KEY)
+            ? TORCH_CUDA
+            : torch_platform_of(recorded),
         torch_value_of(chosen, TORCH_PADDING_KEY) ? 0
                                                   : torch_padding_of(recorded),
         torch_value_of(chosen, TORCH_ALIGN_KEY) ? 0 : torch_align_of(recorded),
@@ -38,6 +43,7 @@ unsigned torch_release_of(const char *settings, const char *releases)
 {
     char text[TORCH_VERSION_TEXT];
     const unsigned named = torch_version_named(settings, text);
+    const unsigned rules = torch_platforms[torch_platform_of(settings)].rules;
     unsigned first, version = TORCH_NEWEST;
 
     if (named != TORCH_NEVER)
@@ -46,8 +52,10 @@ unsigned torch_release_of(const char *settings, const char *releases)
     if (releases && !strstr(releases, "or later") &&
         sscanf(releases, "2.%u to 2.%u", &first, &version) == 1)
         version = first;
-    if (!releases && torch_is_ascend(settings))
-        version = TORCH_ASCEND;
+    if (rules && torch_value_of(settings, TORCH_PLATFORM_KEY))
+        return rules;
+    if (!releases && rules)
+        version = rules;
     for (const struct torch_setting *s = torch_known_settings; s->name; s++)
         if (s->since > version && s->since <= TORCH_NEWEST &&
             torch_value_of(settings, s->name))

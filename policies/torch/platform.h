@@ -6,10 +6,11 @@
 
 #include "traces/base.h"
 
-/* Returns the settings `chosen`, with the padding and the alignment of the
- * settings `recorded` before them, each unless `recorded` has none or `chosen`
- * sets it. Both are in the grammar of PYTORCH_CUDA_ALLOC_CONF; `recorded` may
- * be NULL. The caller frees the result; NULL if the host has no memory. */
+/* Returns the settings `chosen`, with the platform, padding and alignment of
+ * the settings `recorded` before them, each unless `recorded` has none or
+ * `chosen` sets it. Both are in the grammar of PYTORCH_CUDA_ALLOC_CONF;
+ * `recorded` may be NULL. The caller frees the result; NULL if the host has no
+ * memory. */
 char *torch_platform_keep(const char *recorded, const char *chosen);
 
 /* The version that the setting torch_version names, also as text; TORCH_NEVER
@@ -23,7 +24,8 @@ unsigned torch_version_named(const char *settings,
  * and these releases (frag_trace.releases), which may be NULL: the one that the
  * settings name, as those of snapshots that fragsim wrote do; else, of those
  * that may have written it the newest that the torch policy models, and none
- * that lacks a recorded setting. torch_npu has the rules of TORCH_ASCEND. */
+ * that lacks a recorded setting. A platform may have one for all its releases
+ * (traces/torch_platforms.h). */
 unsigned torch_release_of(const char *settings, const char *releases);
 
 /* The same as text, "2.11". */

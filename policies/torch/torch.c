@@ -495,6 +495,12 @@ static const struct frag_param torch_params[] = {
      .help = "in expandable segments, blocks of 2 MiB or more start at "
              "multiples of this (KiB, 0 to 16): 16 in torch_npu for Ascend; a "
              "snapshot of torch_npu sets it by itself; PyTorch refuses it"},
+    {.name = TORCH_PLATFORM_KEY,
+     .init = "cuda",
+     .help = "whose allocator it is (cuda, rocm, xpu or npu): that of XPU uses "
+             "no setting but expandable_segments; xpu and npu follow the rules "
+             "of PyTorch 2.11; a snapshot of XPU sets it by itself; only "
+             "fragsim has this setting"},
     {.name = "experiment",
      .init = "none",
      .help = "changes that pull requests to PyTorch propose, joined by +: "

@@ -217,11 +217,15 @@ enum key_kind {
     VERSION,
     PADDING,
     ALIGN,
+    PLATFORM,
     EXPERIMENT,
     PINNED_RESERVE,
     PINNED_CACHED,
     PINNED_ROUND,
-    CLASSES,        /* accepted and not modelled */
+    CLASSES,        /* accepted and not modelled, as the next three */
+    NPU_PAGE,       /* page_size */
+    NPU_SEGMENT,    /* segment_size_mb */
+    NPU_LAZY,       /* a switch */
     OTHER_SWITCH,   /* no effect on placement: checked and ignored */
     OTHER_NUMBER,   /* the same */
     OTHER_POSITIVE, /* the same; not 0 */
@@ -243,6 +247,7 @@ static const struct key {
     {"torch_version", VERSION},
     {TORCH_PADDING_KEY, PADDING},
     {TORCH_ALIGN_KEY, ALIGN},
+    {TORCH_PLATFORM_KEY, PLATFORM},
     {"experiment", EXPERIMENT},
     {"graph_capture_record_stream_reuse", OTHER_SWITCH},
     {"release_lock_on_cudamalloc", OTHER_SWITCH},
@@ -258,6 +263,13 @@ static const struct key {
     {"throw_on_cudamalloc_oom", THROWS},
     {TORCH_RESERVE_KEY, RESERVE},
     {"expandable_segments_reserve_by_class", CLASSES},
+    {"throw_on_npumalloc_oom", THROWS},
+    {"page_size", NPU_PAGE},
+    {"segment_size_mb", NPU_SEGMENT},
+    {"multi_stream_lazy_reclaim", NPU_LAZY},
+    {"release_lock_on_npumalloc", OTHER_SWITCH},
+    {"pinned_mem_register", OTHER_SWITCH},
+    {"pin_memory_expandable_segments", OTHER_SWITCH},
 };
 
 static const struct key *find_key(const char *name)
@@ -341,6 +353,16 @@ static enum frag_err read_version(const char *word, unsigned *version,
         return bad("torch_version", want, word, e);
     *version = torch_modelled_as(*version);
     return FRAG_OK;
+}
+
+static enum frag_err read_platform(const char *word,
+                                   enum torch_platform_id *platform,
+                                   struct frag_error *e)
+{
+    *platform = torch_platform_find(word, strlen(word));
+    return *platform < TORCH_PLATFORMS
+               ? FRAG_OK
+               : bad(TORCH_PLATFORM_KEY, "cuda, rocm, xpu or npu", word, e);
 }
 
 /* Reads a number from 0 to `most` of such units. */
@@ -429,7 +451,8 @@ static enum frag_err check_known(const struct torch_conf *conf,
 {
     const struct torch_setting *s = torch_setting_find(key->name);
 
-    if (s && conf->is_named && s->since > conf->version)
+    if (s && conf->is_named && conf->platform == TORCH_CUDA &&
+        s->since > conf->version)
         return frag_fail(e, FRAG_INVALID,
                          "%s: PyTorch 2.%u does not know this setting; 2.%u is "
                          "the first release that does",
@@ -492,6 +515,8 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
                             TORCH_ALIGN_ASCEND / FRAG_KIB, &conf->align, e));
         conf->align *= FRAG_KIB;
         return FRAG_OK;
+    case PLATFORM:
+        return read_platform(word, &conf->platform, e);
     case EXPERIMENT:
         return read_experiments(word, &conf->experiments, e);
     case PINNED_RESERVE:
@@ -500,6 +525,14 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
         return read_megabytes(key->name, word, 0, &conf->pinned_cached, e);
     case PINNED_ROUND:
         return read_megabytes(key->name, word, 0, &conf->pinned_round, e);
+    case NPU_PAGE:
+        return strcmp(word, "1g") ? bad(key->name, "1g", word, e) : FRAG_OK;
+    case NPU_SEGMENT:
+        FRAG_TRY(read_up_to(key->name, word, "MiB", 512, &number, e));
+        return number >= 20
+                   ? FRAG_OK
+                   : bad(key->name, "a number of MiB from 20 to 512", word, e);
+    case NPU_LAZY:
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
     case OTHER_POSITIVE:
@@ -618,14 +651,37 @@ static bool rounds(const struct torch_conf *conf)
 static enum frag_err find_version(struct tokens *t, unsigned version,
                                   struct torch_conf *conf, struct frag_error *e)
 {
+    FRAG_TRY(read_first(t, PLATFORM, conf, e));
     conf->version = 0;
     FRAG_TRY(read_first(t, VERSION, conf, e));
     conf->is_named = version || conf->version;
-    if (!conf->is_named)
-        conf->version = TORCH_MODEL;
+    if (!conf->is_named) {
+        const unsigned rules = torch_platforms[conf->platform].rules;
+
+        conf->version = rules ? rules : TORCH_MODEL;
+    }
     if (version)
         conf->version = version;
     return FRAG_OK;
+}
+
+/* The allocator of XPU uses expandable_segments and a memory limit only. */
+static void drop_unused(struct torch_conf *conf)
+{
+    const struct torch_conf given = *conf;
+
+    if (conf->platform != TORCH_XPU)
+        return;
+    torch_conf_default(conf);
+    conf->platform = given.platform;
+    conf->version = given.version;
+    conf->is_named = given.is_named;
+    conf->expandable_segments = given.expandable_segments;
+    conf->memory_fraction = given.memory_fraction;
+    conf->experiments = given.experiments;
+    conf->pinned_reserve = given.pinned_reserve;
+    conf->pinned_cached = given.pinned_cached;
+    conf->pinned_round = given.pinned_round;
 }
 
 static enum frag_err read_all(struct tokens *t, struct torch_conf *conf,
@@ -636,6 +692,7 @@ static enum frag_err read_all(struct tokens *t, struct torch_conf *conf,
     conf->max_non_split_rounding = conf->large_segment;
     FRAG_TRY(check_ints(t, conf, e));
     FRAG_TRY(read_keys(t, conf, e));
+    drop_unused(conf);
     conf->rounds = rounds(conf);
     return FRAG_OK;
 }
@@ -696,7 +753,7 @@ static void list_key(struct tokens *t, char *unknown, char *others)
 
     if (!key)
         text_add(unknown, TORCH_LEFT_OUT, ", ", "%.60s", name);
-    else if (key->kind == CLASSES && next_is(t, ":") &&
+    else if (key->kind >= CLASSES && key->kind <= NPU_LAZY && next_is(t, ":") &&
              (t->at + 1 == t->count || strcmp(t->token[t->at + 1], "False")))
         text_add(others, TORCH_LEFT_OUT, ", ", "%s", name);
     skip_value(t);
@@ -831,6 +888,9 @@ void torch_conf_describe(const struct torch_conf *conf, FILE *out)
 {
     if (conf->version != TORCH_MODEL)
         fprintf(out, "torch_version:2.%u,", conf->version);
+    if (conf->platform != TORCH_CUDA)
+        fprintf(out, TORCH_PLATFORM_KEY ":%s,",
+                torch_platforms[conf->platform].key);
     fprintf(out, "expandable_segments:%s",
             conf->expandable_segments ? "True" : "False");
     put_megabytes(out, conf, "large_segment_size_mb", conf->large_segment);

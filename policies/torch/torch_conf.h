@@ -13,7 +13,9 @@
  * fragsim's own: torch_version names the release whose rules and settings
  * hold, TORCH_NEWEST without it (`torch@2.6:X` is short for
  * `torch:torch_version:2.6,X`), and padding is that of traces/torch_sizes.h.
- * base_addr_aligned_kb is a key of torch_npu.
+ * So is platform (traces/torch_platforms.h). The keys of torch_npu are read as
+ * it reads them (NPUAllocatorConfig.cpp of Ascend/pytorch, commit
+ * 9e73e708ab93).
  *
  * Source: c10/core/AllocatorConfig and c10/cuda/CUDAAllocatorConfig of PyTorch
  * 2.11, as read, and what the parsers of seven releases answer
@@ -26,7 +28,7 @@
 #include <stdio.h>
 
 #include "policies/torch/versions.h"
-#include "traces/torch_sizes.h"
+#include "traces/torch_platforms.h"
 
 /* The setting "experiment": changes that pull requests to PyTorch propose, on
  * top of the rules of a version. Sum of these. Read on 2026-11-25: the
@@ -56,6 +58,7 @@ enum torch_experiment {
 
 /* All sizes in bytes. */
 struct torch_conf {
+    enum torch_platform_id platform; /* which settings have an effect */
     unsigned version; /* minor version of PyTorch 2 whose rules hold */
     bool is_named;    /* the text names `version` (torch_version), so keys
                          that it does not have are left out */

@@ -16,8 +16,6 @@ enum {
     TORCH_LATER,       /* any later release; it is read as the newest one */
     TORCH_MODEL = 15,  /* the version whose placement the torch policy models
                           unless the setting torch_version names another */
-    TORCH_ASCEND = 11, /* the version whose rules torch_npu follows: its
-                          recordings are exact under them */
     TORCH_MODEL_OLDEST = 1,  /* the oldest version whose placement it models */
     TORCH_MODEL_NEWEST = 15, /* the newest one */
     TORCH_LIST_ZERO =

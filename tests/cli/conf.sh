@@ -1,7 +1,7 @@
 # A text is explained and judged; the exit code says whether PyTorch refuses or
 # ignores a part of it.
 unset PYTORCH_CUDA_ALLOC_CONF PYTORCH_HIP_ALLOC_CONF PYTORCH_ALLOC_CONF
-unset PYTORCH_NO_CUDA_MEMORY_CACHING
+unset PYTORCH_NO_CUDA_MEMORY_CACHING PYTORCH_NPU_ALLOC_CONF
 fragsim conf expandeable_segments:True,max_split_size_mb:64
 echo "exit $?"
 fragsim conf expandable_segments:True >text

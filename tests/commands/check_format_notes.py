@@ -100,7 +100,7 @@ def frame_of(function, file):
 
 ASCEND, PADDED = "torch_npu for Ascend", "adds 32 bytes to each request"
 UNPROVED = "no block of the snapshot proves the 32 bytes"
-ROCM = "PyTorch for ROCm"
+ROCM, XPU = "PyTorch for ROCm", "PyTorch for XPU"
 CASES = [ # name, snapshot, words in the notes, words not in them
     ("padded", snapshot([(512, 1024), (100, 512), (1000, 1536)]),
      [ASCEND, PADDED], [ROCM, UNPROVED]),
@@ -131,7 +131,15 @@ CASES = [ # name, snapshot, words in the notes, words not in them
     ("ROCm",
      snapshot([(512, 512)],
               frame_of("c10::hip::HIPCachingAllocator::malloc", "??")),
-     [ROCM], [ASCEND]),
+     [ROCM, "ROCm 7.0"], [ASCEND, XPU]),
+    ("XPU by a frame of C++",
+     snapshot([(512, 512)],
+              frame_of("c10::xpu::XPUCachingAllocator::malloc", "??")),
+     [XPU], [ASCEND, ROCM]),
+    ("XPU by its settings",
+     snapshot([(512, 512)], settings={"PYTORCH_ALLOC_CONF": "",
+                                      "expandable_segments": False}),
+     [XPU], [ASCEND, ROCM]),
 ]
 
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import ROOT, SHARED, run, results
+from harness import ROOT, SHARED, attempt, run, results
 
 PAD, BLOCK = 32, 512
 MADE = "made-up"
@@ -136,6 +136,17 @@ def check_answers(file):
     assert "export PYTORCH_CUDA_ALLOC_CONF" not in said, said
     effect = results("replay", "-q", file, "-p", "torch:expandable_segments:False")
     assert effect[0]["peak_reserved_bytes"] == peak, effect
+
+
+def check_variables():
+    """conf reads the variable of torch_npu, and names the error if the general
+    one is set too."""
+    os.environ["PYTORCH_NPU_ALLOC_CONF"] = "page_size:1g"
+    assert attempt("conf").returncode == 0
+    os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"
+    done = attempt("conf")
+    assert done.returncode == 1 and "both set" in done.stdout, done
+    del os.environ["PYTORCH_NPU_ALLOC_CONF"], os.environ["PYTORCH_ALLOC_CONF"]
 
 
 def check_failure(file):
@@ -326,6 +337,7 @@ def main():
         check_answers(file)
         check_again(file)
         check_capacity(file)
+        check_variables()
         for align in 16 << 10, 1:
             for lost in 0, 400:
                 check_aligned(f"aligned{align}_{lost}.pickle", align, lost)

@@ -53,7 +53,8 @@ ROOMS = {
                           "traces/nearest.h "
                           "traces/text.h +"),
     "policies/mechanism": ([], "policies/policy.h +"),
-    "policies/torch": ([], "policies/mechanism traces/torch_sizes.h +"),
+    "policies/torch": ([], "policies/mechanism traces/torch_platforms.h "
+                       "traces/torch_sizes.h +"),
     "policies/remap": ([], "policies/mechanism +"),
     "policies/cuda_async": ([], "policies/mechanism +"),
     "policies/vma": ([], "policies/mechanism +"),

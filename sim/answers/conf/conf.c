@@ -181,16 +181,54 @@ static enum frag_err check_value(struct conf_answer *a, size_t item,
                : frag_no_memory(e, "the findings");
 }
 
+/* What the allocator of the platform makes of a setting of PyTorch; NULL: the
+ * same as that of CUDA. The common parser of c10/core refuses a key that no
+ * allocator of the build has announced; torch_npu: NPUAllocatorConfig.cpp. */
+static const char *foreign(const struct conf_answer *a,
+                           const struct conf_key *key, bool *is_refused)
+{
+    const bool in_npu = key->is_general || conf_key_is_of_npu(key) ||
+                        !strcmp(key->name, "per_process_memory_fraction") ||
+                        !strcmp(key->name, "pinned_reserve_segment_size_mb");
+
+    *is_refused = true;
+    if (a->platform == TORCH_NPU)
+        return in_npu ? NULL : "torch_npu refuses this setting.";
+    if (conf_key_is_of_npu(key))
+        return "This is a setting of torch_npu for Ascend, and PyTorch does "
+               "not know this setting on other devices.";
+    if (a->platform != TORCH_XPU)
+        return NULL;
+    if (!key->is_general)
+        return "PyTorch for XPU does not know this setting.";
+    *is_refused = false;
+    return key->on_host || !strcmp(key->name, "expandable_segments")
+               ? NULL
+               : "The allocator of PyTorch for XPU does not use this setting.";
+}
+
+static bool say_foreign(struct conf_answer *a, size_t item)
+{
+    bool is_refused;
+    const char *why = foreign(a, a->items[item].row, &is_refused);
+
+    return is_refused ? conf_say(a, CONF_REFUSED, item, "%s", why)
+                      : conf_say_useless(a, item, why);
+}
+
 /* Checks one setting: its name, its version, its value. */
 static enum frag_err check_item(struct conf_answer *a, size_t item,
                                 struct frag_error *e)
 {
     const struct conf_item *it = &a->items[item];
-    bool said = true;
+    bool said = true, is_refused;
 
     if (!it->row)
         said = say_unknown(a, item);
-    else if (torch_setting_find(it->key)->since > a->version)
+    else if (foreign(a, it->row, &is_refused))
+        said = say_foreign(a, item);
+    else if (!conf_key_is_of_npu(it->row) && a->platform != TORCH_NPU &&
+             torch_setting_find(it->key)->since > a->version)
         said = say_not_known_yet(a, item);
     else if (a->part != CONF_WHOLE &&
              it->row->is_general != (a->part == CONF_GENERAL))
@@ -280,13 +318,15 @@ static enum frag_err find_in_force(struct conf_answer *a, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* Whether the setting has a place in the shortest text of the same effect. */
+/* Whether the setting has a place in the shortest text of the same effect. The
+ * policy's names and defaults for settings of torch_npu are others. */
 static bool is_canonical(const struct conf_item *it)
 {
     if (!is_kept(it))
         return false;
-    return it->row->kind == CONF_PLACEMENT ? it->in_force != NULL
-                                           : strcmp(it->value, it->row->init);
+    return it->row->kind == CONF_PLACEMENT && !conf_key_is_of_npu(it->row)
+               ? it->in_force != NULL
+               : strcmp(it->value, it->row->init);
 }
 
 /* Lists stay as they were written: resolved they have sixteen entries. */
@@ -334,13 +374,47 @@ static enum frag_err check_length(struct conf_answer *a, struct frag_error *e)
                      CONF_MOST, strlen(a->text));
 }
 
+/* What is said of the platform as a whole. */
+static bool say_platform(struct conf_answer *a)
+{
+    const struct conf_item *it = NULL;
+    bool splits = false, expands = false;
+
+    for (size_t i = 0; i < a->item_count; i++) {
+        it = &a->items[i];
+        expands |= !strcmp(it->key, "expandable_segments") &&
+                   !it->overwritten && !strcmp(it->value, "True");
+        splits |= !strcmp(it->key, "max_split_size_mb") ||
+                  !strcmp(it->key, "garbage_collection_threshold");
+    }
+    if (a->platform == TORCH_NPU && expands && splits)
+        return conf_say(a, CONF_REFUSED, SIZE_MAX,
+                        "torch_npu refuses max_split_size_mb and "
+                        "garbage_collection_threshold together with "
+                        "expandable_segments.");
+    if (a->platform == TORCH_ROCM && expands)
+        return conf_say(a, a->version < 11 ? CONF_IGNORED : CONF_NOTE, SIZE_MAX,
+                        "PyTorch for ROCm ignores expandable_segments before "
+                        "PyTorch 2.12 (AMD's own build of 2.11 has it) and "
+                        "before ROCm 7.0; whether 2.15 does was not read.");
+    return true;
+}
+
 enum frag_err conf_read(const char *text, unsigned version, enum conf_part part,
                         struct conf_answer *out, struct frag_error *e)
+{
+    return conf_read_for(TORCH_CUDA, text, version, part, out, e);
+}
+
+enum frag_err conf_read_for(enum torch_platform_id platform, const char *text,
+                            unsigned version, enum conf_part part,
+                            struct conf_answer *out, struct frag_error *e)
 {
     *out = (struct conf_answer){
         .text = text,
         .version = version < TORCH_LATER ? version : TORCH_NEWEST,
         .part = part,
+        .platform = platform,
         .native = true,
     };
     FRAG_TRY(check_length(out, e));
@@ -354,6 +428,8 @@ enum frag_err conf_read(const char *text, unsigned version, enum conf_part part,
                   frag_version, TORCH_NEWEST, TORCH_NEWEST))
         return frag_no_memory(e, "the findings");
     FRAG_TRY(check_items(out, e));
+    if (!say_platform(out))
+        return frag_no_memory(e, "the findings");
     FRAG_TRY(resolve(out, e));
     FRAG_TRY(find_in_force(out, e));
     FRAG_TRY(conf_judge(out, e));

@@ -12,6 +12,7 @@
 
 #include "policies/torch/versions.h"
 #include "sim/experiments/cell.h"
+#include "traces/torch_platforms.h"
 
 /* ---- the settings ---- */
 
@@ -32,12 +33,15 @@ struct conf_key {
     const char *use, *price;   /* when it helps, and what it costs */
 };
 
-/* All settings, ended by a NULL name: those of all versions of PyTorch 2, and
- * one of PyTorch 1 that is still in use. */
+/* All settings, ended by a NULL name: those of all versions of PyTorch 2, one
+ * of PyTorch 1 that is still in use, and those of torch_npu for Ascend. */
 extern const struct conf_key conf_keys[];
 
 /* The row of a setting; NULL if there is none. */
 const struct conf_key *conf_key_find(const char *name);
+
+/* Whether only torch_npu for Ascend has the setting. */
+bool conf_key_is_of_npu(const struct conf_key *key);
 
 /* Writes the versions that know a setting, "PyTorch 2.6 and later". */
 enum { CONF_VERSIONS = 64 };
@@ -92,6 +96,7 @@ struct conf_answer {
     const char *text; /* as given; borrowed */
     unsigned version;
     enum conf_part part;
+    enum torch_platform_id platform;
     struct conf_item *items; /* in the order of the text */
     size_t item_count;
     struct conf_finding *findings; /* in the order of the items */
@@ -112,6 +117,12 @@ enum frag_err conf_read(const char *text, unsigned version, enum conf_part part,
                         struct conf_answer *out,
                         struct frag_error *e) FRAG_MUST_CHECK;
 void conf_close(struct conf_answer *a);
+
+/* The same for the allocator of a platform. */
+enum frag_err conf_read_for(enum torch_platform_id platform, const char *text,
+                            unsigned version, enum conf_part part,
+                            struct conf_answer *out,
+                            struct frag_error *e) FRAG_MUST_CHECK;
 
 /* The level of the most serious finding. */
 enum conf_level conf_level(const struct conf_answer *a);

@@ -168,6 +168,46 @@ const struct conf_key conf_keys[] = {
      "PyTorch 2 does the same with a list: roundup_power2_divisions:[64:8,>:1] "
      "rounds no request of 128 MiB or more.",
      "PyTorch 2 refuses it."},
+    {TORCH_ALIGN_KEY, CONF_PLACEMENT, false, false, "a number of KiB, 0 to 16",
+     "16",
+     "In expandable segments of torch_npu, blocks of 2 MiB or more start at "
+     "multiples of this.",
+     "It aligns large blocks for the device.",
+     "The front of a free block can be lost to small pieces."},
+    {"page_size", CONF_OTHER, false, false, "1g", "pages of 2 MiB",
+     "Segments of the large pool of torch_npu are made of pages of 1 GiB.",
+     "It speeds up the translation of addresses.",
+     "Segments are rounded up to 1 GiB. The torch policy accepts it and does "
+     "not model it."},
+    {"segment_size_mb", CONF_OTHER, false, false, "a number of MiB, 20 to 512",
+     "20",
+     "The size of the pages of large expandable segments of torch_npu; "
+     "large_segment_size_mb replaces it.",
+     "A larger value saves driver calls.",
+     "The torch policy accepts it and does not model it."},
+    {"multi_stream_lazy_reclaim", CONF_OTHER, false, false, "True or False",
+     "False",
+     "torch_npu asks later whether blocks that several streams used are free.",
+     "It shortens the calls of programs with many such blocks.",
+     "Such blocks are used again later. The torch policy accepts it and does "
+     "not model it."},
+    {"throw_on_npumalloc_oom", CONF_PLACEMENT, false, false, "True or False",
+     "False", "The name of throw_on_cudamalloc_oom in torch_npu.",
+     "It helps servers that must survive a request that does not fit.",
+     "It rejects a request that a release of cached memory might have served."},
+    {"release_lock_on_npumalloc", CONF_OTHER, false, false, "True or False",
+     "False", "The name of release_lock_on_cudamalloc in torch_npu.",
+     "It helps programs in which several threads allocate.",
+     "None is known. It does not change where blocks are placed."},
+    {"pinned_mem_register", CONF_OTHER, false, true, "True or False", "False",
+     "torch_npu registers pinned memory of the host with the device.",
+     "It needs CANN 8.5.0 or later.",
+     "It has no effect on the memory of the device."},
+    {"pin_memory_expandable_segments", CONF_OTHER, false, true, "True or False",
+     "False",
+     "torch_npu keeps pinned memory of the host in expandable segments.",
+     "It needs CANN 8.5.0 or later.",
+     "It has no effect on the memory of the device."},
     {0},
 };
 
@@ -179,12 +219,20 @@ const struct conf_key *conf_key_find(const char *name)
     return NULL;
 }
 
+bool conf_key_is_of_npu(const struct conf_key *key)
+{
+    return !torch_setting_find(key->name);
+}
+
 const char *conf_key_versions(const struct conf_key *key,
                               char text[CONF_VERSIONS])
 {
-    const unsigned since = torch_setting_find(key->name)->since;
+    const struct torch_setting *s = torch_setting_find(key->name);
+    const unsigned since = s ? s->since : TORCH_NEVER;
 
-    if (since == TORCH_NEVER)
+    if (!s)
+        snprintf(text, CONF_VERSIONS, "torch_npu for Ascend only");
+    else if (since == TORCH_NEVER)
         snprintf(text, CONF_VERSIONS, "PyTorch 1.13 only");
     else if (since == TORCH_OLDEST)
         snprintf(text, CONF_VERSIONS, "all versions of PyTorch 2");

@@ -9,7 +9,7 @@
 
 struct conf_values {
     struct common common;
-    const char *version, *json;
+    const char *version, *platform, *json;
     bool keys, force;
 };
 
@@ -36,9 +36,51 @@ static enum frag_err read_version(const char *text, unsigned *version,
                           : frag_fail(e, err, "--torch-version: %s", why.text);
 }
 
+/* torch_npu reads one variable of its own and the general one, and fails if
+ * both are set (NPUAllocatorConfig.cpp). */
+static enum frag_err read_npu_environment(struct judging *g, unsigned version,
+                                          struct frag_error *e)
+{
+    const char *own = torch_platforms[TORCH_NPU].variable;
+    const char *general = torch_platforms[TORCH_XPU].variable;
+    const bool both = getenv(own) && getenv(general);
+
+    g->source = getenv(own) ? own : getenv(general) ? general : NULL;
+    FRAG_TRY(conf_read_for(TORCH_NPU, g->source ? getenv(g->source) : "",
+                           version, CONF_WHOLE, &g->answer, e));
+    if (both && !conf_say(&g->answer, CONF_REFUSED, SIZE_MAX,
+                          "%s and %s are both set: torch_npu raises an error. "
+                          "Set one of them.",
+                          own, general))
+        return frag_no_memory(e, "the findings");
+    return FRAG_OK;
+}
+
+static enum frag_err read_platform(const struct judging *g,
+                                   enum torch_platform_id *platform,
+                                   struct frag_error *e)
+{
+    const char *text = g->values->platform;
+
+    if (text)
+        *platform = torch_platform_find(text, strlen(text));
+    else if (!g->values->common.args.count &&
+             getenv(torch_platforms[TORCH_NPU].variable))
+        *platform = TORCH_NPU;
+    else
+        *platform = TORCH_CUDA;
+    return *platform < TORCH_PLATFORMS
+               ? FRAG_OK
+               : frag_fail(e, FRAG_INVALID,
+                           "--platform: expected cuda, rocm, xpu or npu, found "
+                           "\"%.40s\"",
+                           text);
+}
+
 /* Reads the variables of the environment. */
-static enum frag_err read_environment(struct judging *g, unsigned version,
-                                      struct frag_error *e)
+static enum frag_err read_environment(struct judging *g,
+                                      enum torch_platform_id platform,
+                                      unsigned version, struct frag_error *e)
 {
     const char *values[CONF_VARIABLES];
     size_t used;
@@ -47,8 +89,10 @@ static enum frag_err read_environment(struct judging *g, unsigned version,
         values[i] = getenv(conf_variables[i]);
     used = conf_variable_used(values, version);
     g->source = used < CONF_VARIABLES ? conf_variables[used] : NULL;
-    FRAG_TRY(conf_read(g->source ? values[used] : "", version,
-                       conf_variable_part(used), &g->answer, e));
+    FRAG_TRY(conf_read_for(platform, g->source ? values[used] : "", version,
+                           platform == TORCH_CUDA ? conf_variable_part(used)
+                                                  : CONF_WHOLE,
+                           &g->answer, e));
     return conf_judge_variables(
         &g->answer, values, getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL,
         e);
@@ -57,12 +101,16 @@ static enum frag_err read_environment(struct judging *g, unsigned version,
 static enum frag_err judge(struct judging *g, struct frag_error *e)
 {
     const struct texts *args = &g->values->common.args;
+    enum torch_platform_id platform;
     unsigned version;
 
     FRAG_TRY(read_version(g->values->version, &version, e));
+    FRAG_TRY(read_platform(g, &platform, e));
     if (args->count && strcmp(args->items[0], "-") != 0)
-        return conf_read(args->items[0], version, CONF_WHOLE, &g->answer, e);
-    return read_environment(g, version, e);
+        return conf_read_for(platform, args->items[0], version, CONF_WHOLE,
+                             &g->answer, e);
+    return platform == TORCH_NPU ? read_npu_environment(g, version, e)
+                                 : read_environment(g, platform, version, e);
 }
 
 /* ---- the output ---- */
@@ -118,6 +166,10 @@ static const struct option_row options[] = {
      "version of PyTorch that reads the text (default: the newest that fragsim "
      "knows)",
      OPTION_TEXT, AT(version), NULL},
+    {"platform", 0, "NAME",
+     "device library of PyTorch: cuda, rocm, xpu, or npu for torch_npu "
+     "(default: npu if PYTORCH_NPU_ALLOC_CONF is read, else cuda)",
+     OPTION_TEXT, AT(platform), NULL},
     {"keys", 0, NULL, "explain all settings", OPTION_SWITCH, AT(keys), NULL},
     {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
@@ -141,7 +193,9 @@ const struct verb verb_conf = {
         "are in force, and the shortest text with the same effect.\n\n"
         "Without SETTINGS, or with -, it reads the environment variables "
         "PYTORCH_CUDA_ALLOC_CONF, PYTORCH_HIP_ALLOC_CONF and "
-        "PYTORCH_ALLOC_CONF: PyTorch uses the first of them that is set.\n\n"
+        "PYTORCH_ALLOC_CONF: PyTorch uses the first of them that is set. "
+        "torch_npu for Ascend (--platform npu) reads PYTORCH_NPU_ALLOC_CONF or "
+        "PYTORCH_ALLOC_CONF, and fails if both are set.\n\n"
         "The exit code is 1 if PyTorch refuses or ignores a part of the text. "
         "What is dangerous does not change the exit code.\n\n"
         "What settings do to a recording is said by `fragsim replay TRACE -p "

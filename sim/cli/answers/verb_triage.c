@@ -19,7 +19,7 @@
 #include "traces/bytes/temporary.h"
 #include "traces/name.h"
 #include "traces/steps/complete.h"
-#include "traces/torch_sizes.h"
+#include "traces/torch_platforms.h"
 
 struct triage_values {
     struct common common;

@@ -9,7 +9,7 @@
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 #include "traces/steps/complete.h"
-#include "traces/torch_sizes.h"
+#include "traces/torch_platforms.h"
 
 static double saving(frag_size base, frag_size found)
 {

@@ -6,7 +6,7 @@
 #include "policies/policy.h"
 #include "sim/cli/review/html.h"
 #include "sim/cli/review/review_page.h"
-#include "traces/torch_sizes.h"
+#include "traces/torch_platforms.h"
 
 static void put_policy(FILE *out, const struct standing *s)
 {

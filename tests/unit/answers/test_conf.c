@@ -148,7 +148,8 @@ static void keys_are_explained(void **state)
         const char *const texts[] = {k->values, k->init, k->effect, k->use,
                                      k->price};
 
-        assert_non_null(torch_setting_find(k->name));
+        assert_true(torch_setting_find(k->name) ||
+                    strstr(k->effect, "torch_npu"));
         for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
             assert_true(texts[i] && *texts[i]);
     }
@@ -261,6 +262,50 @@ static void variables_have_an_order(void **state)
     conf_close(&a);
 }
 
+static void platforms_have_their_own_keys(void **state)
+{
+    static const struct {
+        enum torch_platform_id platform;
+        const char *text;
+        enum conf_level level;
+        const char *finding;
+    } rows[] = {
+        {TORCH_CUDA, "page_size:1g", CONF_REFUSED, "a setting of torch_npu"},
+        {TORCH_NPU, "page_size:1g", CONF_FINE, ""},
+        {TORCH_NPU, "page_size:2m", CONF_REFUSED, "expected 1g"},
+        {TORCH_NPU, "segment_size_mb:19", CONF_REFUSED, "from 20 to 512"},
+        {TORCH_NPU, "base_addr_aligned_kb:17", CONF_REFUSED, "0 to 16"},
+        {TORCH_NPU, "throw_on_cudamalloc_oom:True", CONF_REFUSED,
+         "torch_npu refuses"},
+        {TORCH_NPU, "expandable_segments:True,max_split_size_mb:900",
+         CONF_REFUSED, "together with"},
+        {TORCH_XPU, "max_split_size_mb:900", CONF_IGNORED, "does not use"},
+        {TORCH_XPU, "per_process_memory_fraction:0.5", CONF_REFUSED,
+         "XPU does not know"},
+        {TORCH_ROCM, "expandable_segments:True", CONF_NOTE, "ROCm 7.0"},
+    };
+    struct conf_answer a;
+    struct frag_error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        assert_int_equal(conf_read_for(rows[i].platform, rows[i].text,
+                                       TORCH_MODEL, CONF_WHOLE, &a, &e),
+                         FRAG_OK);
+        assert_int_equal(conf_level(&a), rows[i].level);
+        assert_true(!*rows[i].finding ||
+                    says(&a, rows[i].level, rows[i].finding));
+        conf_close(&a);
+    }
+    assert_int_equal(
+        conf_read_for(TORCH_NPU,
+                      "base_addr_aligned_kb:0,throw_on_npumalloc_oom:True",
+                      TORCH_MODEL, CONF_WHOLE, &a, &e),
+        FRAG_OK);
+    assert_string_equal(a.canonical, a.text);
+    conf_close(&a);
+}
+
 static void long_texts_are_refused(void **state)
 {
     char text[2000];
@@ -286,6 +331,7 @@ int main(void)
         cmocka_unit_test(keys_are_explained),
         cmocka_unit_test(agrees_with_the_policy),
         cmocka_unit_test(variables_have_an_order),
+        cmocka_unit_test(platforms_have_their_own_keys),
         cmocka_unit_test(long_texts_are_refused),
     };
 

@@ -251,6 +251,17 @@ static const struct script {
     {"max_split: a whole 20 MiB segment is refused once free",
      "max_split_size_mb:20", 0,
      "a=5MiB -a b=5MiB", "b1+0", "+20M@0 +20M@1"},
+    {"xpu: no setting but expandable_segments has an effect",
+     "platform:xpu,max_split_size_mb:20,large_segment_size_mb:20,"
+     "roundup_power2_divisions:2", 0,
+     "a=5MiB -a b=5MiB c=1049088", "b0+0 c0+5242880", "+20M@0"},
+    {"xpu: garbage is not collected",
+     "platform:xpu,garbage_collection_threshold:0.5", 1000,
+     "a=100MiB b=420MiB -a -b e=430MiB", "e2+0",
+     "+100M@0 +420M@1 +430M@2"},
+    {"xpu: one growing range a pool",
+     "platform:xpu,expandable_segments:True,large_segment_size_mb:40", 0,
+     "a=3MiB b=30MiB", "a0+0 b0+3145728", "m20M@0+0 m20M@0+20M"},
     {"expandable: one growing range a pool", "expandable_segments:True", 0,
      "a=3MiB b=30MiB c=512 -b d=100MiB",
      "a0+0 c1+0 d0+3145728",
@@ -735,6 +746,9 @@ static void the_rules_of_a_platform_are_kept(void **state)
          "padding:32,base_addr_aligned_kb:4"},
         {"padding:32,base_addr_aligned_kb:16", "base_addr_aligned_kb:0",
          "padding:32,base_addr_aligned_kb:0"},
+        {"platform:xpu,x:1", "y:1", "platform:xpu,y:1"},
+        {"platform:xpu", "platform:cuda", "platform:cuda"},
+        {"platform:none", "", ""},
         {"base_addr_aligned_kb:17,base_addr_aligned_kbs:3", "x:1", "x:1"},
     };
 
@@ -775,6 +789,16 @@ static void settings_are_taken_as_pytorch_takes_them(void **state)
          "expandable_segments:False,large_segment_size_mb:20,"
          "max_non_split_rounding_mb:20,garbage_collection_threshold:0.5,"
          "per_process_memory_fraction:0.25"},
+        {"platform:xpu,max_split_size_mb:64,expandable_segments:True,"
+         "pinned_max_round_threshold_mb:4",
+         "torch_version:2.11,platform:xpu,expandable_segments:True,"
+         "large_segment_size_mb:20,max_non_split_rounding_mb:20"},
+        {"platform:npu,page_size:1g,segment_size_mb:64,pinned_mem_register:"
+         "True,multi_stream_lazy_reclaim:True,release_lock_on_npumalloc:True,"
+         "pin_memory_expandable_segments:True,throw_on_npumalloc_oom:True",
+         "torch_version:2.11,platform:npu,expandable_segments:False,"
+         "large_segment_size_mb:20,max_non_split_rounding_mb:20,"
+         "throw_on_cudamalloc_oom:True"},
         {"padding:32,max_split_size_mb:64,padding:16",
          "expandable_segments:False,large_segment_size_mb:20,"
          "max_non_split_rounding_mb:20,max_split_size_mb:64,padding:16"},

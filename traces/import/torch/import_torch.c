@@ -233,8 +233,8 @@ static bool torch_recognize(const unsigned char *bytes, size_t count)
 
 const struct frag_importer frag_importer_torch = {
     .name = "torch",
-    .summary = "snapshot of PyTorch's allocator for CUDA or ROCm (pickle, also "
-               "in a .pt)",
+    .summary = "snapshot of PyTorch's allocator for CUDA, ROCm, XPU or "
+               "Ascend (pickle, also in a .pt)",
     .made = "torch.cuda.memory._record_memory_history() before the work, "
             "torch.cuda.memory._dump_snapshot(\"run.pickle\") after it",
     .lacks = "the memory limit of the job; without stacks=... no stacks; "

@@ -17,6 +17,7 @@
 #include "traces/importer.h"
 #include "traces/live.h"
 #include "traces/pickle/pickle.h"
+#include "traces/torch_platforms.h"
 #include "traces/torch_words.h"
 
 /* Every text with a meaning, once; the divisions in the order of their octaves.
@@ -32,6 +33,7 @@
     X(external_annotations, "external_annotations")       \
     X(trace_alloc_overflowed, "trace_alloc_overflowed")   \
     X(conf, "PYTORCH_CUDA_ALLOC_CONF")                    \
+    X(conf_of_xpu, "PYTORCH_ALLOC_CONF")                  \
     X(max_split_size, "max_split_size")                   \
     X(gc_threshold, "garbage_collection_threshold")       \
     X(expandable, "expandable_segments")                  \
@@ -135,10 +137,10 @@ struct object {
 
 /* The evidence of which allocator wrote the snapshot. */
 struct origin {
-    bool has_npu, has_hip; /* a frame is in torch_npu, or in PyTorch for ROCm */
-    uint64_t padded;       /* live blocks that only a request with 32 more bytes
-                              explains */
-    uint64_t plain;        /* live blocks with less than 32 bytes left */
+    bool seen[TORCH_PLATFORMS]; /* a frame is in it, or a key is its own */
+    uint64_t padded; /* live blocks that only a request with 32 more bytes
+                        explains */
+    uint64_t plain;  /* live blocks with less than 32 bytes left */
     uint64_t large, aligned; /* requests of 2 MiB or more on a device whose
                                 history maps memory; of these, those that
                                 start at a multiple of 16 KiB */
@@ -198,18 +200,20 @@ void origin_see_entry(struct origin *o, const struct frag_entry *entry);
 void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
                       bool is_small);
 
-/* Whether torch_npu wrote the snapshot. */
-bool origin_is_npu(const struct import *in);
+/* The platform whose allocator wrote the snapshot. */
+enum torch_platform_id origin_of(const struct import *in);
 
 /* If the allocator was not that of PyTorch for CUDA, adds a note, and the rules
- * of torch_npu to the settings. Called when the snapshot was read. NOMEM. */
+ * of its platform to the settings. Called when the snapshot was read. NOMEM. */
 enum frag_err origin_apply(struct import *in, struct frag_error *e);
 
-/* Adds a padding and an alignment, both in bytes (0: none), to the settings of
- * the snapshot, unless they set them. If the snapshot has no settings, these
- * are the defaults, with expandable segments if it has such segments. NOMEM. */
-enum frag_err settings_add_platform(struct import *in, frag_size padding,
-                                    frag_size align, struct frag_error *e);
+/* Adds what torch_platform_text writes to the settings of the snapshot, unless
+ * they set them. If the snapshot has no settings, these are the defaults, with
+ * expandable segments if it has such segments. NOMEM. */
+enum frag_err settings_add_platform(struct import *in,
+                                    enum torch_platform_id platform,
+                                    frag_size padding, frag_size align,
+                                    struct frag_error *e);
 
 /* Whether the host's allocator makes blocks of such a size under the settings
  * that were read: a power of two up to the threshold. */

@@ -1,23 +1,21 @@
-/* snapshot_origin.c - finds out whether a snapshot comes from PyTorch for CUDA,
- * from PyTorch for ROCm, or from torch_npu for Ascend. No key of a snapshot
- * tells.
+/* snapshot_origin.c - finds out which platform a snapshot comes from.
  *
- * PyTorch for ROCm has the allocator of CUDA under other names, which the
- * frames of C++ show. torch_npu has a copy of that allocator. The copy adds 32
- * bytes to each request before it rounds the size (traces/torch_sizes.h has the
- * source), except on new devices. So each of its live blocks
- * has 32 bytes or more beyond its request. In a small segment, where nothing
- * but the rounding makes a block larger, such a block of a request that is
- * nearly a multiple of 512 bytes cannot come from CUDA. In expandable segments,
- * the copy also lets large blocks start at multiples of 16 KiB; releases before
- * July 2024 did not, so a history whose large blocks start elsewhere refutes
- * this. The settings of a snapshot of torch_npu receive both rules.
+ * The frames show it (traces/torch_platforms.c). A snapshot of PyTorch for XPU
+ * also has a key of its own, if it has settings. torch_npu has a copy of that
+ * allocator. The copy adds 32 bytes to each request before it rounds the size
+ * (traces/torch_sizes.h has the source), except on new devices. So each of its
+ * live blocks has 32 bytes or more beyond its request. In a small segment,
+ * where nothing but the rounding makes a block larger, such a block of a
+ * request that is nearly a multiple of 512 bytes cannot come from CUDA. In
+ * expandable segments, the copy also lets large blocks start at multiples of 16
+ * KiB; releases before July 2024 did not, so a history whose large blocks start
+ * elsewhere refutes this. The settings of a snapshot of torch_npu receive both
+ * rules.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "traces/import/torch/import_torch.h"
-#include "traces/torch_sizes.h"
 
 static bool has(const char *text, size_t length, const char *part)
 {
@@ -31,11 +29,9 @@ static bool has(const char *text, size_t length, const char *part)
 
 void origin_see_text(struct origin *o, const char *text, size_t length)
 {
-    o->has_npu |=
-        has(text, length, "/torch_npu/") || has(text, length, "c10_npu::");
-    o->has_hip |= has(text, length, "c10::hip::") ||
-                  has(text, length, "at::hip::") ||
-                  has(text, length, "libtorch_hip");
+    for (unsigned p = 0; p < TORCH_PLATFORMS; p++)
+        for (const char *const *part = torch_platforms[p].frames; *part; part++)
+            o->seen[p] |= has(text, length, *part);
 }
 
 void origin_see_entry(struct origin *o, const struct frag_entry *entry)
@@ -78,12 +74,19 @@ static bool is_padded(const struct import *in)
 {
     const struct origin *o = &in->origin;
 
-    return !o->plain && (o->has_npu || (o->padded && !has_divisions(in)));
+    return !o->plain &&
+           (o->seen[TORCH_NPU] || (o->padded && !has_divisions(in)));
 }
 
-bool origin_is_npu(const struct import *in)
+enum torch_platform_id origin_of(const struct import *in)
 {
-    return in->origin.has_npu || is_padded(in);
+    const bool *seen = in->origin.seen;
+
+    if (seen[TORCH_NPU] || is_padded(in))
+        return TORCH_NPU;
+    if (seen[TORCH_XPU] || torch_platform_of(in->conf) == TORCH_XPU)
+        return TORCH_XPU;
+    return seen[TORCH_ROCM] ? TORCH_ROCM : TORCH_CUDA;
 }
 
 static enum frag_err note_padding(struct import *in)
@@ -131,7 +134,7 @@ static enum frag_err apply_ascend(struct import *in, struct frag_error *e)
     const bool recorded = in->conf != NULL;
 
     FRAG_TRY(settings_add_platform(
-        in, is_padded(in) ? TORCH_PADDING_ASCEND : 0,
+        in, TORCH_CUDA, is_padded(in) ? TORCH_PADDING_ASCEND : 0,
         is_aligned(&in->origin) ? TORCH_ALIGN_ASCEND : 0, e));
     FRAG_TRY(frag_build_note(
         in->build,
@@ -150,13 +153,13 @@ static enum frag_err apply_ascend(struct import *in, struct frag_error *e)
 
 enum frag_err origin_apply(struct import *in, struct frag_error *e)
 {
-    if (origin_is_npu(in))
+    const enum torch_platform_id origin = origin_of(in);
+
+    if (origin == TORCH_NPU)
         return apply_ascend(in, e);
-    if (in->origin.has_hip)
-        return frag_build_note(
-            in->build,
-            "the snapshot comes from PyTorch for ROCm: the rules of its "
-            "allocator are those for CUDA, and the addresses of segments and "
-            "the costs of driver calls are modelled after CUDA");
+    if (origin == TORCH_XPU)
+        FRAG_TRY(settings_add_platform(in, TORCH_XPU, 0, 0, e));
+    if (torch_platforms[origin].note)
+        return frag_build_note(in->build, "%s", torch_platforms[origin].note);
     return FRAG_OK;
 }

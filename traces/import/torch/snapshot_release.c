@@ -35,8 +35,8 @@ void release_find(const struct import *in)
 {
     uint32_t first = 0, last = UINT32_MAX;
 
-    if (origin_is_npu(in))
-        return; /* torch_npu has releases of its own */
+    if (torch_platforms[origin_of(in)].rules)
+        return; /* its keys are not those of PyTorch for CUDA */
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         const struct key *k = &keys[i];
         const struct object *o = &in->objects[k->kind];

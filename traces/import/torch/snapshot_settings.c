@@ -14,11 +14,13 @@ enum {
     C_REUSE,
     C_DIVISIONS,
     C_ROUND,
-    C_CACHED
+    C_CACHED,
+    C_CONF_OF_XPU,
 };
 
 const struct field settings_fields[WORD_COUNT] = {
     [W_conf] = {TEXT, C_CONF, 0, false, false},
+    [W_conf_of_xpu] = {TEXT, C_CONF_OF_XPU, 0, false, false},
     [W_max_split_size] = {WHOLE, C_SPLIT, 0, false, true},
     [W_gc_threshold] = {1 << PICKLE_FLOAT, C_GC, 0, false, false},
     [W_expandable] = {TRUTH, C_EXPANDABLE, 0, false, false},
@@ -107,16 +109,20 @@ static enum frag_err feed_settings(struct import *in, const char *conf_text,
     if (err == FRAG_OK && rebuilt && conf_text)
         err = frag_build_note(
             in->build,
-            "the settings in force differed from PYTORCH_CUDA_ALLOC_CONF "
-            "('%.200s'); the trace has the settings in force: %.200s",
+            "the settings in force differed from %s ('%.200s'); the trace has "
+            "the settings in force: %.200s",
+            torch_platforms[in->origin.seen[TORCH_XPU] ? TORCH_XPU : TORCH_CUDA]
+                .variable,
             conf_text, conf);
     free(in->conf);
     in->conf = conf;
     return err;
 }
 
-enum frag_err settings_add_platform(struct import *in, frag_size padding,
-                                    frag_size align, struct frag_error *e)
+enum frag_err settings_add_platform(struct import *in,
+                                    enum torch_platform_id platform,
+                                    frag_size padding, frag_size align,
+                                    struct frag_error *e)
 {
     char text[TORCH_PLATFORM_TEXT], *conf;
     enum frag_err err;
@@ -130,7 +136,9 @@ enum frag_err settings_add_platform(struct import *in, frag_size padding,
         padding = 0;
     if (torch_value_of(in->conf, TORCH_ALIGN_KEY))
         align = 0;
-    torch_platform_text(padding, align, text);
+    if (torch_value_of(in->conf, TORCH_PLATFORM_KEY))
+        platform = TORCH_CUDA;
+    torch_platform_text(platform, padding, align, text);
     conf = text_make("%s%s%s", text, *text && *in->conf ? "," : "", in->conf);
     if (!conf)
         return import_no_memory(in, e);
@@ -144,6 +152,7 @@ static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
 {
     struct import *in = user;
     const struct object *o = &in->objects[K_SETTINGS];
+    const unsigned slot = object_has(o, C_CONF_OF_XPU) ? C_CONF_OF_XPU : C_CONF;
     char *conf_text = NULL;
     enum frag_err err;
 
@@ -159,9 +168,11 @@ static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
     if (object_has(o, C_CACHED))
         in->settings.pinned_cached = o->value[C_CACHED];
     in->settings.capture_reuse = object_has(o, C_REUSE) && o->value[C_REUSE];
-    if (object_has(o, C_CONF)) {
+    /* Only PyTorch for XPU has this key (torch_platforms.c). */
+    in->origin.seen[TORCH_XPU] |= slot == C_CONF_OF_XPU;
+    if (object_has(o, slot)) {
         size_t length;
-        const char *text = pickle_text(in->pickle, o->value[C_CONF], &length);
+        const char *text = pickle_text(in->pickle, o->value[slot], &length);
 
         conf_text = strndup(text, length);
         if (!conf_text)

@@ -138,7 +138,8 @@ void conf_put_text(FILE *out, const struct conf_answer *a, const char *source)
 
 static void json_key(struct frag_json *j, const struct conf_key *k)
 {
-    const unsigned since = torch_setting_find(k->name)->since;
+    const struct torch_setting *s = torch_setting_find(k->name);
+    const unsigned since = s ? s->since : TORCH_NEVER;
 
     frag_json_text(j, "effect", k->effect);
     frag_json_text(j, "values", k->values);
@@ -146,6 +147,7 @@ static void json_key(struct frag_json *j, const struct conf_key *k)
     frag_json_text(j, "use", k->use);
     frag_json_text(j, "price", k->price);
     frag_json_bool(j, "on_host", k->on_host);
+    frag_json_bool(j, "of_torch_npu", conf_key_is_of_npu(k));
     frag_json_count(j, "since_minor",
                     since == TORCH_NEVER ? UINT64_MAX : since);
 }
