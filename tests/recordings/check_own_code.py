@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""check_own_code.py: policies against the own code of the allocators that they
+model. A program of own_code/ is compiled with that code and libfrag_policies;
+it runs random scripts on both and compares each address, each size, each refusal
+and each call to the device. A line says how many scripts and requests were
+compared, and how many scripts differ: none may.
+
+FRAG_OWN_CODE is a folder with any of:
+  - ggml or llama.cpp, a clone (github.com/ggml-org): ggml_cuda_pool_leg against
+    ggml_pool, with stand-ins for the calls of CUDA;
+  - Mooncake, a clone (github.com/kvcache-ai): OffsetAllocator against tlsf.
+Without the folder, the script is skipped.
+
+Environment: FRAG_BUILD_DIR, FRAG_OWN_CODE; FRAG_SCRIPTS, scripts for each
+allocator (default 2000); FRAG_OWN_CODE_ONLY, a name such as ggml.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import harness  # noqa: E402
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "own_code")
+
+# Headers that Mooncake's allocator includes and that need other projects.
+MOONCAKE = {
+    "glog/logging.h": """#pragma once
+#include <cstdint>
+#include <limits>
+#include <sstream>
+#define LOG(level) std::ostringstream()
+#define VLOG(level) std::ostringstream()
+#define VLOG_IS_ON(level) false
+""",
+    "utils.h": """#pragma once
+#include <cstdint>
+#include <string>
+namespace mooncake {
+inline std::string byte_size_to_string(uint64_t) { return ""; }
+}
+""",
+    "serialize/serializer.h": """#pragma once
+namespace mooncake {
+template <typename T> class Serializer;
+namespace offset_allocator {
+class OffsetAllocationHandle;
+}
+}
+"""}
+
+
+def write(folder, texts):
+    for name, text in texts.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def ggml(own, folder):
+    """What the compiler needs: its arguments; None: the code is absent."""
+    found = [path for name in ("ggml/src", "llama.cpp/ggml/src")
+             for path in glob.glob(f"{own}/{name}/ggml-cuda/ggml-cuda.cu")]
+    if not found:
+        return None
+    with open(found[0], encoding="utf-8") as file:
+        pool, = re.findall(r"^struct ggml_cuda_pool_leg .*?^};\n", file.read(),
+                           re.M | re.S)
+    write(folder, {"pool_leg.inc": pool})
+    return []
+
+
+def mooncake(own, folder):
+    store = os.path.join(own, "Mooncake", "mooncake-store")
+    if not os.path.exists(store):
+        return None
+    write(folder, MOONCAKE)
+    return [f"-I{store}/include", f"{store}/src/offset_allocator.cpp"]
+
+
+ALLOCATORS = {"ggml": ggml, "mooncake": mooncake}
+
+
+def compare(name, own, scripts):
+    """Compiles and runs one program; returns whether all scripts agree."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ALLOCATORS[name](own, folder)
+        if arguments is None:
+            print(f"{name}: absent, not compared")
+            return True
+        program = os.path.join(folder, name)
+        libraries = [os.path.join(harness.BUILD, f"libfrag_{room}.a")
+                     for room in ("policies", "traces")]
+        subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-O2", "-w",
+                        f"-I{harness.ROOT}", f"-I{folder}",
+                        os.path.join(PROGRAMS, f"{name}.cpp"), *arguments,
+                        *libraries, "-o", program], check=True)
+        return subprocess.run([program, scripts], check=False).returncode == 0
+
+
+def main():
+    own = os.environ.get("FRAG_OWN_CODE")
+    if not own:
+        harness.skip("FRAG_OWN_CODE is not set: a folder of clones")
+    if harness.SANITIZED:
+        harness.skip("the build has sanitizers; the other builds compare")
+    harness.need(own, os.path.join(harness.BUILD, "libfrag_policies.a"))
+    only = os.environ.get("FRAG_OWN_CODE_ONLY")
+    agree = [compare(name, own, os.environ.get("FRAG_SCRIPTS", "2000"))
+             for name in ALLOCATORS if only in (None, name)]
+    return 0 if all(agree) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
