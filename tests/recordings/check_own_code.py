@@ -8,7 +8,11 @@ compared, and how many scripts differ: none may.
 FRAG_OWN_CODE is a folder with any of:
   - ggml or llama.cpp, a clone (github.com/ggml-org): ggml_cuda_pool_leg against
     ggml_pool, with stand-ins for the calls of CUDA;
-  - Mooncake, a clone (github.com/kvcache-ai): OffsetAllocator against tlsf.
+  - Mooncake, a clone (github.com/kvcache-ai): OffsetAllocator against tlsf;
+  - rmm, a clone (github.com/rapidsai), with librmm and rapids_logger, the
+    folders of the wheels librmm-cu12 and rapids-logger, which have CCCL and a
+    library that RMM needs: against rmm_pool, rmm_arena and rmm_binning. It also
+    needs the headers of CUDA 12 or later in CUDA_HOME (/usr/local/cuda).
 Without the folder, the script is skipped.
 
 Environment: FRAG_BUILD_DIR, FRAG_OWN_CODE; FRAG_SCRIPTS, scripts for each
@@ -82,7 +86,31 @@ def mooncake(own, folder):
     return [f"-I{store}/include", f"{store}/src/offset_allocator.cpp"]
 
 
-ALLOCATORS = {"ggml": ggml, "mooncake": mooncake}
+def rmm(own, folder):
+    cuda = os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "include")
+    if not all(map(os.path.exists, (f"{own}/rmm/cpp", f"{own}/librmm/include",
+                                    f"{own}/rapids_logger", cuda))):
+        return None
+    with open(f"{own}/rmm/VERSION", encoding="ascii") as file:
+        reclaims = file.read().split(".")[:2] >= ["26", "10"]
+    folders = [f"{own}/rmm/cpp/include", f"{own}/librmm/include/rapids",
+               f"{own}/librmm/include", f"{own}/rapids_logger/include", cuda]
+    source = f"{own}/rmm/cpp/src"
+    kinds = ("arena", "binning", "callback", "fixed_size", "pool")
+    files = [f"{source}/mr/{kind}_memory_resource.cpp" for kind in kinds]
+    files += [f"{source}/mr/detail/{kind}_memory_resource_impl.cpp"
+              for kind in kinds]
+    files += [f"{source}/{name}.cpp" for name in
+              ("aligned", "cuda_device", "cuda_stream_view", "error", "logger",
+               "runtime_shutdown")]
+    logger = f"{own}/rapids_logger/lib64"
+    return [f"-DRMM_RECLAIMS={reclaims:d}",
+            "-DRMM_LOG_ACTIVE_LEVEL=RAPIDS_LOGGER_LOG_LEVEL_OFF",
+            *(f"-I{one}" for one in folders), *files, f"-L{logger}",
+            f"-Wl,-rpath,{logger}", "-lrapids_logger"]
+
+
+ALLOCATORS = {"ggml": ggml, "mooncake": mooncake, "rmm": rmm}
 
 
 def compare(name, own, scripts):
@@ -90,12 +118,12 @@ def compare(name, own, scripts):
     with tempfile.TemporaryDirectory() as folder:
         arguments = ALLOCATORS[name](own, folder)
         if arguments is None:
-            print(f"{name}: absent, not compared")
+            print(f"{name}: its code is absent, not compared", flush=True)
             return True
         program = os.path.join(folder, name)
         libraries = [os.path.join(harness.BUILD, f"libfrag_{room}.a")
                      for room in ("policies", "traces")]
-        subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-O2", "-w",
+        subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-O1", "-w",
                         f"-I{harness.ROOT}", f"-I{folder}",
                         os.path.join(PROGRAMS, f"{name}.cpp"), *arguments,
                         *libraries, "-o", program], check=True)

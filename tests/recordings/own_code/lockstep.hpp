@@ -268,14 +268,19 @@ struct run {
     }
 };
 
-/* The main function. make(random, device, subject) fills the subject and
- * returns a function that makes the other allocator on the device. */
+struct tally {
+    uint64_t scripts = 0, requests = 0, differ = 0;
+};
+
+/* The main function of a program with the arguments SCRIPTS and the first seed.
+ * make(random, subject) fills the subject of a script, and returns a function
+ * that makes the other allocator on a device. */
 template <typename Make> int compare(int argc, char **argv, Make make)
 {
     const uint64_t scripts = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
     const uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
-    uint64_t requests = 0, differ = 0;
-    std::string name;
+    std::map<std::string, tally> tallies;
+    bool differ = false;
 
     for (uint64_t seed = first; seed < first + scripts; seed++) {
         random r(seed);
@@ -285,29 +290,32 @@ template <typename Make> int compare(int argc, char **argv, Make make)
         const std::unique_ptr<other> o = open(theirs);
         run ours(s, seed, r);
         const char *fault = nullptr;
-        int step = 0;
+        unsigned step = 0;
 
-        for (unsigned fill = 50; !fault && step < int(s.steps); step++) {
+        for (unsigned fill = 50; !fault && step < s.steps; step++) {
             if (step % 50 == 0)
                 fill = s.tides ? (step % 800 < 400 ? 98 : 2)
                                : unsigned(20 + below(r, 75));
             fault = ours.step(*o, theirs, fill);
             theirs.calls.clear();
         }
-        while (!fault && !ours.blocks.empty())
-            ours.give(*o);
-        requests += ours.requests;
-        name = s.policy;
-        if (!fault)
-            continue;
-        if (differ++ < 5)
-            std::printf("%s:%s, seed %" PRIu64 ", step %d: %s\n", s.policy,
+        tally &t = tallies[s.policy];
+        t.scripts++;
+        t.requests += ours.requests;
+        if (!fault) {
+            while (!ours.blocks.empty())
+                ours.give(*o);
+        } else if (t.differ++ < 5) {
+            std::printf("%s:%s, seed %" PRIu64 ", step %u: %s\n", s.policy,
                         s.params.c_str(), seed, step, fault);
+        }
+        differ = differ || fault;
     }
-    std::printf("%s: %" PRIu64 " scripts, %" PRIu64 " requests, %" PRIu64
-                " differ\n",
-                name.c_str(), scripts, requests, differ);
-    return differ ? 1 : 0;
+    for (const auto &[policy, t] : tallies)
+        std::printf("%s: %" PRIu64 " scripts, %" PRIu64 " requests, %" PRIu64
+                    " differ\n",
+                    policy.c_str(), t.scripts, t.requests, t.differ);
+    return differ;
 }
 
 } // namespace lockstep
