@@ -58,6 +58,7 @@ static const struct setting settings[] = {
     {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},
     {"cuda_async", "page=2MiB,sync=7,threshold=8MiB"},
     {"cuda_async", "page=4MiB,opportunistic=no"},
+    {"cuda_async", "run_ahead=9,internal=no,retry=yes"},
     {NULL, NULL},
 };
 
