@@ -12,7 +12,9 @@ FRAG_OWN_CODE is a folder with any of:
   - rmm, a clone (github.com/rapidsai), with librmm and rapids_logger, the
     folders of the wheels librmm-cu12 and rapids-logger, which have CCCL and a
     library that RMM needs: against rmm_pool, rmm_arena and rmm_binning. It also
-    needs the headers of CUDA 12 or later in CUDA_HOME (/usr/local/cuda).
+    needs the headers of CUDA 12 or later in CUDA_HOME (/usr/local/cuda);
+  - cupy, an environment of Python with the wheel of CuPy, which writes a log of
+    its scripts: SingleDeviceMemoryPool against cupy.
 Without the folder, the script is skipped.
 
 Environment: FRAG_BUILD_DIR, FRAG_OWN_CODE; FRAG_SCRIPTS, scripts for each
@@ -110,7 +112,22 @@ def rmm(own, folder):
             f"-Wl,-rpath,{logger}", "-lrapids_logger"]
 
 
-ALLOCATORS = {"ggml": ggml, "mooncake": mooncake, "rmm": rmm}
+def cupy(own, _):
+    return [] if os.path.exists(f"{own}/cupy/bin/python") else None
+
+
+ALLOCATORS = {"ggml": ggml, "mooncake": mooncake, "rmm": rmm, "cupy": cupy}
+
+
+def replay_log(program, own, scripts):
+    """Runs 500 scripts in a process: CuPy becomes slower with their number."""
+    with subprocess.Popen([program], stdin=subprocess.PIPE) as replay:
+        for first in range(1, scripts + 1, 500):
+            count = min(500, scripts + 1 - first)
+            subprocess.run([f"{own}/cupy/bin/python", "-W", "ignore",
+                            f"{PROGRAMS}/cupy_log.py", f"{count}", f"{first}"],
+                           stdout=replay.stdin, check=True)
+    return replay.returncode == 0
 
 
 def compare(name, own, scripts):
@@ -125,8 +142,11 @@ def compare(name, own, scripts):
                      for room in ("policies", "traces")]
         subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-O1", "-w",
                         f"-I{harness.ROOT}", f"-I{folder}",
-                        os.path.join(PROGRAMS, f"{name}.cpp"), *arguments,
+                        f"{PROGRAMS}/{'log' if name == 'cupy' else name}.cpp",
+                        *arguments,
                         *libraries, "-o", program], check=True)
+        if name == "cupy":
+            return replay_log(program, own, int(scripts))
         return subprocess.run([program, scripts], check=False).returncode == 0
 
 

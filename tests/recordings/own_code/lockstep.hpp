@@ -52,7 +52,8 @@ struct call {
 /* A device of `capacity` bytes, which is its own backend. */
 struct device : frag_backend {
     uint64_t used = 0, next = uint64_t(1) << 32;
-    bool moves = true; /* false: it has one segment, always at one address */
+    bool moves = true;    /* false: it has one segment, always at one address */
+    bool touches = false; /* true: no gap between two segments */
     random gaps;
     std::map<uint64_t, uint64_t> segments;
     std::vector<call> calls;
@@ -73,7 +74,7 @@ struct device : frag_backend {
         }
         const uint64_t addr = next;
 
-        next += (size + 511) / 512 * 512 + below(gaps, 2) * 512;
+        next += (size + 511) / 512 * 512 + (touches ? 0 : below(gaps, 2) * 512);
         if (!used && !moves) /* the one segment lies where it was */
             next = addr;
         used += size;
