@@ -27,78 +27,31 @@ static rmm::cuda_stream_view stream_of(unsigned number)
                   : rmm::cuda_stream_view{};
 }
 
+/* A call that does what it says and succeeds. */
+#define CALL(name, parameters, ...) \
+    cudaError_t name parameters     \
+    {                               \
+        __VA_ARGS__;                \
+        return cudaSuccess;         \
+    }
+
 extern "C" {
-cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id)
-{
-    *id = last_stream = reinterpret_cast<uint64_t>(stream);
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
-{
-    *event = reinterpret_cast<cudaEvent_t>(last_stream);
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t)
-{
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t)
-{
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t)
-{
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
-{
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t)
-{
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceSynchronize()
-{
-    current->wait();
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetDevice(int *device)
-{
-    *device = 0;
-    return cudaSuccess;
-}
-
-cudaError_t cudaSetDevice(int)
-{
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetDeviceCount(int *count)
-{
-    *count = 1;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
-{
-    *total = current->capacity;
-    *free = *total - current->used;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetLastError()
-{
-    return cudaSuccess;
-}
+CALL(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id),
+     *id = last_stream = reinterpret_cast<uint64_t>(stream))
+CALL(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned),
+     *event = reinterpret_cast<cudaEvent_t>(last_stream))
+CALL(cudaEventRecord, (cudaEvent_t, cudaStream_t))
+CALL(cudaEventSynchronize, (cudaEvent_t))
+CALL(cudaEventDestroy, (cudaEvent_t))
+CALL(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned))
+CALL(cudaStreamSynchronize, (cudaStream_t))
+CALL(cudaDeviceSynchronize, (), current->wait())
+CALL(cudaGetDevice, (int *device), *device = 0)
+CALL(cudaSetDevice, (int))
+CALL(cudaGetDeviceCount, (int *count), *count = 1)
+CALL(cudaMemGetInfo, (size_t * free, size_t *total), *total = current->capacity,
+     *free = *total - current->used)
+CALL(cudaGetLastError, ())
 
 const char *cudaGetErrorName(cudaError_t)
 {
