@@ -309,7 +309,8 @@ void cuda_async_shrink(struct frag_heap *heap, frag_size keep)
     if (p->pages * p->page <= keep || !is_any_page_free(p))
         return;
     for (struct async_block *t = p->end; t; t = t->below)
-        if ((t == p->end || t->home) && !shrink_block(heap, t, keep))
+        if ((t == p->end || t->home == &p->common) &&
+            !shrink_block(heap, t, keep))
             return;
 }
 

@@ -47,7 +47,7 @@ struct async_block {
 struct cuda_async {
     frag_size page, span, threshold; /* parameters, as the two lines below */
     uint64_t sync, run_ahead;
-    bool opportunistic, internal;
+    bool opportunistic, internal, retry;
     frag_addr base; /* start of the address space; 0: not reserved yet */
     struct async_block *end; /* the topmost block, always free */
     frag_phys *phys;   /* [known]: of the page at base + i * page; 0: none */
@@ -78,7 +78,7 @@ enum frag_err cuda_async_back(struct frag_heap *heap, frag_addr addr,
                               frag_size size) FRAG_MUST_CHECK;
 
 /* Releases whole free pages, the highest first, while the pool has more than
- * `keep` bytes. All holes must be common. */
+ * `keep` bytes. Those of holes that are not common stay. */
 void cuda_async_shrink(struct frag_heap *heap, frag_size keep);
 
 /* Returns NULL, or a text that names the broken invariant. */

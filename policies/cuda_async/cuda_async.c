@@ -30,6 +30,11 @@
  * that was split. When the device refuses more memory, holes of other streams
  * whose work is not done are used as well, by a wait (`internal`).
  *
+ * PyTorch's backend cudaMallocAsync, since 2.14, does more when a request fails
+ * (`retry`): it synchronizes the stream of the request, trims the pool, and
+ * requests again. These calls and their order are those of the library
+ * of 2.14.1.
+ *
  * With a synchronization after every free, and without any on an idle device,
  * the peak is as on the H100 in 60 of 60 replays of recordings; the size of the
  * pool changes at the same requests in 40 of 40 and in 19 of 20.
@@ -217,6 +222,20 @@ static bool share_all(struct cuda_async *p)
     return any;
 }
 
+/* Makes the holes of one stream common, the oldest first. */
+static void share_stream(struct cuda_async *p, struct async_holes *own)
+{
+    struct async_block *t = p->oldest, *newer;
+
+    for (; t; t = newer) {
+        newer = t->newer;
+        if (t->home != own)
+            continue;
+        cuda_async_unfile(p, t);
+        add_hole(p, t, &p->common);
+    }
+}
+
 /* The best fit in the holes of other streams whose work is done. */
 static struct async_block *fit_of_others(const struct cuda_async *p,
                                          const struct async_holes *own,
@@ -303,6 +322,11 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
     err = place(heap, holes, size, &t);
     if (err == FRAG_OOM && p->internal && share_all(p))
         err = place(heap, holes, size, &t);
+    if (err == FRAG_OOM && p->retry) {
+        share_stream(p, holes);
+        cuda_async_shrink(heap, 0);
+        err = place(heap, holes, size, &t);
+    }
     p->made++;
     if (err != FRAG_OK)
         return err;
@@ -379,6 +403,9 @@ static const struct frag_param params[] = {
     FRAG_SWITCH_PARAM("internal", struct cuda_async, internal, "yes",
                       "a freed block serves other streams when the device is "
                       "full: they wait for its work"),
+    FRAG_SWITCH_PARAM("retry", struct cuda_async, retry, "no",
+                      "when a request fails, synchronize its stream, trim the "
+                      "pool and request again, as PyTorch since 2.14"),
     FRAG_RANGE_PARAM(SIZE, "span", struct cuda_async, span, "1TiB", 0x1p21,
                      0x1p44,
                      "bytes of address space that the pool reserves in total"),

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { MAX_SUBJECTS = 64, MAX_PROPERTIES = 16 };
+enum { MAX_SUBJECTS = 80, MAX_PROPERTIES = 16 };
 
 /* A policy with parameters (NULL: its defaults), the state of a test. */
 struct subject {

@@ -226,6 +226,13 @@ static const struct picture pictures[] = {
     /* A tighter hole whose work is not done is passed over. */
     {"cuda_async:run_ahead=1", ROOM, "a4@0 b4@0 c3@0 d1@0 -a e1@2 -c f3@1",
      "fff.|bbbb|...d|e..."},
+    /* Full: a request is tried again after its stream has become idle and
+     * the pool is trimmed; the pages of other streams stay. */
+    {"cuda_async:run_ahead=9,internal=no", 8, "a4 -a b8", "...."},
+    {"cuda_async:run_ahead=9,internal=no,retry=yes", 8, "a4 -a b8", "bbbb|bbbb"},
+    {"cuda_async:run_ahead=9,internal=no,retry=yes", 8, "a4@1 -a b8", "...."},
+    {"cuda_async:run_ahead=9,internal=no,retry=yes", 8, "a4@1 b4 -a -b c8", "...."},
+    {"cuda_async:retry=yes", 8, "a4 b4 -a c8",        "bbbb"},
     /* Trim: whole pages, whosever. */
     {"cuda_async", ROOM, "a4 b4 -a !",                "bbbb"},
     {"cuda_async", ROOM, "a2 b4 -b !",                "aa.."},

@@ -58,6 +58,7 @@ static const struct setting settings[] = {
     {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},
     {"cuda_async", "page=2MiB,sync=7,threshold=8MiB"},
     {"cuda_async", "page=4MiB,opportunistic=no"},
+    {"cuda_async", "run_ahead=9,internal=no,retry=yes"},
     {NULL, NULL},
 };
 
@@ -189,7 +190,7 @@ static void double_sizes(const struct subject *s, char *text, size_t room)
 }
 
 /* For policies whose sizes are all parameters: policies with their own grammar
- * of settings contain constants. */
+ * of settings contain constants, and ggml_pool rounds 1.05 times a size. */
 static void doubling_all_sizes_doubles_the_picture(void **state)
 {
     const struct traffic_options opts = {.scale = 1};
@@ -198,7 +199,7 @@ static void doubling_all_sizes_doubles_the_picture(void **state)
     char params[512];
     const struct subject other = {s->policy, params};
 
-    if (s->policy->configure)
+    if (s->policy->configure || s->policy == frag_policy_find("ggml_pool"))
         skip();
     double_sizes(s, params, sizeof(params));
     check_same(s, &other, &opts, &doubled, FRAG_QUANTUM,
