@@ -53,8 +53,10 @@ static void see_request(struct newest *n, const struct frag_device_trace *t,
     const bool is_small = t->bytes[i] <= TORCH_SMALL_SIZE;
 
     n->splits |= t->recorded.addr[i] % TORCH_SMALL_SEGMENT != 0;
-    if (!fresh)
+    if (!fresh) {
+        n->rest = 0; /* it may lie there */
         return;
+    }
     n->whole |= live && n->stream == t->stream[i] && n->is_small == is_small &&
                 size <= n->rest && (is_small || n->rest > TORCH_SMALL_SIZE);
     n->event = i;
