@@ -38,7 +38,7 @@ SMALL = ("full", "throw")  # kinds that need a small device
 # the attempts before it cannot be seen. Whether a retry, or empty_cache or the
 # end of a pool, returned memory right before a request cannot always be seen.
 UNSEEN = {"use_on_oom": "num_sync_all_streams", "ended": "num_alloc_retries",
-          "pools": "num_alloc_retries",
+          "pools": "num_alloc_retries", "no_split": "num_alloc_retries",
           "ended_limit": "num_alloc_retries"}
 # The first release that records pools, and that chooses between free blocks of
 # equal size without regard to their addresses in the recorded process.

@@ -425,8 +425,9 @@ static bool is_own(const struct columns *c, const struct attempt *t,
 }
 
 /* Whether the attempt would not have returned that segment of its own then. It
- * would have taken a segment that is large enough, unless max_split_size keeps
- * it from that. Unless it collects garbage, it returns segments of
+ * would have taken one that is large enough; with max_split_size, a request of
+ * that size or more takes one that is less than 20 MiB larger, and a smaller
+ * request none of that size. Unless it collects garbage, it returns segments of
  * max_split_size or more before all others, and only one if that is enough. */
 static bool is_spared(const struct judge *j, const struct columns *c,
                       const struct attempt *t,
@@ -439,8 +440,10 @@ static bool is_spared(const struct judge *j, const struct columns *c,
         return a->size == t->need;
     if (a->size < split)
         return a->size >= t->need;
-    if (a->size == t->need) /* perhaps a rounded request below max_split_size */
-        return t->need - split >= TORCH_ROUND_LARGE;
+    /* The request is up to 2 MiB smaller, and perhaps below max_split_size. */
+    if (t->need >= split + TORCH_ROUND_LARGE && a->size >= t->need &&
+        a->size - t->need <= TORCH_LARGE_SEGMENT - TORCH_ROUND_LARGE)
+        return true;
     if (a == t->run || j->gc_start != FRAG_UNLIMITED)
         return false;
     return a->size > t->need || t->run->size < split || !is_own(c, t, t->run);
