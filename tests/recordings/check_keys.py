@@ -141,6 +141,7 @@ def main():
         rows = read_table()
     cases = [(r, row["setting"], row[r]) for r in releases for row in rows]
     assert len(cases) > 2000, len(cases)
+    cases = harness.share(cases)
     with ThreadPoolExecutor(2) as pool:
         faults = [fault for fault in pool.map(differs, cases) if fault]
     print(f"conf: {len(cases) - len(faults)} of {len(cases)} answers are those of "
