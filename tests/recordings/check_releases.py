@@ -36,9 +36,11 @@ KEPT = os.path.join(harness.ROOT, "traces", "bundled", "releases")
 SMALL = ("full", "throw")  # kinds that need a small device
 # A request that another pool serves on OOM is recorded as one of that pool, so
 # the attempts before it cannot be seen. Whether a retry, or empty_cache or the
-# end of a pool, returned memory right before a request cannot always be seen.
+# end of a pool, returned memory right before a request cannot always be seen,
+# and a request that throw_on_cudamalloc_oom rejects is not recorded.
 UNSEEN = {"use_on_oom": "num_sync_all_streams", "ended": "num_alloc_retries",
-          "pools": "num_alloc_retries", "no_split": "num_alloc_retries",
+          "pools": "num_alloc_retries", "throw": "num_alloc_retries",
+          "no_split": "num_alloc_retries",
           "ended_limit": "num_alloc_retries"}
 # The first release that records pools, and that chooses between free blocks of
 # equal size without regard to their addresses in the recorded process.

@@ -288,12 +288,12 @@ static void settings_decide_what_an_attempt_explains(void **state)
         {{.expandable = true},
          {"mA:2048 aA rA cA uA:2048 aB:1024", 4095, "(m) a0 f0 (u) E a0"}},
         {{.max_split = 20 * FRAG_MIB},
-         {"sA:40960/0 aA/0 sB:30720/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
-          "fB:30720/0 sD:22528/0 aD/0",
+         {"sA:51200/0 aA/0 sB:43008/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
+          "fB:43008/0 sD:22528/0 aD/0",
           1, "(s) a0 (s) a1 f0 f1 a1 (f) (s) a0"}},
         {{.max_split = 20 * FRAG_MIB},
-         {"sA:40960/0 aA/0 sB:30720/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
-          "fB:30720/0 fA:40960/0 sD:22528/0 aD/0",
+         {"sA:51200/0 aA/0 sB:43008/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
+          "fB:43008/0 fA:51200/0 sD:22528/0 aD/0",
           1, "(s) a0 (s) a1 f0 f1 a1 (f) (f) E (s) a0"}},
         {{.max_split = 20 * FRAG_MIB},
          {"sA:40960/0 aA/0 sB:8192/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
@@ -310,8 +310,8 @@ static void settings_decide_what_an_attempt_explains(void **state)
          {"sA:43008/0 aA/0 rA/0 cA/0 aC/0 fA:43008/0 sD:22528/0 aD/0", 1,
           "(s) a0 f0 a0 (f) (s) a1"}},
         {{.max_split = 20 * FRAG_MIB, .gc_threshold = 0.1},
-         {"sA:40960/0 aA/0 sB:30720/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
-          "fB:30720/0 fA:40960/0 sD:22528/0 aD/0",
+         {"sA:51200/0 aA/0 sB:43008/0 aB/0 rA/0 cA/0 rB/0 cB/0 aC/0 "
+          "fB:43008/0 fA:51200/0 sD:22528/0 aD/0",
           1, "(s) a0 (s) a1 f0 f1 a1 (f) (f) (s) a0"}},
         {{.max_split = 20 * FRAG_MIB},
          {"sA:20480/0 aA/0 rA/0 cA/0 aC/0 fA:20480/0 sD:20480/0 aD/0", 1,
