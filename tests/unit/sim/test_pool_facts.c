@@ -74,7 +74,7 @@ a_pool_that_takes_a_segment_for_each_block_does_not_split(void **state)
     (void)state;
     assert_int_equal(
         reserved((const struct request[]){
-            {1, 12, 12}, {100, 4, 20}, {200, 12, 12}, {300, 5, 20}, {0}}),
+            {2, 12, 12}, {100, 4, 20}, {200, 12, 12}, {300, 5, 20}, {0}}),
         64);
 }
 
@@ -85,7 +85,7 @@ static void a_pool_splits_if_a_block_found_room(void **state)
     (void)state;
     assert_int_equal(
         reserved((const struct request[]){
-            {1, 12, 12}, {100, 4, 20}, {104, 16, 0}, {300, 5, 20}, {0}}),
+            {2, 12, 12}, {100, 4, 20}, {104, 16, 0}, {300, 5, 20}, {0}}),
         52);
 }
 
