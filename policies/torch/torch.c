@@ -518,8 +518,7 @@ const struct frag_policy frag_policy_torch = {
     .summary =
         "PyTorch's CUDA caching allocator, every setting, exact to the byte",
     .source = "PyTorch 2.1 to 2.15, c10/cuda/CUDACachingAllocator.cpp, as read "
-              "and as "
-              "recorded on an H200",
+              "and as recorded on an H200",
     .needs = FRAG_OWNS_LIMIT,
     .quantum = FRAG_QUANTUM,
     .quantum_of = torch_quantum,

@@ -181,7 +181,7 @@ const struct conf_key conf_keys[] = {
      "not model it."},
     {"segment_size_mb", CONF_OTHER, false, false, "a number of MiB, 20 to 512",
      "20",
-     "The size of the pages of large expandable segments of torch_npu; "
+     "It is the size of the pages of large expandable segments of torch_npu; "
      "large_segment_size_mb replaces it.",
      "A larger value saves driver calls.",
      "The torch policy accepts it and does not model it."},
@@ -192,11 +192,11 @@ const struct conf_key conf_keys[] = {
      "Such blocks are used again later. The torch policy accepts it and does "
      "not model it."},
     {"throw_on_npumalloc_oom", CONF_PLACEMENT, false, false, "True or False",
-     "False", "The name of throw_on_cudamalloc_oom in torch_npu.",
+     "False", "It is throw_on_cudamalloc_oom under its name in torch_npu.",
      "It helps servers that must survive a request that does not fit.",
      "It rejects a request that a release of cached memory might have served."},
     {"release_lock_on_npumalloc", CONF_OTHER, false, false, "True or False",
-     "False", "The name of release_lock_on_cudamalloc in torch_npu.",
+     "False", "It is release_lock_on_cudamalloc under its name in torch_npu.",
      "It helps programs in which several threads allocate.",
      "None is known. It does not change where blocks are placed."},
     {"pinned_mem_register", CONF_OTHER, false, true, "True or False", "False",

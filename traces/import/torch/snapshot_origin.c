@@ -1,9 +1,10 @@
 /* snapshot_origin.c - finds out which platform a snapshot comes from.
  *
  * The frames show it (traces/torch_platforms.c). A snapshot of PyTorch for XPU
- * also has a key of its own, if it has settings. torch_npu has a copy of that
- * allocator. The copy adds 32 bytes to each request before it rounds the size
- * (traces/torch_sizes.h has the source), except on new devices. So each of its
+ * also has a key of its own, if it has settings. torch_npu has a copy of the
+ * allocator for CUDA. The copy adds 32 bytes to each request before it rounds
+ * the size (traces/torch_sizes.h has the source), except on new devices. So
+ * each of its
  * live blocks has 32 bytes or more beyond its request. In a small segment,
  * where nothing but the rounding makes a block larger, such a block of a
  * request that is nearly a multiple of 512 bytes cannot come from CUDA. In
