@@ -1,5 +1,5 @@
 /* expandable.c - best fit in one region per stream and pool that grows by
- * pages.
+ * pages, large ones while the device is empty and small ones when it is full.
  *
  * This is the idea of PyTorch's expandable segments without PyTorch's other
  * rules (for these see torch/). Each stream of each pool has address space of
@@ -10,12 +10,35 @@
  * pages are mapped at the end of the region or in a gap of its address space,
  * wherever the fewest pages are missing (mechanism/pages.h has the ties).
  *
+ * The size of a page. The driver's time is a time for each page, whatever its
+ * size, so large pages cost less. But only a whole page can go back, and it
+ * cannot while a live block lies in it. With B the bytes that the device has
+ * for the program (its capacity, the limit of the process or the size of the
+ * device, whichever is least) and F the share of B that is left, a new page has
+ *
+ *   F^3 B / PAGES_OF_DEVICE bytes, but at least `page` and at most `largest`.
+ *
+ * A page is never larger than what its request misses or, if that is less, than
+ * `ahead`: up to this size, memory is mapped ahead above the block.
+ *
  * Free pages stay mapped, and the memory of a region serves no other region,
  * until trim, or until the device refuses a request. Then the policy waits for
- * the device, unmaps and returns the whole free pages of all regions, and,
- * after a refusal, repeats the request once.
+ * the device once, unmaps as many free pages as the request misses, of any
+ * region, and maps the same memory where the request needs it. If that does
+ * not suffice, it returns the free pages of all regions and tries once more. B
+ * is from then on what the policy held when the device refused, until trim.
+ *
+ * The most that a program needs. When a request has failed, each page that is
+ * still mapped is in use. A page that does not lie within one live block has an
+ * end of a live block in it, and a block has two ends. So the pages that are
+ * held are at most the bytes of the live blocks and, for each live block, the
+ * two pages at its ends. A request fails only if the capacity is less than
+ * this and the pages of the request itself: its bytes, and at most one page
+ * more. tests/unit/policies/test_expandable.c holds the policy to it.
  *
  * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
+ * The sizes of pages, and the bound, are ours; the constants are from recorded
+ * programs (paper/pages/pressure.md).
  */
 #include "policies/mechanism/lanes.h"
 #include "policies/mechanism/pages.h"
@@ -28,12 +51,22 @@ struct expandable_region {
     struct pages pages;
 };
 
+enum { PAGES_OF_DEVICE = 256 };
+
 struct expandable {
     struct expandable_region *regions; /* the most recently used first */
     struct lanes lanes;                /* the regions by stream and pool */
     bool may_shrink;                   /* false: no region can shrink */
-    frag_size page, span;              /* the parameters */
+    frag_size full; /* bytes held when the device refused last, or
+                       FRAG_UNLIMITED */
+    frag_size page, largest, ahead, span; /* the parameters */
 };
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    ((struct expandable *)heap->state)->full = FRAG_UNLIMITED;
+    return FRAG_OK;
+}
 
 static void fini(struct frag_heap *heap)
 {
@@ -59,8 +92,10 @@ static struct expandable_region *make_region(struct frag_heap *heap,
         free(r);
         r = NULL;
     }
-    if (r)
+    if (r) {
         pages_init(&r->pages, heap->mem, s->page, s->span);
+        r->pages.has_chunks = true;
+    }
     return r;
 }
 
@@ -99,12 +134,16 @@ static struct expandable_region *region_of(struct frag_heap *heap,
     return r;
 }
 
-/* True if the region has a spare page or may have a whole free page. */
+/* True if the region has a spare page or a whole free page. */
 static bool can_shrink(const struct expandable_region *r)
 {
-    const struct free_node *n = free_set_last(&r->pages.held);
+    const struct pages *p = &r->pages;
+    const struct free_node *n = free_set_last(&p->held);
 
-    return r->pages.spare_count || (n && n->size >= r->pages.unit);
+    while (n && n->size >= p->unit &&
+           !pages_whole(p, (const struct page_tile *)n))
+        n = free_set_before(&p->held, n);
+    return p->spare_count || (n && n->size >= p->unit);
 }
 
 /* True if a region can shrink. Without a change since the last search that
@@ -134,16 +173,80 @@ static bool return_pages(struct frag_heap *heap)
     return any;
 }
 
+static frag_size held_by(const struct expandable *s)
+{
+    frag_size bytes = 0;
+
+    for (const struct expandable_region *r = s->regions; r; r = r->next)
+        bytes += r->pages.count * r->pages.unit;
+    return bytes;
+}
+
+/* The bytes that the device has for the program. */
+static frag_size bound_of(struct frag_heap *heap)
+{
+    const struct expandable *s = heap->state;
+    const frag_size others[] = {frag_backend_limit(heap->mem),
+                                frag_backend_total(heap->mem), s->full};
+    frag_size least = frag_backend_capacity(heap->mem);
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (others[i] < least)
+            least = others[i];
+    return least;
+}
+
+/* Sets the size of new chunks, each of which is one page for the driver. */
+static void set_chunk(struct frag_heap *heap, struct pages *p)
+{
+    const struct expandable *s = heap->state;
+    const double bound = (double)bound_of(heap);
+    const double left = 1 - (double)held_by(s) / bound;
+    const double share = left > 0 ? left * left * left : 0;
+    const double size = share * bound / PAGES_OF_DEVICE;
+    const double most = (double)s->largest;
+
+    p->chunk = (uint64_t)(size < most ? size : most) / p->unit;
+}
+
+/* The pages to be mapped ahead above a block that misses less than a chunk. */
+static uint64_t pages_ahead(const struct expandable *s, const struct pages *p,
+                            const struct spot *spot, frag_size size)
+{
+    const uint64_t most = s->ahead / p->unit;
+    const uint64_t chunk = p->chunk < most ? p->chunk : most;
+    const frag_addr end = spot->addr + size;
+    const struct page_tile *t = spot->tile;
+    uint64_t bare;
+
+    while (t->node.addr + t->node.size < end)
+        t = t->next;
+    if (t->state != TILE_BARE || spot->pages >= chunk)
+        return 0;
+    bare = (t->node.addr + t->node.size - end) / p->unit;
+    return bare < chunk - spot->pages ? bare : chunk - spot->pages;
+}
+
+/* Maps new memory for a block. */
 static enum frag_err grow(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct page_tile **out,
                           frag_addr *addr)
 {
     struct spot spot;
+    uint64_t ahead;
+    enum frag_err err;
 
     FRAG_TRY(pages_place(heap, p, size, &spot));
-    FRAG_TRY(pages_create(heap, p, spot.pages));
+    set_chunk(heap, p);
+    ahead = pages_ahead(heap->state, p, &spot, size);
+    err = pages_create(heap, p, spot.pages + ahead);
+    if (err == FRAG_OOM && p->spare_count >= spot.pages) {
+        ahead = 0;
+        err = FRAG_OK;
+    }
+    FRAG_TRY(err);
     *addr = spot.addr;
-    return pages_fill(heap, p, spot, size, out);
+    return pages_fill(heap, p, spot, size + ahead * p->unit, out);
 }
 
 static enum frag_err find(struct frag_heap *heap, struct pages *p,
@@ -155,6 +258,87 @@ static enum frag_err find(struct frag_heap *heap, struct pages *p,
         return grow(heap, p, size, out, addr);
     *addr = pages_addr(p, *out, size);
     return FRAG_OK;
+}
+
+/* Whether tile a is a better one than b to take `missing` pages from: the
+ * smaller one of two that have so many, else the larger one. */
+static bool is_better_donor(const struct page_tile *a,
+                            const struct page_tile *b, uint64_t missing)
+{
+    const uint64_t x = pages_whole(a->span->home, a);
+    const uint64_t y = b ? pages_whole(b->span->home, b) : 0;
+
+    if ((x >= missing) != (y >= missing))
+        return x >= missing;
+    return x >= missing ? x < y : x > y;
+}
+
+/* The held tile of any region that loses pages next; NULL: there is none. */
+static struct page_tile *donor(const struct expandable *s,
+                               const struct spot *spot, frag_size size,
+                               uint64_t missing)
+{
+    struct page_tile *best = NULL;
+
+    for (struct expandable_region *r = s->regions; r; r = r->next) {
+        struct page_tile *t = pages_donor(&r->pages, spot, size, missing);
+
+        if (t && is_better_donor(t, best, missing))
+            best = t;
+    }
+    return best;
+}
+
+/* Unmaps free pages of all regions until there are enough spare ones for the
+ * spot in `p`, or no region has any. The device waits for no queued work. */
+static enum frag_err collect(struct frag_heap *heap, struct pages *p,
+                             const struct spot *spot, frag_size size)
+{
+    const struct expandable *s = heap->state;
+
+    for (struct expandable_region *r = s->regions; r; r = r->next)
+        if (&r->pages != p)
+            FRAG_TRY(pages_give(&r->pages, p));
+    while (p->spare_count < spot->pages) {
+        const uint64_t missing = spot->pages - p->spare_count;
+        struct page_tile *t = donor(s, spot, size, missing);
+        struct pages *from = t ? t->span->home : NULL;
+        uint64_t whole;
+
+        if (!t)
+            return FRAG_OK;
+        whole = pages_whole(from, t);
+        if (!pages_strip(heap, from, t, whole < missing ? whole : missing))
+            return FRAG_OK;
+        if (from != p)
+            FRAG_TRY(pages_give(from, p));
+    }
+    return FRAG_OK;
+}
+
+/* Serves a request that the device refused from the free pages of all regions.
+ */
+static enum frag_err reuse(struct frag_heap *heap, struct pages *p,
+                           frag_size size, struct page_tile **out,
+                           frag_addr *addr)
+{
+    struct expandable *s = heap->state;
+    struct spot spot;
+    enum frag_err err;
+
+    if (!any_can_shrink(s))
+        return FRAG_OOM;
+    s->full = held_by(s);
+    FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
+    *out = pages_fit(p, size);
+    if (*out)
+        return find(heap, p, size, out, addr);
+    FRAG_TRY(pages_place(heap, p, size, &spot));
+    FRAG_TRY(collect(heap, p, &spot, size));
+    err = find(heap, p, size, out, addr);
+    if (err != FRAG_OOM || !return_pages(heap))
+        return err;
+    return find(heap, p, size, out, addr);
 }
 
 static enum frag_err alloc(struct frag_heap *heap,
@@ -172,8 +356,8 @@ static enum frag_err alloc(struct frag_heap *heap,
         return FRAG_NOMEM;
     err = find(heap, &r->pages, size, &t, &addr);
     s->may_shrink = s->may_shrink || can_shrink(r);
-    if (err == FRAG_OOM && return_pages(heap))
-        err = find(heap, &r->pages, size, &t, &addr);
+    if (err == FRAG_OOM)
+        err = reuse(heap, &r->pages, size, &t, &addr);
     s->may_shrink = s->may_shrink || can_shrink(r);
     FRAG_TRY(err);
     FRAG_TRY(pages_ready(&r->pages));
@@ -192,6 +376,7 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
 
 static void trim(struct frag_heap *heap)
 {
+    ((struct expandable *)heap->state)->full = FRAG_UNLIMITED;
     return_pages(heap);
 }
 
@@ -206,18 +391,28 @@ static const char *expandable_check(const struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     PAGE_PARAM(struct expandable, page),
+    FRAG_RANGE_PARAM(SIZE, "largest", struct expandable, largest, "64MiB",
+                     FRAG_QUANTUM, 0x1p40,
+                     "bytes of a page while the device is empty; pages shrink "
+                     "to `page` as it fills"),
+    FRAG_RANGE_PARAM(SIZE, "ahead", struct expandable, ahead, "20MiB", 0,
+                     0x1p40,
+                     "bytes of a page that is mapped for a smaller request, in "
+                     "part for later ones"),
     SPAN_PARAM(struct expandable, span),
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_expandable = {
     .name = "expandable",
-    .summary = "best fit in a region per stream and pool that grows by pages",
+    .summary = "best fit in a region per stream and pool; pages shrink as the "
+               "device fills",
     .source = "the idea of PyTorch's expandable segments, without its rules",
     .needs = FRAG_NEEDS_VMM,
     .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct expandable),
     .params = params,
+    .init = init,
     .fini = fini,
     .alloc = alloc,
     .free = free_block,

@@ -496,6 +496,46 @@ frag_size pages_partly(const struct pages *p)
     return bytes;
 }
 
+/* Whether a block at the spot would overlap the tile. */
+static bool is_wanted(const struct page_tile *t, const struct spot *spot,
+                      frag_size size)
+{
+    return t->node.addr < spot->addr + size && spot->addr < end_of(t);
+}
+
+struct page_tile *pages_donor(const struct pages *p, const struct spot *spot,
+                              frag_size size, uint64_t missing)
+{
+    struct free_node *n;
+
+    for (n = free_set_fit(&p->held, missing * p->unit); n;
+         n = free_set_after(&p->held, n))
+        if (pages_whole(p, (struct page_tile *)n) >= missing &&
+            !is_wanted((struct page_tile *)n, spot, size))
+            return (struct page_tile *)n;
+    for (n = free_set_last(&p->held); n && n->size >= p->unit;
+         n = free_set_before(&p->held, n))
+        if (pages_whole(p, (struct page_tile *)n) > 0 &&
+            !is_wanted((struct page_tile *)n, spot, size))
+            return (struct page_tile *)n;
+    return NULL;
+}
+
+enum frag_err pages_give(struct pages *from, struct pages *to)
+{
+    if (!GROW(to->spare, to->spare_room, to->count + from->spare_count + 1))
+        return FRAG_NOMEM;
+    while (from->spare_chunks) {
+        const struct spare_chunk c = from->spare[--from->spare_chunks];
+
+        from->spare_count -= c.pages;
+        from->count -= c.pages;
+        to->count += c.pages;
+        pages_spare(to, c.phys, c.pages);
+    }
+    return FRAG_OK;
+}
+
 bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
                  uint64_t count)
 {

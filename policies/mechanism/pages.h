@@ -268,6 +268,17 @@ uint64_t pages_free_count(const struct pages *p);
 /* Bytes of held tiles outside their whole pages. */
 frag_size pages_partly(const struct pages *p);
 
+/* The held tile to unmap pages of for a block of `size` bytes at the spot,
+ * which misses `missing` pages: the smallest that has so many whole pages, else
+ * the largest that has any. Tiles that the block will lie in are left out.
+ * NULL: there is none. */
+struct page_tile *pages_donor(const struct pages *p, const struct spot *spot,
+                              frag_size size, uint64_t missing);
+
+/* Gives all spare pages to `to`, whose page size is the same. NOMEM; then
+ * nothing is given. */
+enum frag_err pages_give(struct pages *from, struct pages *to) FRAG_MUST_CHECK;
+
 /* Unmaps the highest `count` whole pages of a held tile in one call; they are
  * spare afterwards. The tile must have that many. False if the device refuses
  * or the host has no memory; then nothing is unmapped. */

@@ -33,34 +33,6 @@ void gather_fini(struct frag_heap *heap)
     pages_fini(heap, &((struct gather *)heap->state)->pages);
 }
 
-/* Whether a block at the spot would overlap the tile. */
-static bool is_wanted(const struct page_tile *t, const struct spot *spot,
-                      frag_size size)
-{
-    return t->node.addr < spot->addr + size &&
-           spot->addr < t->node.addr + t->node.size;
-}
-
-/* The held tile that loses pages next, as step 2 says; NULL: there is none. */
-static struct page_tile *donor(struct pages *p, const struct spot *spot,
-                               frag_size size, uint64_t missing)
-{
-    const struct free_node key = {.size = missing * p->unit};
-    struct free_node *n;
-
-    for (n = free_set_fit(&p->held, key.size); n;
-         n = free_set_after(&p->held, n))
-        if (pages_whole(p, (struct page_tile *)n) >= missing &&
-            !is_wanted((struct page_tile *)n, spot, size))
-            return (struct page_tile *)n;
-    for (n = free_set_last(&p->held); n && n->size >= p->unit;
-         n = free_set_before(&p->held, n))
-        if (pages_whole(p, (struct page_tile *)n) > 0 &&
-            !is_wanted((struct page_tile *)n, spot, size))
-            return (struct page_tile *)n;
-    return NULL;
-}
-
 /* Step 2: unmaps free pages until the spare pages are enough for the spot, or
  * `budget` pages have been unmapped. Returns their number. */
 static uint64_t strip(struct frag_heap *heap, struct pages *p,
@@ -73,7 +45,7 @@ static uint64_t strip(struct frag_heap *heap, struct pages *p,
         struct page_tile *t;
 
         some = some < budget - moved ? some : budget - moved;
-        t = donor(p, spot, size, some);
+        t = pages_donor(p, spot, size, some);
         if (!t)
             break;
         if (pages_whole(p, t) < some)

@@ -163,8 +163,7 @@ static void steps_survive(enum fault fault)
     for (k = 1; !steps_with_a_failure(fault, "sure=1,effort=2000", k); k++)
         ;
     assert_true(k > 5);
-    for (k = 1;
-         !steps_with_a_failure(fault, "sure=30,effort=0,rest=expandable", k);
+    for (k = 1; !steps_with_a_failure(fault, "sure=30,effort=0,rest=remap", k);
          k++)
         ;
     assert_true(k > 5);

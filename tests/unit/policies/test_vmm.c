@@ -23,40 +23,40 @@ static const frag_size UNIT = 512 * FRAG_KIB;
 static const struct picture pictures[] = {
     /* clang-format off */
     /* The tightest hole, of equals the lowest; a new page continues a block. */
-    {"expandable", ROOM, "a3 b2",                  "aaab|b..."},
-    {"expandable", ROOM, "a3 b1 c2 d2 -a -c e2",   "...b|eedd"},
-    {"expandable", ROOM, "a2 b1 c2 d3 -c -a e2",   "eeb.|.ddd"},
-    {"expandable", ROOM, "a4 b4 -a c2",            "cc..|bbbb"},
+    {"expandable:largest=2MiB", ROOM, "a3 b2",                  "aaab|b..."},
+    {"expandable:largest=2MiB", ROOM, "a3 b1 c2 d2 -a -c e2",   "...b|eedd"},
+    {"expandable:largest=2MiB", ROOM, "a2 b1 c2 d3 -c -a e2",   "eeb.|.ddd"},
+    {"expandable:largest=2MiB", ROOM, "a4 b4 -a c2",            "cc..|bbbb"},
     /* In that hole, the low end, or the high end if more whole pages stay
      * free. */
-    {"expandable", ROOM, "a1 b11 -b d3",           "addd|....|...."},
-    {"expandable", ROOM, "a1 b11 -b d4",           "addd|d...|...."},
-    {"expandable", ROOM, "a3 b11 c2 -b d2",        "aaa.|....|....|ddcc"},
-    {"expandable", ROOM, "a3 b11 c2 -b d1",        "aaad|....|....|..cc"},
+    {"expandable:largest=2MiB", ROOM, "a1 b11 -b d3",           "addd|....|...."},
+    {"expandable:largest=2MiB", ROOM, "a1 b11 -b d4",           "addd|d...|...."},
+    {"expandable:largest=2MiB", ROOM, "a3 b11 c2 -b d2",        "aaa.|....|....|ddcc"},
+    {"expandable:largest=2MiB", ROOM, "a3 b11 c2 -b d1",        "aaad|....|....|..cc"},
     /* A stream's and a pool's memory serves no other. */
-    {"expandable", ROOM, "a4@1 b4@2 -a c4@2",      "....|bbbb|cccc"},
-    {"expandable", ROOM, "a4@1/1 b4@1/2 -a c4@1/2", "....|bbbb|cccc"},
-    {"expandable", ROOM, "a4@1 b4@2 -a c4@1",      "cccc|bbbb"},
+    {"expandable:largest=2MiB", ROOM, "a4@1 b4@2 -a c4@2",      "....|bbbb|cccc"},
+    {"expandable:largest=2MiB", ROOM, "a4@1/1 b4@1/2 -a c4@1/2", "....|bbbb|cccc"},
+    {"expandable:largest=2MiB", ROOM, "a4@1 b4@2 -a c4@1",      "cccc|bbbb"},
     /* Trim unmaps whole free pages; the addresses serve again, the fewest
      * missing pages first. */
-    {"expandable", ROOM, "a4 b4 c4 -b !",          "aaaa|cccc"},
-    {"expandable", ROOM, "a4 b4 c4 -b ! d4",       "aaaa|dddd|cccc"},
-    {"expandable", ROOM, "a4 b4 c4 -b ! d8",       "aaaa|cccc|dddd|dddd"},
-    {"expandable", ROOM, "a6 b8 c5 d5 -b !",       "aaaa|aa..|..cc|cccd|dddd"},
-    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e5",    "aaaa|aaee|eee.|..cc|cccd|dddd"},
-    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e7",    "aaaa|aaee|eeee|e.cc|cccd|dddd"},
-    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e8",    "aaaa|aaee|eeee|eecc|cccd|dddd"},
-    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e9",    "aaaa|aa..|..cc|cccd|dddd|eeee|eeee|e..."},
+    {"expandable:largest=2MiB", ROOM, "a4 b4 c4 -b !",          "aaaa|cccc"},
+    {"expandable:largest=2MiB", ROOM, "a4 b4 c4 -b ! d4",       "aaaa|dddd|cccc"},
+    {"expandable:largest=2MiB", ROOM, "a4 b4 c4 -b ! d8",       "aaaa|cccc|dddd|dddd"},
+    {"expandable:largest=2MiB", ROOM, "a6 b8 c5 d5 -b !",       "aaaa|aa..|..cc|cccd|dddd"},
+    {"expandable:largest=2MiB", ROOM, "a6 b8 c5 d5 -b ! e5",    "aaaa|aaee|eee.|..cc|cccd|dddd"},
+    {"expandable:largest=2MiB", ROOM, "a6 b8 c5 d5 -b ! e7",    "aaaa|aaee|eeee|e.cc|cccd|dddd"},
+    {"expandable:largest=2MiB", ROOM, "a6 b8 c5 d5 -b ! e8",    "aaaa|aaee|eeee|eecc|cccd|dddd"},
+    {"expandable:largest=2MiB", ROOM, "a6 b8 c5 d5 -b ! e9",    "aaaa|aa..|..cc|cccd|dddd|eeee|eeee|e..."},
     /* If this saves a page, the smallest tile that saves one is continued, from
      * below or from above; otherwise the largest one. */
-    {"expandable", ROOM, "a7 b8 c1 -b ! e5",       "aaaa|aaae|eeee|...c"},
-    {"expandable", ROOM, "a5 b8 c3 -b ! e5",       "aaaa|a...|eeee|eccc"},
-    {"expandable", ROOM, "a5 b8 c3 -b ! e4",       "aaaa|aeee|e...|.ccc"},
+    {"expandable:largest=2MiB", ROOM, "a7 b8 c1 -b ! e5",       "aaaa|aaae|eeee|...c"},
+    {"expandable:largest=2MiB", ROOM, "a5 b8 c3 -b ! e5",       "aaaa|a...|eeee|eccc"},
+    {"expandable:largest=2MiB", ROOM, "a5 b8 c3 -b ! e4",       "aaaa|aeee|e...|.ccc"},
     /* A device that refuses gets the free pages of all regions back. */
-    {"expandable", 12,   "a4@1 -a b12@2",          "bbbb|bbbb|bbbb"},
-    {"expandable", 12,   "a4 b8 -a c4@1",          "bbbb|bbbb|cccc"},
-    {"expandable", 12,   "a2 b12",                 "aa.."},
-    {"expandable:page=4MiB", ROOM, "a1 b9",        "abbbbbbb|bb......"},
+    {"expandable:largest=2MiB", 12,   "a4@1 -a b12@2",          "bbbb|bbbb|bbbb"},
+    {"expandable:largest=2MiB", 12,   "a4 b8 -a c4@1",          "bbbb|bbbb|cccc"},
+    {"expandable:largest=2MiB", 12,   "a2 b12",                 "aa.."},
+    {"expandable:page=4MiB,largest=4MiB", ROOM, "a1 b9",        "abbbbbbb|bb......"},
 
     /* Whole pages, and any free page for any block. */
     {"paged", ROOM, "a3 b1 c5",                    "aaaa|bbbb|cccc|cccc"},

@@ -1,0 +1,361 @@
+/* test_expandable.c - tests the sizes of pages of policy expandable, what it
+ * does when the device refuses, and its bound: what a request that fails says
+ * of the memory that is held. The judge keeps its own list of maps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "policies/policy.h"
+#include "sim/arena/arena.h"
+#include "sim/experiments/contract/traffic.h"
+
+#define PAGE (2 * FRAG_MIB)
+
+enum { MAPS = 1 << 15, BLOCKS = 200 };
+
+struct judged_map {
+    frag_addr addr;
+    frag_size size;
+};
+
+/* A backend that lists the maps, and counts the calls that cost most. */
+struct judge {
+    struct frag_backend base;
+    struct frag_backend_ops ops;
+    struct frag_backend *inner;
+    struct judged_map maps[MAPS];
+    size_t count;
+    uint64_t created, waits;
+    struct frag_heap heap;
+};
+
+static struct judge judge;
+
+static enum frag_err judge_map(struct frag_backend *mem, frag_addr addr,
+                               frag_size size, frag_phys phys)
+{
+    (void)mem;
+    FRAG_TRY(judge.inner->ops->map(judge.inner, addr, size, phys));
+    assert_true(judge.count < MAPS);
+    judge.maps[judge.count++] = (struct judged_map){addr, size};
+    return FRAG_OK;
+}
+
+static enum frag_err judge_unmap(struct frag_backend *mem, frag_addr addr,
+                                 frag_size size)
+{
+    (void)mem;
+    FRAG_TRY(judge.inner->ops->unmap(judge.inner, addr, size));
+    for (size_t i = 0; i < judge.count;) {
+        if (judge.maps[i].addr >= addr && judge.maps[i].addr < addr + size)
+            judge.maps[i] = judge.maps[--judge.count];
+        else
+            i++;
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err judge_create(struct frag_backend *mem, frag_size size,
+                                  frag_phys *phys)
+{
+    (void)mem;
+    FRAG_TRY(judge.inner->ops->phys_create(judge.inner, size, phys));
+    judge.created++;
+    return FRAG_OK;
+}
+
+static enum frag_err judge_release(struct frag_backend *mem, frag_phys phys,
+                                   frag_size size)
+{
+    (void)mem;
+    return judge.inner->ops->phys_release(judge.inner, phys, size);
+}
+
+static enum frag_err judge_reserve(struct frag_backend *mem, frag_size size,
+                                   frag_addr *addr)
+{
+    (void)mem;
+    return judge.inner->ops->va_reserve(judge.inner, size, addr);
+}
+
+static enum frag_err judge_va_free(struct frag_backend *mem, frag_addr addr,
+                                   frag_size size)
+{
+    (void)mem;
+    return judge.inner->ops->va_free(judge.inner, addr, size);
+}
+
+static enum frag_err judge_synchronize(struct frag_backend *mem)
+{
+    (void)mem;
+    judge.waits++;
+    return FRAG_OK;
+}
+
+static void judge_open(frag_size capacity, const char *params)
+{
+    const struct frag_arena_options opts = {.capacity = capacity};
+    struct frag_error e;
+
+    judge = (struct judge){.inner = frag_arena_open(&opts)};
+    assert_non_null(judge.inner);
+    judge.base = *judge.inner;
+    judge.ops = *judge.inner->ops;
+    judge.ops.map = judge_map;
+    judge.ops.unmap = judge_unmap;
+    judge.ops.phys_create = judge_create;
+    judge.ops.phys_release = judge_release;
+    judge.ops.va_reserve = judge_reserve;
+    judge.ops.va_free = judge_va_free;
+    judge.ops.synchronize = judge_synchronize;
+    judge.base.ops = &judge.ops;
+    assert_int_equal(frag_heap_open(&judge.heap, frag_policy_find("expandable"),
+                                    &judge.base, params, &e),
+                     FRAG_OK);
+}
+
+static void judge_close(void)
+{
+    assert_null(judge.heap.policy->check(&judge.heap));
+    frag_heap_close(&judge.heap);
+    assert_int_equal(judge.count, 0);
+    frag_arena_close(judge.inner);
+}
+
+static enum frag_err ask(frag_size size, frag_stream stream,
+                         struct frag_block *block)
+{
+    const struct frag_request req = {
+        .size = size, .frees_at = FRAG_NEVER, .stream = stream};
+
+    return judge.heap.policy->alloc(&judge.heap, &req, block);
+}
+
+static struct frag_block block_of(frag_size size, frag_stream stream)
+{
+    struct frag_block block = {0};
+
+    assert_int_equal(ask(size, stream, &block), FRAG_OK);
+    return block;
+}
+
+static void end(const struct frag_block *block)
+{
+    judge.heap.policy->free(&judge.heap, block);
+}
+
+/* The bytes of the map that has the address. */
+static frag_size map_at(frag_addr addr)
+{
+    for (size_t i = 0; i < judge.count; i++)
+        if (addr >= judge.maps[i].addr &&
+            addr - judge.maps[i].addr < judge.maps[i].size)
+            return judge.maps[i].size;
+    fail_msg("a block has no memory");
+    return 0;
+}
+
+static frag_size held(void)
+{
+    frag_size bytes = 0;
+
+    for (size_t i = 0; i < judge.count; i++)
+        bytes += judge.maps[i].size;
+    return bytes;
+}
+
+/* ---- the sizes of pages ---- */
+
+/* On a device of 64 GiB of which `used` are in use, a block of `size` bytes has
+ * pages of `page` bytes. */
+static const struct sized {
+    frag_size used, size, page;
+} sized[] = {
+    {0, FRAG_GIB, 64 * FRAG_MIB},
+    {0, 40 * FRAG_MIB, 40 * FRAG_MIB},
+    {0, FRAG_MIB, 20 * FRAG_MIB},             /* mapped ahead */
+    {32 * FRAG_GIB, FRAG_GIB, 32 * FRAG_MIB}, /* 1/8 of 256 MiB */
+    {48 * FRAG_GIB, FRAG_GIB, 4 * FRAG_MIB},  /* 1/64 */
+    {48 * FRAG_GIB, FRAG_MIB, 4 * FRAG_MIB},
+    {56 * FRAG_GIB, FRAG_GIB, PAGE}, /* 1/512 would be less than a page */
+};
+
+static void pages_shrink_as_the_device_fills(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(sized) / sizeof(*sized); i++) {
+        struct frag_block b;
+
+        judge_open(64 * FRAG_GIB, NULL);
+        if (sized[i].used)
+            block_of(sized[i].used, 1);
+        b = block_of(sized[i].size, 2);
+        assert_int_equal(map_at(b.addr), sized[i].page);
+        judge_close();
+    }
+}
+
+/* The most that a page may have, and a bound that only the limit states. */
+static void pages_shrink_below_a_limit(void **state)
+{
+    struct frag_block b;
+
+    (void)state;
+    judge_open(64 * FRAG_GIB, "largest=8MiB");
+    b = block_of(FRAG_GIB, 0);
+    assert_int_equal(map_at(b.addr), 8 * FRAG_MIB);
+    judge_close();
+    judge_open(64 * FRAG_GIB, NULL);
+    judge.base.limit = 2 * FRAG_GIB; /* 1/256 of it */
+    b = block_of(FRAG_GIB, 0);
+    assert_int_equal(map_at(b.addr), 8 * FRAG_MIB);
+    judge_close();
+}
+
+/* ---- a device that refuses ---- */
+
+/* What a request misses comes from the free pages of another region, which stay
+ * created; the rest of these stays mapped. */
+static void free_pages_are_mapped_elsewhere(void **state)
+{
+    struct frag_block a, b;
+    uint64_t created;
+
+    (void)state;
+    judge_open(256 * FRAG_MIB, NULL);
+    a = block_of(128 * FRAG_MIB, 0);
+    block_of(128 * FRAG_MIB, 1);
+    end(&a);
+    created = judge.created;
+    b = block_of(32 * FRAG_MIB, 1);
+    assert_int_equal(judge.created, created);
+    assert_int_equal(judge.waits, 1);
+    assert_int_equal(held(), 256 * FRAG_MIB);
+    a = block_of(96 * FRAG_MIB, 0); /* without a wait */
+    assert_int_equal(judge.waits, 1);
+    end(&a);
+    end(&b);
+    /* Free pages of both regions. */
+    block_of(128 * FRAG_MIB, 2);
+    assert_int_equal(judge.created, created);
+    assert_int_equal(judge.waits, 2);
+    judge_close();
+}
+
+/* Nothing is free: the policy refuses without a wait. */
+static void a_full_device_is_not_waited_for(void **state)
+{
+    struct frag_block b;
+
+    (void)state;
+    judge_open(64 * FRAG_MIB, NULL);
+    block_of(64 * FRAG_MIB, 0);
+    assert_int_equal(ask(PAGE, 0, &b), FRAG_OOM);
+    assert_int_equal(ask(PAGE, 1, &b), FRAG_OOM);
+    assert_int_equal(judge.waits, 0);
+    judge_close();
+}
+
+/* ---- the bound ---- */
+
+struct crowd {
+    struct frag_block live[BLOCKS];
+    size_t count;
+    uint64_t rng, failed;
+};
+
+/* The bytes of the live blocks, and of the pages at their ends. */
+static frag_size most_held(const struct crowd *c)
+{
+    frag_size bytes = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct frag_block *b = &c->live[i];
+
+        bytes += b->size + map_at(b->addr) + map_at(b->addr + b->size - 1);
+    }
+    return bytes;
+}
+
+/* A size of which the logarithm is evenly distributed: 512 B to `most`. */
+static frag_size any_size(uint64_t *rng, frag_size most)
+{
+    frag_size size = 512;
+
+    while (size < most && random_next(rng) % 8)
+        size *= 2;
+    return size + random_next(rng) % size;
+}
+
+static void one_request(struct crowd *c, frag_size capacity)
+{
+    const frag_size size = any_size(&c->rng, capacity / 8);
+    const frag_stream stream = (frag_stream)(random_next(&c->rng) % 3);
+
+    if (ask(size, stream, &c->live[c->count]) == FRAG_OK) {
+        c->count++;
+        return;
+    }
+    c->failed++;
+    if (most_held(c) + size + PAGE + FRAG_QUANTUM <= capacity)
+        fail_msg("a request failed that the bound promises");
+}
+
+static void one_free(struct crowd *c)
+{
+    const size_t i = random_next(&c->rng) % c->count;
+
+    end(&c->live[i]);
+    c->live[i] = c->live[--c->count];
+}
+
+static void bound_holds_for(frag_size capacity, const char *params,
+                            uint64_t seed)
+{
+    static struct crowd c;
+
+    c = (struct crowd){.rng = seed};
+    judge_open(capacity, params);
+    for (int i = 0; i < 4000; i++) {
+        /* In turns the number of live blocks rises and falls. */
+        const uint64_t grows = i / 200 % 2 ? 3 : 6;
+
+        if (c.count < BLOCKS && (!c.count || random_next(&c.rng) % 8 < grows))
+            one_request(&c, capacity);
+        else
+            one_free(&c);
+        if (i % 997 == 996)
+            judge.heap.policy->trim(&judge.heap);
+        if (i % 50 == 0)
+            assert_null(judge.heap.policy->check(&judge.heap));
+    }
+    assert_true(c.failed > 20);
+    judge_close();
+}
+
+static void a_request_fails_only_beyond_the_bound(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        bound_holds_for(256 * FRAG_MIB, NULL, seed);
+        bound_holds_for(6 * FRAG_GIB, NULL, seed);
+        bound_holds_for(6 * FRAG_GIB, "largest=2MiB", seed);
+        bound_holds_for(48 * FRAG_GIB, NULL, seed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_shrink_as_the_device_fills),
+        cmocka_unit_test(pages_shrink_below_a_limit),
+        cmocka_unit_test(free_pages_are_mapped_elsewhere),
+        cmocka_unit_test(a_full_device_is_not_waited_for),
+        cmocka_unit_test(a_request_fails_only_beyond_the_bound),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
