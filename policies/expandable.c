@@ -182,25 +182,12 @@ static frag_size held_by(const struct expandable *s)
     return bytes;
 }
 
-/* The bytes that the device has for the program. */
-static frag_size bound_of(struct frag_heap *heap)
-{
-    const struct expandable *s = heap->state;
-    const frag_size others[] = {frag_backend_limit(heap->mem),
-                                frag_backend_total(heap->mem), s->full};
-    frag_size least = frag_backend_capacity(heap->mem);
-
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if (others[i] < least)
-            least = others[i];
-    return least;
-}
-
 /* Sets the size of new chunks, each of which is one page for the driver. */
 static void set_chunk(struct frag_heap *heap, struct pages *p)
 {
     const struct expandable *s = heap->state;
-    const double bound = (double)bound_of(heap);
+    const frag_size most_held = frag_backend_bound(heap->mem);
+    const double bound = (double)(most_held < s->full ? most_held : s->full);
     const double left = 1 - (double)held_by(s) / bound;
     const double share = left > 0 ? left * left * left : 0;
     const double size = share * bound / PAGES_OF_DEVICE;

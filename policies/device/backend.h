@@ -157,6 +157,19 @@ static inline frag_size frag_backend_total(struct frag_backend *mem)
     return mem->total;
 }
 
+/* The bytes that the program can have: the least of the capacity, the limit and
+ * the total. Of two bounds of the same size, whichever kind they are, a policy
+ * that reads no other of these numbers makes the same decisions. */
+static inline frag_size frag_backend_bound(struct frag_backend *mem)
+{
+    const frag_size capacity = frag_backend_capacity(mem);
+    const frag_size limit = frag_backend_limit(mem);
+    const frag_size total = frag_backend_total(mem);
+    const frag_size least = capacity < limit ? capacity : limit;
+
+    return least < total ? least : total;
+}
+
 FRAG_END_DECLS
 
 #endif

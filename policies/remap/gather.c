@@ -3,18 +3,7 @@
  */
 #include "policies/remap/gather.h"
 
-#include "policies/remap/mesh.h"
 #include "policies/remap/remap_share.h"
-
-/* The pages of the device, by its capacity and its size. */
-static uint64_t pages_of_device(struct frag_heap *heap)
-{
-    const struct gather *g = heap->state;
-    const frag_size capacity = frag_backend_capacity(heap->mem);
-    const frag_size total = frag_backend_total(heap->mem);
-
-    return (capacity < total ? capacity : total) / g->pages.unit;
-}
 
 enum frag_err gather_init(struct frag_heap *heap)
 {
@@ -22,9 +11,7 @@ enum frag_err gather_init(struct frag_heap *heap)
 
     pages_init(&g->pages, heap->mem, g->page, g->span);
     g->pages.has_chunks = g->pack == PACK_FULL;
-    if (g->pack == PACK_FULL)
-        g->limit = pages_of_device(heap);
-    g->mesh = g->mesh && !heap->mem->busy && g->pack == PACK_ALWAYS;
+    g->full = UINT64_MAX;
     return FRAG_OK;
 }
 
@@ -76,7 +63,7 @@ static bool is_slack(const struct gather *g)
                g->slack * (double)p->count * (double)p->unit;
 }
 
-/* Step 4: makes the block by page sharing, if that needs fewer pages from the
+/* Step 3: makes the block by page sharing, if that needs fewer pages from the
  * device than the spot does. Otherwise n->block stays NULL. */
 static enum frag_err share_ends(struct frag_heap *heap, struct gather_need *n,
                                 uint64_t budget)
@@ -102,29 +89,22 @@ static enum frag_err share_ends(struct frag_heap *heap, struct gather_need *n,
     return share_block(heap, p, &l, &n->spot.addr, &n->block);
 }
 
-/* Does steps 2 to 4, and updates the spot, or makes the block in step 4. */
+/* Does steps 2 and 3, and updates the spot, or makes the block in step 3. */
 static enum frag_err find_pages(struct frag_heap *heap, struct gather_need *n,
                                 uint64_t budget)
 {
     struct gather *g = heap->state;
     struct pages *p = &g->pages;
-    uint64_t moved = strip(heap, p, &n->spot, n->size, budget), meshed = 0;
+    const uint64_t moved = strip(heap, p, &n->spot, n->size, budget);
 
     if (moved)
         FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    if (g->mesh && p->spare_count < n->spot.pages) {
-        FRAG_TRY(mesh_pages(heap, p, &n->spot, n->size, budget - moved,
-                            n->req->stream, &meshed));
-        if (meshed)
-            FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    }
-    return p->spare_count < n->spot.pages
-               ? share_ends(heap, n, budget - moved - meshed)
-               : FRAG_OK;
+    return p->spare_count < n->spot.pages ? share_ends(heap, n, budget - moved)
+                                          : FRAG_OK;
 }
 
-/* Does steps 1 to 5: selects the spot and makes enough pages spare for it, or
- * makes the block in step 4. */
+/* Does steps 1 to 4: selects the spot and makes enough pages spare for it, or
+ * makes the block in step 3. */
 static enum frag_err provide(struct frag_heap *heap, struct gather_need *n)
 {
     struct gather *g = heap->state;
@@ -147,7 +127,7 @@ static bool may_reclaim(const struct gather *g)
 {
     const struct free_node *n = free_set_last(&g->pages.held);
 
-    return g->pages.pending || (n && (g->mesh || n->size >= g->pages.unit));
+    return g->pages.pending || (n && n->size >= g->pages.unit);
 }
 
 /* Makes the block at `addr` of a held tile. */
@@ -164,6 +144,16 @@ static enum frag_err make_block_in(struct pages *p, struct gather_need *n,
                                    struct page_tile *t)
 {
     return make_block(p, n, t, pages_addr(p, t, n->size));
+}
+
+/* With PACK_FULL: notes how many pages the device has, as far as is known. The
+ * limit of a process may change between two requests. */
+static void set_limit(struct frag_heap *heap)
+{
+    struct gather *g = heap->state;
+    const uint64_t bound = frag_backend_bound(heap->mem) / g->pages.unit;
+
+    g->limit = bound < g->full ? bound : g->full;
 }
 
 /* With PACK_FULL: pages that the device still has, as far as is known. */
@@ -223,6 +213,7 @@ static enum frag_err grow(struct frag_heap *heap, struct gather_need *n)
     struct page_tile *t;
     enum frag_err err;
 
+    set_limit(heap);
     set_chunk(g);
     FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
     if (n->spot.pages > room(g) + p->spare_count)
@@ -230,7 +221,8 @@ static enum frag_err grow(struct frag_heap *heap, struct gather_need *n)
     enlarge_chunk(g, n->spot.pages);
     err = pages_fill(heap, p, n->spot, size_of_chunk(p, &n->spot, n->size), &t);
     if (err == FRAG_OOM) {
-        g->limit = p->count;
+        g->full = p->count;
+        set_limit(heap);
         set_chunk(g);
         return FRAG_OK;
     }
@@ -347,8 +339,7 @@ void gather_trim(struct frag_heap *heap)
         pages_strip_all(heap, &g->pages);
     }
     pages_release(heap, &g->pages);
-    if (g->pack == PACK_FULL)
-        g->limit = pages_of_device(heap);
+    g->full = UINT64_MAX;
 }
 
 const char *gather_check(const struct frag_heap *heap)

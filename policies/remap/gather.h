@@ -16,35 +16,32 @@
  *   2. Free pages anywhere in held tiles. They are unmapped there and mapped
  *      here. First choice is the smallest tile that has all missing pages; else
  *      the largest tiles, one after another, each from its highest page down.
- *   3. Pages of other blocks, if the policy wants that (mesh.h): two pages
- * whose used bytes do not overlap are put into one, and the other becomes
- * spare.
- *   4. Page sharing (remap_share.h): the first and the last bytes of the block
+ *   3. Page sharing (remap_share.h): the first and the last bytes of the block
  *      lie in the free bytes of pages that other blocks use in part, so the
  *      block needs fewer pages of its own. This step runs only
  *      if the free bytes in partly used pages are more than `slack` of the
  *      bytes of all pages.
- *   5. The device.
+ *   4. The device.
  *
  * With SHARE_EARLY a request may use page sharing before it uses a held tile
  * that fits. All of these must hold:
  *   - the request is of at least one page;
  *   - with page sharing it needs at most EARLY_PAGES whole pages, and fewer
  *     than the block would take from the held tile;
- *   - the free bytes in partly used pages are more than `slack`, as in step 4;
+ *   - the free bytes in partly used pages are more than `slack`, as in step 3;
  *   - at most one page in EARLY_DIVISOR is free, which is when a peak may be
  *     near.
  * Its pages then come from steps 1 and 2.
  *
- * With PACK_FULL, steps 2 and 4 run only when the device is full, step 3 never
- * runs, and SHARE_EARLY has no effect. While the
- * device has memory for the missing pages, a request that no held tile can
- * serve gets new pages at once: no page is remapped or shared, and the policy
- * does not wait. New pages are created in chunks. A chunk costs as many driver
- * calls as a page, but is also unmapped as a whole, so it cannot be remapped
- * while a part of it is in use. The size of a chunk, in bytes, where C is the
- * capacity, F the share of C that is still available, P the bytes of all pages
- * of the policy, and M the missing bytes of the request:
+ * With PACK_FULL, steps 2 and 3 run only when the device is full, and
+ * SHARE_EARLY has no effect. While the device has memory for the missing pages,
+ * a request that no held tile can serve gets new pages at once: no page is
+ * remapped or shared, and the policy does not wait. New pages are created in
+ * chunks. A chunk costs as many driver calls as a page, but is also unmapped as
+ * a whole, so it cannot be remapped while a part of it is in use. The size of a
+ * chunk, in bytes, where C is the capacity, F the share of C that is still
+ * available, P the bytes of all pages of the policy, and M the missing bytes of
+ * the request:
  *
  *   chunk         F^3 C / `chunks`
  *   at least      one page
@@ -55,13 +52,14 @@
  * A request that misses less than a chunk gets a whole chunk if the addresses
  * above the block are bare. So a program far from the capacity needs few calls,
  * and near the capacity new memory is single pages, except under very long
- * blocks. C is the capacity of the backend until the device refuses memory
- * earlier; from then until the next trim it is the memory that the policy had.
+ * blocks. C is the bound of the backend (frag_backend_bound) until the device
+ * refuses memory earlier; from then until the next trim it is the memory that
+ * the policy had.
  *
  * Before the first unmap of a request, the policy waits for the device, because
  * queued work may still use the mapped page. The wait also completes the frees
  * that were pending, so the request then searches for a tile again. Live blocks
- * keep their addresses. Only step 3 copies live bytes and unmaps live pages.
+ * keep their addresses and stay mapped.
  */
 #ifndef FRAG_POLICIES_REMAP_GATHER_H
 #define FRAG_POLICIES_REMAP_GATHER_H
@@ -90,17 +88,17 @@ enum { EARLY_PAGES = 2, EARLY_DIVISOR = 3 };
 struct gather {
     struct pages pages;
     frag_size page, span; /* bytes; set by PAGE_PARAM and SPAN_PARAM */
-    uint64_t budget; /* most pages that steps 2 to 4 move for one request while
+    uint64_t budget; /* most pages that steps 2 and 3 move for one request while
                         the device has memory; no limit once it refuses */
-    double slack;    /* of step 4: a fraction of the bytes of all pages */
+    double slack;    /* of step 3: a fraction of the bytes of all pages */
     uint32_t share;  /* when to share pages: enum gather_share */
-    uint32_t pack;   /* when to do steps 2 to 4: enum gather_pack */
+    uint32_t pack;   /* when to do steps 2 and 3: enum gather_pack */
     uint64_t chunks; /* with PACK_FULL: into how many chunks the whole device is
                         divided while all of it is available */
+    uint64_t full;   /* pages held when the device refused last, UINT64_MAX: it
+                        did not since the last trim */
     uint64_t limit;  /* with PACK_FULL: pages that the device has, as far as
                         is known */
-    bool mesh;       /* do step 3; without effect with PACK_FULL, and where a
-                        running program has the addresses of its blocks */
 };
 
 /* Start and end of a policy whose state is a struct gather with its parameters

@@ -7,42 +7,35 @@
  * used by best fit. If none is large enough, the policy gathers: it collects
  * free pages from anywhere and maps them under addresses where nothing is live.
  * What remains free then lies in partly used pages. Before the policy requests
- * another page from the device,
- *   - it meshes: two partly used pages whose used bytes do not overlap share
- *     the memory of one. The bytes of the one are copied to the free places of
- *     the other, and the addresses of both are mapped to the other's memory;
- *   - it uses page sharing: the first and the last page of the new block's
- *     addresses are mapped to the memory of partly used pages, and the block
- *     uses the bytes that are free there.
- * gather.h, mesh.h and remap_share.h have the rules; mechanism/pages.h says
- * which of equal places is used. A freed block serves any stream.
+ * another page from the device, it uses page sharing: the first and the last
+ * page of the new block's addresses are mapped to the memory of partly used
+ * pages, and the block uses the bytes that are free there. gather.h and
+ * remap_share.h have the rules; mechanism/pages.h says which of equal places is
+ * used. A freed block serves any stream.
  *
  * With lodge=early a block of a page or more uses page sharing also where it
  * would otherwise use up whole free pages that a peak may soon need; gather.h
  * says when. This is for programs whose peak matters more than the number of
- * their driver calls. With mesh=no, peak reserved over peak allocated is then
- * at most 1.017 on each of the 20 recordings of default settings, instead of
- * 1.034. The cost on these recordings: 1.4 times the maps, 9 times the unmaps,
- * 6 times the waits for the device, and 1.4 times the modelled time in the
- * driver. The cost is highest for llama_accum and t5_varlen, with 6 and 4 times
- * the maps.
+ * their driver calls. Peak reserved over peak allocated is then at most 1.017
+ * on each of the 20 recordings of default settings, instead of 1.034. The cost
+ * on these recordings: 1.4 times the maps, 9 times the unmaps, 6 times the
+ * waits for the device, and 1.4 times the modelled time in the driver. The cost
+ * is highest for llama_accum and t5_varlen, with 6 and 4 times the maps.
  *
  * With pack=full the policy does all this only when the device is full. While
  * the device has memory, a run costs few driver calls and no wait; close to the
  * capacity it packs. gather.h has the rule, paper/pages/pressure.md the cost at
- * each capacity. `slack`, `lodge` and `mesh` are then without effect: pages are
- * shared when the device is full, and never meshed.
+ * each capacity. `slack` and `lodge` are then without effect: pages are shared
+ * when the device is full.
  *
  * `budget` limits the pages that are mapped elsewhere for one request while the
  * device still has memory; with budget=0 no page is remapped until the device
  * is full. Up to `slack` of the bytes of all pages may be free in partly used
  * pages before the policy uses page sharing, because its maps cost time.
- * Meshing unmaps live memory between the copy and the map, so no work may be
- * queued while a request is served. On a busy backend, and with mesh=no, live
- * memory is never unmapped.
+ * Live memory is never unmapped.
  *
  * Source: ours. Its parts: PyTorch's expandable segments (pages under reserved
- * addresses), GMLake, ASPLOS 2024 (gathered free pages), Mesh, PLDI 2019.
+ * addresses), GMLake, ASPLOS 2024 (gathered free pages).
  */
 #include "policies/remap/gather.h"
 
@@ -59,9 +52,6 @@ static const struct frag_param params[] = {
     FRAG_RANGE_PARAM(
         NUMBER, "budget", struct gather, budget, "1000000", 0, 0x1p40,
         "most pages remapped for one request while the device has memory"),
-    FRAG_SWITCH_PARAM("mesh", struct gather, mesh, "yes",
-                      "partly used pages whose used bytes do not overlap share "
-                      "the memory of one page; never under a running program"),
     FRAG_RANGE_PARAM(RATIO, "slack", struct gather, slack, "0.01", 0, 1,
                      "the fraction of memory that may lie free in partly used "
                      "pages before new blocks share these pages"),
@@ -87,7 +77,7 @@ static const struct frag_param params[] = {
 const struct frag_policy frag_policy_remap = {
     .name = "remap",
     .summary = "best fit; free pages are remapped where a block needs them",
-    .source = "ours; after PyTorch's expandable segments, GMLake and Mesh",
+    .source = "ours; after PyTorch's expandable segments and GMLake",
     .needs = FRAG_NEEDS_VMM,
     .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct gather),

@@ -16,7 +16,8 @@
  *
  * The user selects the rule with the parameter `lodge` of policy remap.
  *
- * Source: ours, after the meshes of Mesh (mesh.h) and the stitches of GMLake.
+ * Source: ours, after the meshes of Mesh, PLDI 2019, and the stitches of
+ * GMLake.
  */
 #ifndef FRAG_POLICIES_REMAP_REMAP_SHARE_H
 #define FRAG_POLICIES_REMAP_REMAP_SHARE_H

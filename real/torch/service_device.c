@@ -471,8 +471,11 @@ static enum frag_err open_memory(struct device *d, int ordinal,
 
     FRAG_TRY(frag_cuda_open(&options, &d->gpu, e));
     d->cu = frag_cuda_driver(d->gpu);
+    /* As in a replay, a capacity is the size of the whole device. */
     d->arena = frag_arena_open(&(const struct frag_arena_options){
-        .capacity = s->capacity, .total = d->gpu->total});
+        .capacity = s->capacity,
+        .total =
+            s->capacity < d->gpu->total ? s->capacity : d->gpu->total});
     if (!d->arena || frag_twin_open(d->gpu, d->arena, &d->mem) != FRAG_OK)
         return frag_no_memory(e, "the simulation beside the device");
     return FRAG_OK;

@@ -45,7 +45,7 @@ OTHERS = (("multistream", "torch", "inf"), ("multistream", "direct", "inf"),
           ("lstm_varlen__cap_tight_exp", "cuda_async", "0.9x"),
           ("lstm_varlen__cap_tight_exp",
            "torch:expandable_segments:True", "0.9x"),
-          ("lstm_varlen__cap_tight_exp", "remap:mesh=no", "1.2x"))
+          ("lstm_varlen__cap_tight_exp", "remap", "1.2x"))
 wrong = []
 
 

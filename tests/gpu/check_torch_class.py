@@ -244,8 +244,7 @@ def captures(folder):
 
 def snapshots(folder):
     path = os.path.join(folder, "snapshot.pickle")
-    # A running program excludes meshing, so its replay does too.
-    for policy, replayed in (("remap", "remap:mesh=no"), ("stitch", "stitch"),
+    for policy, replayed in (("remap", "remap"), ("stitch", "stitch"),
                              ("torch", "torch"), (POLICIES[3], POLICIES[3])):
         done = run(folder, "snapshot.py", policy, path)
         if done.returncode:

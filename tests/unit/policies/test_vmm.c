@@ -127,64 +127,43 @@ static const struct picture pictures[] = {
     {"remap:pack=full", 60, "a1 b39 c4 -b d44 -d !", "a.......................................|cccc"},
     {"remap:pack=full", 60, "b39 a1 c4 -b d44",   ".......................................a|cccc|dddd|dddd|dddddddddddddddddddddddddddddddddddd...."},
     {"remap:pack=full", 60, "a1 b38 x1 c4 -b d44", "a......................................x|cccc"},
-    /* Pages that do not overlap share the higher one's memory, of which a
-     * block that dies leaves its bytes; what was free of the guest is lost. */
-    {"remap:mesh=no,slack=1", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd"},
-    {"remap", 12,   "a2 b2 c2 d2 -b -c e6",        "aa..|..dd|eeee|ee.."},
-    {"remap", 12,   "a2 b2 c2 d2 -b -c e6 f2",     "aa..|..dd|eeee|eeff"},
-    {"remap", 12,   "a2 b2 c2 d2 -b -c e6 f2 g1",  "aa..|..dd|eeee|eeff"},
-    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -a f2",  "....|ffdd|eeee|ee.."},
-    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -d f2",  "aa..|..ff|eeee|ee.."},
-    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -a !",   "..dd|eeee|ee.."},
-    {"remap", ROOM, "a1 b1 c2 d2 e2 -b -c -d f6 -a g1", "....|g.ee|ffff|ff.."},
-    {"remap:slack=1", ROOM, "a3 b1 c2 d2 -b -c e6 -a f2", "....|..dd|eeee|eeff"},
-    /* So do ends of blocks, the high one and the low one. */
-    {"remap", ROOM, "a6 b2 c2 d2 -b -c e6",        "aaaa|aa..|..dd|eeee|ee.."},
-    {"remap", ROOM, "a6 b2 c2 d2 -b -c e6 -a f2",  "....|....|ffdd|eeee|ee.."},
-    {"remap", ROOM, "x2 a6 c2 y2 z4 -x -y e6 -a f2", "....|....|ccff|zzzz|eeee|ee.."},
-    /* The emptiest goes to the fullest, of equals the lowest to the highest. */
-    {"remap:slack=1", ROOM, "a1 x3 y1 b1 z2 w1 c3 -x -y -z -w e5 f1", "a...|fb..|.ccc|eeee|e..."},
-    {"remap:slack=1", ROOM, "a2 x2 y2 b2 z2 c2 -x -y -z e6 f2", "aa..|ffbb|..cc|eeee|ee.."},
-    {"remap", ROOM, "a2 x2 y3 b1 -x -y e6 -b f1", "aaf.|....|eeee|ee.."},
-    /* Within the budget, and not the pages that the block itself touches. */
-    {"remap:budget=0", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd|eeee|ee.."},
-    {"remap:budget=0", ROOM, "a2 b2 c2 d2 -b -c e6 -a f2", "....|..dd|eeee|eeff"},
-    {"remap", 8,    "a2 b2 c1 -b d4",              "aa..|c..."},
+    /* Without page sharing two halves of pages are no page. */
+    {"remap:slack=1", 12, "a2 b2 c2 d2 -b -c e6",  "aa..|..dd"},
     /* A new block lodges: its head, its tail, both, and with no page between.
      * Of two ends that would do it takes the one that leaves less. */
-    {"remap:mesh=no", ROOM, "a3 b3 c2 -b d5",      "aaa.|..cc|...d|dddd"},
-    {"remap:mesh=no", ROOM, "a1 b4 c3 -b d5",      "a...|.ccc|dddd|d..."},
-    {"remap:mesh=no", ROOM, "a2 b2 x4 -b d5",      "aa..|xxxx|...d|dddd"},
-    {"remap:mesh=no", ROOM, "a2 b2 c2 d2 -b -c e7", "aa..|..dd|..ee|eeee|e..."},
-    {"remap:mesh=no", 12,   "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
-    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e3", "aa..|xxxx|..dd|..ee|e..."},
+    {"remap", ROOM, "a3 b3 c2 -b d5",      "aaa.|..cc|...d|dddd"},
+    {"remap", ROOM, "a1 b4 c3 -b d5",      "a...|.ccc|dddd|d..."},
+    {"remap", ROOM, "a2 b2 x4 -b d5",      "aa..|xxxx|...d|dddd"},
+    {"remap", ROOM, "a2 b2 c2 d2 -b -c e7", "aa..|..dd|..ee|eeee|e..."},
+    {"remap", 12,   "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
+    {"remap", ROOM, "a2 b2 x4 c2 d2 -b -c e3", "aa..|xxxx|..dd|..ee|e..."},
     /* So do the two ends of one hole, around a page from elsewhere. */
-    {"remap:mesh=no", ROOM, "a3 b2 c3 x4 y4 -b -x d6", "aaa.|.ccc|yyyy|...d|dddd|d..."},
+    {"remap", ROOM, "a3 b2 c3 x4 y4 -b -x d6", "aaa.|.ccc|yyyy|...d|dddd|d..."},
     /* Its bytes in the hosts are drawn as free; they are not. */
-    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 f1", "aa..|xxxx|..dd|f...|..ee|ee.."},
-    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e3 f1", "aa..|xxxx|.fdd|..ee|e..."},
+    {"remap", ROOM, "a2 b2 x4 c2 d2 -b -c e4 f1", "aa..|xxxx|..dd|f...|..ee|ee.."},
+    {"remap", ROOM, "a2 b2 x4 c2 d2 -b -c e3 f1", "aa..|xxxx|.fdd|..ee|e..."},
     /* When it dies they are, and its addresses go. */
-    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -e f2 g2", "aaff|xxxx|ggdd|....|...."},
-    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -e !", "aa..|xxxx|..dd"},
-    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -a -d !", "....|xxxx|....|..ee|ee.."},
+    {"remap", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -e f2 g2", "aaff|xxxx|ggdd|....|...."},
+    {"remap", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -e !", "aa..|xxxx|..dd"},
+    {"remap", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -a -d !", "....|xxxx|....|..ee|ee.."},
     /* Not below the slack, nor beyond the budget while the device has memory. */
-    {"remap:mesh=no,slack=0.5", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
-    {"remap:mesh=no,budget=1", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
-    {"remap:mesh=no,budget=0", 12, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
+    {"remap:slack=0.5", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:budget=1", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:budget=0", 12, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
     /* Early it does before it breaks whole free pages, with fewer of them; */
-    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|eeee"},
-    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|....|..ee|ee.."},
-    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
-    {"remap:mesh=no,lodge=early", ROOM, "a3 b1 x12 y8 -b -y e8", "aaa.|xxxx|xxxx|xxxx|eeee|eeee"},
+    {"remap", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|....|..ee|ee.."},
+    {"remap:lodge=early", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
+    {"remap:lodge=early", ROOM, "a3 b1 x12 y8 -b -y e8", "aaa.|xxxx|xxxx|xxxx|eeee|eeee"},
     /* not with more than two, nor while more than a third of all are free, nor
      * below a page, the slack or beyond the budget. */
-    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x20 y12 -b -y e9", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|....|...e|eeee|eeee"},
-    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x28 y16 -b -y e13", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|eeee|eeee|eeee|e..."},
-    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x8 y8 -b -y e5", "aa..|xxxx|xxxx|eeee|e..."},
-    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e3", "aa..|xxxx|..dd|eee."},
-    {"remap:mesh=no,lodge=early,slack=0.1", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
-    {"remap:mesh=no,lodge=early,budget=2", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
-    {"remap:mesh=no,lodge=early,budget=3", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
+    {"remap:lodge=early", ROOM, "a2 b2 x20 y12 -b -y e9", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|....|...e|eeee|eeee"},
+    {"remap:lodge=early", ROOM, "a2 b2 x28 y16 -b -y e13", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|eeee|eeee|eeee|e..."},
+    {"remap:lodge=early", ROOM, "a2 b2 x8 y8 -b -y e5", "aa..|xxxx|xxxx|eeee|e..."},
+    {"remap:lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e3", "aa..|xxxx|..dd|eee."},
+    {"remap:lodge=early,slack=0.1", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
+    {"remap:lodge=early,budget=2", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
+    {"remap:lodge=early,budget=3", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
     /* clang-format on */
 };
 
@@ -303,19 +282,19 @@ static const struct frag_backend_ops *ops_at_work(const struct traffic *t)
 
 static const char *const subjects[][2] = {
     {"expandable", NULL},
+    {"expandable", "largest=16MiB,span=96MiB"},
     {"paged", NULL},
     {"stitch", "fragment=512"},
     {"stitch", "fragment=512,reuse=1,pool=64MiB"},
     {"remap", NULL},
     {"remap", "budget=1"},
-    {"remap", "mesh=no"},
-    {"remap", "mesh=no,slack=0"},
-    {"remap", "mesh=no,slack=0,budget=4"},
-    {"remap", "mesh=no,slack=0,lodge=early"},
-    {"remap", "mesh=no,pack=full"},
-    {"remap", "mesh=no,pack=full,chunks=1"},
-    {"remap", "mesh=no,pack=full,chunks=8"},
-    {"remap", "mesh=no,pack=full,chunks=1,span=96MiB"},
+    {"remap", "slack=0"},
+    {"remap", "slack=0,budget=4"},
+    {"remap", "slack=0,lodge=early"},
+    {"remap", "pack=full"},
+    {"remap", "pack=full,chunks=1"},
+    {"remap", "pack=full,chunks=8"},
+    {"remap", "pack=full,chunks=1,span=96MiB"},
     {"remap", "slack=0"},
     {"remap", "slack=0,lodge=early"},
     {"remap", "span=96MiB"},
@@ -334,8 +313,8 @@ static void check_contents(struct traffic *t, struct shadow *s,
             fail_msg("%s: block %zu has lost its contents", name, i);
 }
 
-/* If nothing is meshed, no memory is unmapped even for a moment, and none
- * before a wait for the device. */
+/* Unless the policy moves blocks, no live memory is unmapped even for a moment,
+ * and none before a wait for the device. */
 static void follow_contents(const struct frag_policy *policy,
                             const char *params, uint64_t seed)
 {
@@ -348,7 +327,7 @@ static void follow_contents(const struct frag_policy *policy,
     script_make(&script, seed, 400, 0);
     assert_int_equal(traffic_open(&t, policy, params, &opts), FRAG_OK);
     shadow_open(&s, t.arena);
-    if (params && strstr(params, "mesh=no"))
+    if (!(policy->needs & FRAG_NEEDS_MOVES))
         s.base.ops = ops_at_work(&t);
     t.mem.inner = &s.base;
     for (size_t i = 0; i < script.count; i++) {
