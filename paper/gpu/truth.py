@@ -204,22 +204,52 @@ def finish(row, marks):
     return snapshot
 
 
+def every():
+    from real_programs import REAL
+    from truth_programs import EVERY
+    return EVERY | REAL
+
+
+def select(row):
+    """Puts a policy of fragsim under PyTorch."""
+    os.environ["FRAGSIM_POLICY"] = row["policy"]
+    if row["bound"] == "capacity":
+        os.environ["FRAGSIM_CAPACITY"] = f"{row['cap']}B"
+    import fragsim_torch
+    fragsim_torch.use()
+
+
 def one_run(row, folder):
     """The child process: PROG in the state in which PyTorch was imported."""
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = row["conf"]
     import torch
-    from truth_programs import EVERY
-    program = EVERY[row["workload"]]
+    program = every()[row["workload"]]
+    if row.get("policy"):
+        select(row)
     torch.cuda.init()
+    gc.collect()  # so that later collections come after the same requests
     bind(row, program)
     row |= {"torch": torch.__version__, "cuda": torch.version.cuda, "seed": 11,
             "device": torch.cuda.get_device_name(0), "began": time.time()}
     torch.cuda.memory._record_memory_history(stacks="python", max_entries=1_000_000)
     snapshot = play(row, program, Marks())
+    if row.get("policy"):
+        row["inside"] = numbers_inside()
     with open(os.path.join(folder, row["name"] + ".pickle"), "wb") as out:
         pickle.dump(snapshot, out)
+    write_row(row, folder)
+
+
+def write_row(row, folder):
     with open(os.path.join(folder, row["name"] + ".json"), "w", encoding="utf-8") as out:
         json.dump(row, out, indent=1)
+
+
+def numbers_inside():
+    """What the policy counted."""
+    import fragsim_torch
+    return {name: getattr(fragsim_torch, name)() for name in
+            ("peak_reserved", "peak_allocated", "driver_calls", "driver_ns")}
 
 
 def hold(ready):
@@ -283,7 +313,7 @@ class Runner:
 
     def __init__(self, folder, seconds):
         import torch  # noqa: F401  so that every child has it from the start
-        import truth_programs  # noqa: F401
+        every()
         self.folder, self.began, self.seconds = folder, time.monotonic(), seconds
         self.work = tempfile.mkdtemp(prefix="truth")
         self.tars, self.rows = Tars(folder), {}
@@ -313,8 +343,11 @@ class Runner:
         row["wall"] = round(self.at() - began, 1)
         self.write(row)
         if "stats" in row:
-            packer = fork(compress, self.path(row["name"], ".pickle"))
-            self.packing[packer] = row["name"]
+            self.pack(row)
+
+    def pack(self, row):
+        packer = fork(compress, self.path(row["name"], ".pickle"))
+        self.packing[packer] = row["name"]
 
     def write(self, row):
         self.rows[row["name"]] = row
@@ -479,10 +512,10 @@ def confirm(args):
 
 def check(args):
     """The programs themselves, without a GPU."""
-    from truth_programs import EVERY, Job
-    for name in args.names or EVERY:
+    from truth_programs import Job
+    for name in args.names or every():
         began = time.monotonic()
-        count = sum(1 for _ in EVERY[name](Job("cpu", 2)))
+        count = sum(1 for _ in every()[name](Job("cpu", 2)))
         print(f"{name}: {count} steps, {time.monotonic() - began:.1f} s", flush=True)
 
 

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""live.py FOLDER [--seconds N] [--width N] [--only NAME,...] [--policies P,...]
+
+Whether a policy of fragsim in a running PyTorch does what the simulation says. Each of
+twenty programs (ten of truth_programs.py, ten of real_programs.py) runs once with
+PyTorch's own allocator and no bound. From this one recording `fragsim fit` names what
+each policy needs, as a capacity and as a limit of the process. Then the program runs on
+the policy under both kinds of bound, with exactly this need and with one page of 2 MiB
+less, each in a process of its own: it must live, and die.
+
+Some programs free in another order when they run again (autocast drops its casts in the
+order of host addresses). So each run is also recorded, and its own requests are replayed
+under its policy and bound: whether a request fails, and the peak reserved, must be equal.
+
+FOLDER gets live.jsonl, a row for each run: program, policy, bound, need, cap, expected
+and found outcome, the peaks inside, those of the replay, and the driver's calls. Needs fragsim_torch on PYTHONPATH, FRAGSIM and FRAGSIM_TORCH_LIBRARY.
+"""
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import truth
+from truth import PAGE
+
+PROGRAMS = ("diffusion,vit_accumulate,seq2seq,low_rank,rnn_language,contrast,experts,"
+            "speech,volumes,distill").split(",")
+POLICIES = ["torch", "torch:expandable_segments:True", "expandable", "best_fit", "remap",
+            "remap:pack=full", "vma", "bfc"]
+BOUNDS = {"capacity": "capacity", "limit": "process"}
+
+
+def fitted(path, policies, total):
+    """(policy, bound): the need, and the peak reserved with it."""
+    command = [os.environ["FRAGSIM"], "fit", "-q", "-j1", "--as-recorded", "--json", "-",
+               f"--total={total}", path]
+    for policy in policies:
+        command += ["-p", policy]
+    found = {}
+    for bound in BOUNDS:
+        done = subprocess.run([*command, f"--bound={bound}"], capture_output=True,
+                              text=True, check=True)
+        for policy, row in zip(policies, json.loads(done.stdout)["results"]):
+            found[policy, bound] = row["need_bytes"], row["need_peak_reserved_bytes"]
+    return found
+
+
+def replayed(row, path):
+    """The requests of a run, replayed under its policy and its bound."""
+    bound = "--process-limit" if row["bound"] == "process" else "-c"
+    done = subprocess.run(
+        [os.environ["FRAGSIM"], "replay", "-q", "--as-recorded", "--json", "-", "-p",
+         row["policy"], f"--total={row['total_memory']}", bound, f"{row['cap']}B", path],
+        capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout or '{"results": [{}]}')["results"][0]
+    return {"replayed_ooms": found.get("num_ooms", -1),
+            "replayed_peak": found.get("peak_reserved_bytes"),
+            "replay_error": done.stderr[-300:]}
+
+
+class Live(truth.Runner):
+    """Keeps the recordings of the programs, and writes a row for each later run."""
+
+    def __init__(self, folder, seconds):
+        super().__init__(folder, seconds)
+        import fragsim_torch  # noqa: F401  in every process, as torch
+        self.threads, self.judged = ThreadPoolExecutor(4), []
+        self.out = open(os.path.join(folder, "live.jsonl"), "a", encoding="utf-8")
+
+    def pack(self, row):
+        if row.get("policy"):
+            self.threads.submit(self.judge, row)
+
+    def judge(self, row):
+        path = self.path(row["name"], ".pickle")
+        kept = {k: row.get(k) for k in (
+            "workload", "policy", "bound", "need", "cap", "expected", "outcome", "oom",
+            "simulated_reserved", "error", "device")} | row["inside"] | replayed(row, path)
+        kept["foretold"] = row["outcome"] == row["expected"]
+        kept["agrees"] = (kept["replayed_ooms"] > 0) == (row["outcome"] == "died") and \
+            kept["replayed_peak"] == kept["peak_reserved"]
+        os.remove(path)
+        self.judged.append(kept)
+        self.out.write(json.dumps(kept) + "\n")
+        self.out.flush()
+
+
+def needs(runner, rows, policies):
+    """The needs of each program that ran to its end."""
+    whole = [r for r in rows if runner.rows[r["name"]]["outcome"] == "survived"]
+
+    def one(row):
+        total = runner.rows[row["name"]]["total_memory"]
+        return row["workload"], fitted(runner.path(row["name"], ".pickle"), policies, total)
+
+    with ThreadPoolExecutor(8) as threads:
+        return dict(threads.map(one, whole))
+
+
+def jobs_of(found):
+    """The runs at the edge of each need."""
+    rows = []
+    for program, fits in found.items():
+        for (policy, bound), (need, reserved) in fits.items():
+            for expected, cap in (("survived", need), ("died", need - PAGE)):
+                name = f"{program}-{policy}-{bound}-{expected}".replace(":", "_")
+                rows.append(truth.spec(name, program, "", BOUNDS[bound], cap) | {
+                    "policy": policy, "need": need, "expected": expected,
+                    "simulated_reserved": reserved if expected == "survived" else None})
+    return rows
+
+
+def table(rows):
+    """Runs that did what their replay does, and what was foretold, by policy and bound."""
+    agree = collections.defaultdict(lambda: [0, 0, 0])
+    for row in rows:
+        counts = agree[row["policy"], row["bound"]]
+        counts[:] = (counts[0] + row["agrees"], counts[1] + row["foretold"], counts[2] + 1)
+    for (policy, bound), (same, foretold, of) in sorted(agree.items()):
+        print(f"{policy:32} {bound:9} as replayed {same} of {of}, as foretold {foretold}")
+    for row in rows:
+        if not row["agrees"] or not row["foretold"]:
+            print("agrees" if row["agrees"] else "DIFFERS", row["workload"], row["policy"],
+                  row["bound"], row["expected"], row["outcome"], row["cap"],
+                  row["peak_reserved"], row["replayed_peak"], row["replayed_ooms"],
+                  (row["replay_error"] or row["error"] or "")[-200:].replace("\n", " "))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--seconds", type=float, default=540)
+    parser.add_argument("--width", type=int, default=10)
+    parser.add_argument("--only")
+    parser.add_argument("--policies", default=";".join(POLICIES))
+    args = parser.parse_args()
+    from real_programs import REAL
+    names = args.only.split(",") if args.only else PROGRAMS + list(REAL)
+    policies = args.policies.split(";")
+    subprocess.run([sys.executable, "-m", "fragsim_torch", "build"], check=True)
+    runner = Live(args.folder, args.seconds)
+    free = [truth.spec(name, name, "") for name in names]
+    runner.all_of(free, args.width)
+    jobs = jobs_of(needs(runner, free, policies))
+    print(f"[{runner.at():5.0f}] {len(jobs)} runs at the edges", flush=True)
+    left = runner.all_of(jobs, args.width)
+    runner.threads.shutdown()
+    table(runner.judged)
+    runner.close(left)
+
+
+if __name__ == "__main__":
+    main()
