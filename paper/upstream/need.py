@@ -125,7 +125,7 @@ def cache(torch):
 
 
 PROGRAMS = {f"random_{seed}": lambda torch, seed=seed: random_script(torch, seed)
-            for seed in (11, 12, 13, 15)}
+            for seed in (11, 12, 13)}
 PROGRAMS.update({each.__name__: each for each in
                  (mlp, varlen, wide_varlen, accumulate, checkpointed, cache)})
 
@@ -226,6 +226,8 @@ def main():
 
         for name in sys.argv[4:] or PROGRAMS:
             free = trial(name, settings)
+            if not free["fits"]:
+                raise SystemExit(f"{name} does not fit the device")
             row(name, "inf", "", free)
             least = need(name, settings, free)
             row(name, "need", least, trial(name, settings, least))
