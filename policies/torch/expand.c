@@ -228,6 +228,9 @@ static enum frag_err map_block(struct frag_heap *heap,
     const frag_size from = addr - r->addr;
 
     bytes = frag_round_up(bytes, space->page);
+    if (t->conf.experiments & TORCH_MAPPED_LIMIT &&
+        torch_exceeds_limit(t, heap->mem, bytes))
+        return FRAG_OOM;
     FRAG_TRY(map_pages(heap, r, space->page, from, from + bytes));
     torch_hole_remove(space, b);
     if (bytes < b->node.size) {

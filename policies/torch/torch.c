@@ -508,8 +508,10 @@ static const struct frag_param torch_params[] = {
              "pr193400, max_split_size_mb does not hold for blocks of "
              "expandable segments; pr186232, an idle segment of another stream "
              "is used before the device is asked; pr179444, the memory limit "
-             "is rounded and not cut (PyTorch itself since 2.13); only fragsim "
-             "has this setting"},
+             "is rounded and not cut (PyTorch itself since 2.13); small_pages, "
+             "pages of the large pool's expandable segments have 2 MiB; "
+             "mapped_limit, the memory limit counts the pages that a request "
+             "maps and not the request; only fragsim has this setting"},
     {.name = NULL},
 };
 

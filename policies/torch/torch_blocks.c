@@ -118,7 +118,9 @@ static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
     if (!space)
         return FRAG_NOMEM;
     space->searches = &t->pools[pool].searches[is_small];
-    space->page = is_small ? TORCH_SMALL_SEGMENT : t->conf.large_segment;
+    space->page = is_small || t->conf.experiments & TORCH_SMALL_PAGES
+                      ? TORCH_SMALL_SEGMENT
+                      : t->conf.large_segment;
     space->stream = stream;
     space->pool = pool;
     space->is_small = is_small;

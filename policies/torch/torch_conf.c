@@ -389,6 +389,8 @@ static const struct experiment {
     {"pr193400", TORCH_PR_193400},
     {"pr186232", TORCH_PR_186232},
     {"pr179444", TORCH_PR_179444},
+    {"small_pages", TORCH_SMALL_PAGES},
+    {"mapped_limit", TORCH_MAPPED_LIMIT},
 };
 
 enum { EXPERIMENTS = sizeof(experiments) / sizeof(*experiments) };
@@ -416,8 +418,8 @@ static enum frag_err read_experiments(const char *word, unsigned *found,
         if (!x)
             return bad(
                 "experiment",
-                "none, pr191302, pr193400, pr186232 or pr179444, or several "
-                "joined by +",
+                "none, pr191302, pr193400, pr186232, pr179444, small_pages or "
+                "mapped_limit, or several joined by +",
                 word, e);
         *found |= x->bit;
         if (!at[length])

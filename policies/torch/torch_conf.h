@@ -54,6 +54,12 @@ enum torch_experiment {
     TORCH_PR_186232 = 4,
     /* In PyTorch since 2.13: the later rule of TORCH_FRACTION_CUT. */
     TORCH_PR_179444 = 8,
+    /* Proposals of paper/upstream, in no release. Pages of 2 MiB in the
+     * expandable segments of the large pool too. */
+    TORCH_SMALL_PAGES = 16,
+    /* The limit of a process counts the pages that a request of an expandable
+     * segment maps, and not its whole size. */
+    TORCH_MAPPED_LIMIT = 32,
 };
 
 /* All sizes in bytes. */

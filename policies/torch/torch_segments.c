@@ -277,8 +277,8 @@ static bool uses_pages(const struct torch *t, const struct torch_space *space)
 
 /* Whether a segment of that size would exceed the limit of the settings or that
  * of the program. */
-static bool exceeds_limit(const struct torch *t, struct frag_backend *mem,
-                          frag_size segment)
+bool torch_exceeds_limit(const struct torch *t, struct frag_backend *mem,
+                         frag_size segment)
 {
     const frag_size sum = t->reserved + segment;
 
@@ -299,19 +299,23 @@ static bool rejects(struct torch *t, struct frag_backend *mem,
 }
 
 /* alloc_block. The limit test uses the ordinary segment's size, in expandable
- * mode too. It comes before all calls of the device. */
+ * mode too, but under TORCH_MAPPED_LIMIT. It comes before all calls of the
+ * device. */
 static enum frag_err new_memory(struct frag_heap *heap,
                                 struct torch_space *space, frag_size size,
                                 struct torch_block **out)
 {
     struct torch *t = heap->state;
     const frag_size segment = torch_segment_size(size, t->conf.large_segment);
+    const bool expands = t->conf.expandable_segments && uses_pages(t, space);
     struct torch_block *b;
     frag_addr addr;
 
-    if (exceeds_limit(t, heap->mem, segment) || rejects(t, heap->mem, segment))
+    if (!(expands && t->conf.experiments & TORCH_MAPPED_LIMIT) &&
+        (torch_exceeds_limit(t, heap->mem, segment) ||
+         rejects(t, heap->mem, segment)))
         return FRAG_OOM;
-    if (t->conf.expandable_segments && uses_pages(t, space))
+    if (expands)
         return torch_expand(heap, space, size, out);
     FRAG_TRY(heap->mem->ops->segment_alloc(heap->mem, segment, &addr));
     t->reserved += segment;

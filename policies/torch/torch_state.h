@@ -380,6 +380,10 @@ void torch_release_cached(struct frag_heap *heap);
 /* See struct frag_policy. */
 enum frag_err torch_told(struct frag_heap *heap, frag_pool pool,
                          const struct frag_told *told);
+/* Whether that much more memory would exceed the limit of the settings or that
+ * of the program. */
+bool torch_exceeds_limit(const struct torch *t, struct frag_backend *mem,
+                         frag_size segment);
 /* Returns everything to the device, live blocks included. */
 void torch_segments_fini(struct frag_heap *heap);
 

@@ -1,11 +1,12 @@
 /* test_torch_experiments.c - tests the setting experiment of the torch policy:
- * for each pull request a small picture of memory whose next request is served
- * otherwise with its rule than without it. The answers follow from the texts of
- * enum torch_experiment (policies/torch/torch_conf.h). */
+ * for each pull request or proposal a small picture of memory whose next
+ * request is served otherwise with its rule than without it. The answers follow
+ * from the texts of enum torch_experiment (policies/torch/torch_conf.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,6 +256,50 @@ static void pr179444_rounds_the_limit(void **state)
     }
 }
 
+/* A device of 24 MiB, and a request of 3 MiB on each of two streams, which have
+ * segments of their own: pages of 20 MiB do not fit twice. */
+static void small_pages_have_2_mib(void **state)
+{
+    static const char *const settings[] = {
+        "expandable_segments:True",
+        "expandable_segments:True,experiment:small_pages"};
+
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        struct frag_block a, b;
+
+        rig_open(settings[with], 24 * FRAG_MIB);
+        assert_int_equal(ask(3, 0, &a), FRAG_OK);
+        assert_int_equal(ask(3, 1, &b), with ? FRAG_OK : FRAG_OOM);
+        if (with)
+            assert_int_equal(frag_arena_used(rig.arena), 8 * FRAG_MIB);
+        rig_close();
+    }
+}
+
+/* 40 MiB are free and mapped under a limit of 65 MiB. A request of 50 MiB maps
+ * 20 MiB more, which is within the limit; 40 and 50 MiB are not. */
+static void mapped_limit_counts_pages(void **state)
+{
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        char text[200];
+        struct frag_block a;
+
+        snprintf(text, sizeof(text),
+                 "expandable_segments:True,per_process_memory_fraction:%.17g%s",
+                 65.0 * FRAG_MIB / FRAG_H200_TOTAL,
+                 with ? ",experiment:mapped_limit" : "");
+        rig_open(text, FRAG_UNLIMITED);
+        assert_int_equal(ask(40, 0, &a), FRAG_OK);
+        frag_policy_torch.free(&rig.heap, &a);
+        assert_int_equal(ask(50, 0, &a), FRAG_OK);
+        assert_int_equal(rig.observer.counters.num_alloc_retries, !with);
+        assert_int_equal(ask(30, 0, &a), FRAG_OOM);
+        rig_close();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +309,8 @@ int main(void)
         cmocka_unit_test(pr186232_takes_an_idle_segment),
         cmocka_unit_test(pr186232_leaves_other_segments),
         cmocka_unit_test(pr179444_rounds_the_limit),
+        cmocka_unit_test(small_pages_have_2_mib),
+        cmocka_unit_test(mapped_limit_counts_pages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
