@@ -12,6 +12,9 @@
  *   FRAGSIM_STARTED   set by `fragsim run`: when the run began, in seconds. A
  *                     process does not overwrite a result file that is newer:
  *                     another process of the run wrote it
+ *   FRAGSIM_TORCH_RELEASE  set by fragsim_torch.use(): the release of the
+ *                     PyTorch that runs, such as 2.11, whose rules policy torch
+ *                     follows unless its settings name another
  *   FRAGSIM_UNUSED    set by `fragsim run`: a file that the first process on
  *                     the policy removes
  *

@@ -126,8 +126,12 @@ def _compilers() -> list[str]:
     return compilers
 
 
+def _release() -> str:
+    return ".".join(torch.__version__.split(".")[:2])
+
+
 def _command(compiler: str) -> list[str]:
-    release = ".".join(torch.__version__.split(".")[:2])
+    release = _release()
     if release not in TESTED:
         raise Unavailable(f"the class was tested with PyTorch {TESTED[0]}, not "
                           f"with {release}")
@@ -242,6 +246,7 @@ def _use_pluggable() -> None:
 def _select(policy: str | None) -> None:
     """Makes the library read its settings, and compares the policy."""
     before = os.environ.get("FRAGSIM_POLICY")
+    os.environ["FRAGSIM_TORCH_RELEASE"] = _release()
     if policy is not None:
         os.environ["FRAGSIM_POLICY"] = policy
         # The library reads the environment of the C runtime, as os.environ

@@ -1,8 +1,9 @@
 /* service_settings.c - reads the variables FRAGSIM_POLICY, FRAGSIM_CAPACITY,
- * FRAGSIM_OUTPUT, FRAGSIM_REPLACE, FRAGSIM_STARTED and FRAGSIM_UNUSED of the
- * environment. */
+ * FRAGSIM_OUTPUT, FRAGSIM_REPLACE, FRAGSIM_STARTED, FRAGSIM_UNUSED and
+ * FRAGSIM_TORCH_RELEASE of the environment. */
 #include "real/torch/service_settings.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,24 @@ static const char *variable(const char *name, const char *usual)
     const char *text = getenv(name);
 
     return text && *text ? text : usual;
+}
+
+/* Reads the parameters. Policy torch has the rules of the PyTorch that runs,
+ * unless they name another release: of two the last one holds. */
+static enum frag_err read_params(struct settings *s, const char *given,
+                                 struct frag_error *e)
+{
+    const char *release = variable("FRAGSIM_TORCH_RELEASE", "");
+    char text[PATH_MAX];
+
+    if (strcmp(s->policy->name, "torch") != 0 || !*release)
+        return frag_params_read(s->policy, given, &s->params, e);
+    if (snprintf(text, sizeof(text), "torch_version:%s%s%s", release,
+                 *given ? "," : "", given) >= (int)sizeof(text))
+        return frag_fail(e, FRAG_INVALID,
+                         "FRAGSIM_POLICY: expected fewer than %d characters",
+                         PATH_MAX);
+    return frag_params_read(s->policy, text, &s->params, e);
 }
 
 static enum frag_err read_policy(struct settings *s, struct frag_error *e)
@@ -34,7 +53,7 @@ static enum frag_err read_policy(struct settings *s, struct frag_error *e)
                          "FRAGSIM_POLICY: there is no policy \"%s\"; see "
                          "`fragsim policies`",
                          name);
-    return frag_params_read(s->policy, colon ? colon + 1 : "", &s->params, e);
+    return read_params(s, colon ? colon + 1 : "", e);
 }
 
 static enum frag_err read_capacity(struct settings *s, struct frag_error *e)
