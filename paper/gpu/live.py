@@ -36,13 +36,15 @@ BOUNDS = {"capacity": "capacity", "limit": "process"}
 def fitted(path, policies, total):
     """(policy, bound): the need, and the peak reserved with it."""
     command = [os.environ["FRAGSIM"], "fit", "-q", "-j1", "--as-recorded", "--json", "-",
-               f"--total={total}", path]
+               path]
     for policy in policies:
         command += ["-p", policy]
     found = {}
     for bound in BOUNDS:
-        done = subprocess.run([*command, f"--bound={bound}"], capture_output=True,
-                              text=True, check=True)
+        # A capacity is the size of the whole device, as in a program.
+        size = [f"--total={total}"] if BOUNDS[bound] == "process" else []
+        done = subprocess.run([*command, f"--bound={bound}", *size], text=True,
+                              capture_output=True, check=True)
         for policy, row in zip(policies, json.loads(done.stdout)["results"]):
             found[policy, bound] = row["need_bytes"], row["need_peak_reserved_bytes"]
     return found
@@ -50,10 +52,11 @@ def fitted(path, policies, total):
 
 def replayed(row, path):
     """The requests of a run, replayed under its policy and its bound."""
-    bound = "--process-limit" if row["bound"] == "process" else "-c"
+    bound = ["-c"] if row["bound"] != "process" else [
+        f"--total={row['total_memory']}", "--process-limit"]
     done = subprocess.run(
         [os.environ["FRAGSIM"], "replay", "-q", "--as-recorded", "--json", "-", "-p",
-         row["policy"], f"--total={row['total_memory']}", bound, f"{row['cap']}B", path],
+         row["policy"], *bound, f"{row['cap']}B", path],
         capture_output=True, text=True, check=False)
     found = json.loads(done.stdout or '{"results": [{}]}')["results"][0]
     return {"replayed_ooms": found.get("num_ooms", -1),
