@@ -5,8 +5,8 @@ Whether a policy of fragsim in a running PyTorch does what the simulation says. 
 twenty programs (ten of truth_programs.py, ten of real_programs.py) runs once with
 PyTorch's own allocator and no bound. From this one recording `fragsim fit` names what
 each policy needs, as a capacity and as a limit of the process. Then the program runs on
-the policy under both kinds of bound, with exactly this need and with one page of 2 MiB
-less, each in a process of its own: it must live, and die.
+the policy under both kinds of bound, with exactly this need and with the
+least less (2 MiB of a device; a byte or 2 MiB of a limit), each in a process of its own: it must live, and die.
 
 Some programs free in another order when they run again (autocast drops its casts in the
 order of host addresses). So each run is also recorded, and its own requests are replayed
@@ -24,7 +24,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import truth
-from truth import PAGE
 
 PROGRAMS = ("diffusion,vit_accumulate,seq2seq,low_rank,rnn_language,contrast,experts,"
             "speech,volumes,distill").split(",")
@@ -34,26 +33,30 @@ BOUNDS = {"capacity": "capacity", "limit": "process"}
 
 
 def fitted(path, policies, total):
-    """(policy, bound): the need, and the peak reserved with it."""
+    """(policy, bound): the need, the step below it, and the peak reserved with it."""
     command = [os.environ["FRAGSIM"], "fit", "-q", "-j1", "--as-recorded", "--json", "-",
-               f"--total={total}", path]
+               path]
     for policy in policies:
         command += ["-p", policy]
     found = {}
     for bound in BOUNDS:
-        done = subprocess.run([*command, f"--bound={bound}"], capture_output=True,
-                              text=True, check=True)
+        # A capacity is the size of the whole device, as in a program.
+        size = [f"--total={total}"] if BOUNDS[bound] == "process" else []
+        done = subprocess.run([*command, f"--bound={bound}", *size], text=True,
+                              capture_output=True, check=True)
         for policy, row in zip(policies, json.loads(done.stdout)["results"]):
-            found[policy, bound] = row["need_bytes"], row["need_peak_reserved_bytes"]
+            found[policy, bound] = (row["need_bytes"], row["step_bytes"],
+                                    row["need_peak_reserved_bytes"])
     return found
 
 
 def replayed(row, path):
     """The requests of a run, replayed under its policy and its bound."""
-    bound = "--process-limit" if row["bound"] == "process" else "-c"
+    bound = ["-c"] if row["bound"] != "process" else [
+        f"--total={row['total_memory']}", "--process-limit"]
     done = subprocess.run(
         [os.environ["FRAGSIM"], "replay", "-q", "--as-recorded", "--json", "-", "-p",
-         row["policy"], f"--total={row['total_memory']}", bound, f"{row['cap']}B", path],
+         row["policy"], *bound, f"{row['cap']}B", path],
         capture_output=True, text=True, check=False)
     found = json.loads(done.stdout or '{"results": [{}]}')["results"][0]
     return {"replayed_ooms": found.get("num_ooms", -1),
@@ -104,8 +107,8 @@ def jobs_of(found):
     """The runs at the edge of each need."""
     rows = []
     for program, fits in found.items():
-        for (policy, bound), (need, reserved) in fits.items():
-            for expected, cap in (("survived", need), ("died", need - PAGE)):
+        for (policy, bound), (need, step, reserved) in fits.items():
+            for expected, cap in (("survived", need), ("died", need - step)):
                 name = f"{program}-{policy}-{bound}-{expected}".replace(":", "_")
                 rows.append(truth.spec(name, program, "", BOUNDS[bound], cap) | {
                     "policy": policy, "need": need, "expected": expected,

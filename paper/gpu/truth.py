@@ -159,7 +159,9 @@ def bind(row, program):
     import torch
     row["total_memory"] = torch.cuda.get_device_properties(0).total_memory
     if row["bound"] == "process":
-        torch.cuda.set_per_process_memory_fraction(row["cap"] / row["total_memory"])
+        # PyTorch rounds the product down: half a byte more keeps the last byte.
+        torch.cuda.set_per_process_memory_fraction(
+            (row["cap"] + 0.5) / row["total_memory"])
     if row["bound"] == "device":
         ballast = Ballast()
         row["left_before"] = warm_up(program)

@@ -282,9 +282,7 @@ static frag_size start_size(const struct frag_heap *heap)
     frag_size size = p->size;
 
     if (!size) {
-        const frag_size capacity = frag_backend_capacity(heap->mem);
-        const frag_size total = frag_backend_total(heap->mem);
-        const frag_size all = capacity < total ? capacity : total;
+        const frag_size all = frag_backend_bound(heap->mem);
 
         size = (frag_size)((double)all * p->fraction);
     }

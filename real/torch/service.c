@@ -159,7 +159,7 @@ static enum frag_err own(struct frag_error *e)
 
 static void apply_limit(int ordinal)
 {
-    device_limit(devices[ordinal], settings.capacity, limits[ordinal]);
+    device_limit(devices[ordinal], limits[ordinal]);
 }
 
 /* NULL if the program did not use the device. */

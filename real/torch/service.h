@@ -56,9 +56,9 @@ FRAG_TORCH_API enum frag_torch_answer frag_torch_trim(int device, char *words);
  * Segments need nothing: cudaDeviceEnablePeerAccess covers them. */
 FRAG_TORCH_API enum frag_torch_answer frag_torch_peer(int device, int peer,
                                                       char *words);
-/* Sets the most bytes that the policy may hold on a device, in place of
- * FRAGSIM_CAPACITY if that is more. Memory that it holds already stays. Does
- * not open the device. */
+/* Sets the most bytes that the policy may hold on a device, besides
+ * FRAGSIM_CAPACITY. Memory that it holds already stays. Does not open the
+ * device. */
 FRAG_TORCH_API enum frag_torch_answer
 frag_torch_limit(int device, uint64_t bytes, char *words);
 /* Stores a new file descriptor of the physical memory of the map at addr, with

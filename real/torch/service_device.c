@@ -438,9 +438,8 @@ struct frag_backend *device_gpu(const struct device *d)
     return d->gpu;
 }
 
-void device_limit(struct device *d, frag_size capacity, frag_size limit)
+void device_limit(struct device *d, frag_size limit)
 {
-    d->arena->capacity = limit && limit < capacity ? limit : capacity;
     frag_serve_limit(d->serve, limit);
 }
 
@@ -474,8 +473,7 @@ static enum frag_err open_memory(struct device *d, int ordinal,
     /* As in a replay, a capacity is the size of the whole device. */
     d->arena = frag_arena_open(&(const struct frag_arena_options){
         .capacity = s->capacity,
-        .total =
-            s->capacity < d->gpu->total ? s->capacity : d->gpu->total});
+        .total = s->capacity < d->gpu->total ? s->capacity : d->gpu->total});
     if (!d->arena || frag_twin_open(d->gpu, d->arena, &d->mem) != FRAG_OK)
         return frag_no_memory(e, "the simulation beside the device");
     return FRAG_OK;

@@ -42,10 +42,9 @@ enum frag_err device_trim(struct device *d,
  * FRAG_DEVICE, or FRAG_INVALID if there are too many peers. */
 enum frag_err device_add_peer(struct device *d, int ordinal,
                               struct frag_error *e) FRAG_MUST_CHECK;
-/* Sets the most bytes that the policy may hold: the lesser of the capacity and
- * the program's limit (0: none). A policy that read the capacity when it was
- * opened keeps that number. */
-void device_limit(struct device *d, frag_size capacity, frag_size limit);
+/* Sets the program's limit, 0: none (frag_backend.limit). It counts the bytes
+ * of segments and maps; the capacity counts what the device uses for them. */
+void device_limit(struct device *d, frag_size limit);
 
 /* The CUDA backend, for memory that is shared with other processes. */
 struct frag_backend *device_gpu(const struct device *d);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/replay/serve.h"
 #include "traces/printable.h"
 
 static const char *variable(const char *name, const char *usual)
@@ -53,6 +54,7 @@ static enum frag_err read_policy(struct settings *s, struct frag_error *e)
                          "FRAGSIM_POLICY: there is no policy \"%s\"; see "
                          "`fragsim policies`",
                          name);
+    FRAG_TRY(frag_serve_accepts(s->policy, e));
     return read_params(s, colon ? colon + 1 : "", e);
 }
 

@@ -116,6 +116,24 @@ static enum frag_err open_slots(struct frag_serve *s)
     return FRAG_OK;
 }
 
+enum frag_err frag_serve_accepts(const struct frag_policy *p,
+                                 struct frag_error *e)
+{
+    if (p->needs & FRAG_NEEDS_MOVES)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s moves blocks, but a running program holds their "
+                         "addresses; select a policy that moves none, such as "
+                         "remap",
+                         p->name);
+    if (p->needs & FRAG_NEEDS_FUTURE)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s knows when each block is freed, but a running "
+                         "program does not tell; select a policy that needs no "
+                         "future, such as remap",
+                         p->name);
+    return FRAG_OK;
+}
+
 enum frag_err frag_serve_open(const struct frag_serve_options *options,
                               struct frag_serve **out, struct frag_error *e)
 {
@@ -125,16 +143,10 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
     if (!s)
         return frag_no_memory(e, "the service of a program");
     lay_out(s, options);
-    if (s->run.policy->needs & FRAG_NEEDS_MOVES) {
-        err = frag_fail(e, FRAG_UNSUPPORTED,
-                        "%s moves blocks, but a running program holds their "
-                        "addresses; select a policy that moves none",
-                        s->run.policy->name);
-        free(s);
-        return err;
-    }
     s->run.error = e;
-    err = open_slots(s);
+    err = frag_serve_accepts(s->run.policy, e);
+    if (err == FRAG_OK)
+        err = open_slots(s);
     if (err == FRAG_OK)
         err = run_open(&s->run);
     s->run.error = NULL;

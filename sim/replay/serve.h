@@ -34,9 +34,13 @@ struct frag_serve_options {
     void *user;
 };
 
-/* Opens a service. UNSUPPORTED if the policy moves blocks or if mem lacks calls
- * that the policy needs; INVALID for bad parameters; NOMEM. A policy that needs
- * the future receives none. On error *out is untouched. */
+/* Whether the policy can serve a program: OK, or UNSUPPORTED if it moves blocks
+ * or needs the future. */
+enum frag_err frag_serve_accepts(const struct frag_policy *p,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Opens a service. UNSUPPORTED as above, or if mem lacks calls that the policy
+ * needs; INVALID for bad parameters; NOMEM. On error *out is untouched. */
 enum frag_err frag_serve_open(const struct frag_serve_options *options,
                               struct frag_serve **out,
                               struct frag_error *e) FRAG_MUST_CHECK;

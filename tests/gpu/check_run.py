@@ -321,7 +321,8 @@ def check_unused():
 
 def check_refusals():
     """Nothing of a refused program is executed."""
-    for policy, words in (("compact", "moves blocks"), ("remp", "\"remap\"?"),
+    for policy, words in (("compact", "moves blocks"), ("plan", "such as remap"),
+                          ("remp", "\"remap\"?"),
                           ("best_fit:segment=x", "segment"),
                           ("torch@recorded", "has no trace"),
                           ("bfc:initial=9GiB,limit=1", "")):

@@ -49,7 +49,7 @@ def policies():
     done = subprocess.run([FRAGSIM, "policies", "--json", "-"], check=True,
                           capture_output=True, text=True)
     names = [p["name"] for p in json.loads(done.stdout)["policies"]
-             if "moves" not in p["needs"]]
+             if not {"moves", "future"} & set(p["needs"])]
     return names + ["torch:expandable_segments:True", PACKED]
 
 
@@ -152,6 +152,7 @@ def main():
     refuses("there is no policy", FRAGSIM_POLICY="no_such")
     refuses("segment", FRAGSIM_POLICY="best_fit:segment=x")
     refuses("moves blocks", FRAGSIM_POLICY="compact")
+    refuses("knows when each block is freed", FRAGSIM_POLICY="plan")
     refuses("FRAGSIM_CAPACITY", FRAGSIM_CAPACITY="much")
     refuses("out of memory", str(1 << 30), FRAGSIM_POLICY="best_fit",
             FRAGSIM_CAPACITY="512MiB")

@@ -35,7 +35,8 @@ def run(arguments):
 def policies():
     rows = ["| policy | what it does | source |", "|---|---|---|"]
     for policy in json.loads(run(["policies", "--json", "-"]))["policies"]:
-        rows.append(f"| `{policy['name']}` | {policy['summary']} | "
+        only = " (traces only)" if {"moves", "future"} & set(policy["needs"]) else ""
+        rows.append(f"| `{policy['name']}` | {policy['summary']}{only} | "
                     f"{policy['source']} |")
     return "\n".join(rows) + "\n"
 

@@ -73,7 +73,10 @@ static void print_param(FILE *out, const struct frag_param *p, char assigns)
 
 static void print_policy(FILE *out, const struct frag_policy *p, bool details)
 {
-    printable_line(out, "%-12s %s", p->name, p->summary);
+    printable_line(out, "%-12s %s%s", p->name, p->summary,
+                   p->needs & (FRAG_NEEDS_FUTURE | FRAG_NEEDS_MOVES)
+                       ? " (traces only)"
+                       : "");
     if (!details)
         return;
     printable_line(out, "    source: %s", p->source);
@@ -274,6 +277,8 @@ const struct verb verb_policies = {
         "or NAME:PARAMS. It also accepts a policy in a shared library of your "
         "own, by the name of the file: ./FILE.so or ./FILE.so:PARAMS. The "
         "installed header policies/policy.h explains how to write one.\n\n"
+        "A policy marked \"traces only\" moves blocks or knows when they are "
+        "freed, so it cannot serve a program under `fragsim run'.\n\n"
         "Every run of a policy in a shared library is checked as with --check: "
         "a block that is not aligned, lies outside of the memory that the "
         "policy holds, or overlaps a live block ends the command with exit "

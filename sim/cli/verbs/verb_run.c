@@ -235,7 +235,8 @@ static int run_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"policy", 'p', "POLICY",
      "NAME or NAME:PARAMS (see `fragsim policies`); torch@2.6[:PARAMS] is the "
-     "rules of PyTorch 2.6. A policy that moves blocks cannot serve a program",
+     "rules of PyTorch 2.6. A policy that `fragsim policies` marks \"traces "
+     "only\" cannot serve a program",
      OPTION_TEXT, offsetof(struct run_values, policy), NULL},
     {"capacity", 'c', "SIZE",
      "the most bytes that the policy may hold on each device, such as 20GiB "
