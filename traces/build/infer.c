@@ -501,7 +501,7 @@ static void judge_runs(struct parts *p, const struct judge *j,
         do
             f = &d->flushes[p->end++];
         while (f->follow == FOLLOW_PART && p->end < d->flush_count);
-        by_attempt = d->has_policy ? was_emptied(d, f->event, &emptied)
+        by_attempt = d->has_policy ? !was_emptied(d, f->event, &emptied)
                                    : is_of_attempt(p, j, held);
         *explained += by_attempt ? p->end - p->first : 0;
         *dropped += judge_run(p, by_attempt);
