@@ -18,10 +18,12 @@ from torch.utils.checkpoint import checkpoint
 
 class Job:
     """What a program needs of its surroundings. `most` cuts each loop and makes the
-    shapes small, for a look at the program without a GPU (None: as it is)."""
+    shapes small, for a look at the program without a GPU (None: as it is); `longer`
+    makes so many times the steps."""
 
-    def __init__(self, device="cuda", most=None):
+    def __init__(self, device="cuda", most=None, longer=1):
         self.device, self.most, self.random = device, most, random.Random(11)
+        self.longer = longer
         torch.manual_seed(11)
 
     def budget(self, size):
@@ -29,7 +31,7 @@ class Job:
         return size if self.most is None else size // 8
 
     def steps(self, count):
-        return range(count if self.most is None else min(count, self.most))
+        return range(count * self.longer if self.most is None else min(count, self.most))
 
     def ids(self, words, *shape):
         """Token numbers as a data loader hands them over."""

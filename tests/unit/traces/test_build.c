@@ -18,6 +18,7 @@
  *   aX:N  alloc of N bytes at X     rX  free_requested     cX  free_completed
  *   sX:N  segment_alloc   fX:N  segment_free   mX:N  segment_map
  *   uX:N  segment_unmap   oN  oom of N bytes
+ *   P     a policy served the device   !    empty_cache was called
  * X is a letter, its address 16 MiB times its place from 'A'. N is in KiB. A
  * word may end in the number of a MemPool, "/2", or of a graph, "%2"; "/0" is
  * the default pool. */
@@ -38,6 +39,10 @@ static enum frag_err feed_word(struct frag_build *b, const char *word,
     struct frag_entry entry = {.time = 1000 + where};
     const char *colon = strchr(word, ':');
 
+    if (word[0] == 'P')
+        return frag_build_policy(b, 0, "remap", 5, &error);
+    if (word[0] == '!')
+        return frag_build_emptied(b, 0, entry.time, &error);
     entry.kind = (enum frag_entry_kind)(strchr(kinds, word[0]) - kinds);
     if (colon || word[0] == 'o')
         sscanf(colon ? colon + 1 : word + 1, "%llu", &size);
@@ -203,6 +208,9 @@ static const struct row {
      "(s) a0 f0 a0 (f) (s) a1"},
     {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 cA/0 aC/0 fA:2048/0 sD:2048/1 aD/1",
      4096, "(s) (s) a0 a1 f0 a0 (f) (s) a2"},
+    /* A policy returns memory by itself; empty_cache calls are known. */
+    {"P mA:2048 aA rA cA uA:2048 mB:2048 aB", 0, "(m) a0 f0 (u) (m) a0"},
+    {"P mA:2048 aA rA cA ! uA:2048 mB:2048 aB", 0, "(m) a0 f0 (u) E (m) a0"},
     /* Frees that complete within a run come before it. */
     {"sA:2048 aA aB rA aC fD:2048 cA fE:2048 aF", UINT64_MAX,
      "(s) a0 a1 q0 a2 f0 (f) (f) E a0"},
