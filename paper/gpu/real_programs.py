@@ -148,7 +148,7 @@ def lightning_gpt(job):
             self.gpt = Gpt(6, 768, 8000)
 
         def training_step(self, batch, _):
-            return next_token(self.gpt(batch, 3), batch)
+            return next_token(self.gpt(batch), batch)
 
         def configure_optimizers(self):
             return torch.optim.AdamW(self.parameters(), 1e-4)

@@ -730,7 +730,7 @@ def related(n):
 
 def pressure(n, low):
     rows = n.table("pressure.csv")
-    labels = {"torch": "torch", EXP: "exp", "remap:mesh=no": "remap",
+    labels = {"torch": "torch", EXP: "exp", "remap": "remap",
               "remap:pack=full": "full"}
     found = by(rows, "policy", "capacity")
     capacities = list(dict.fromkeys(r["capacity"] for r in rows))
@@ -744,7 +744,7 @@ def pressure(n, low):
 
     of = len(by(rows, "trace"))
     n.put("press.of", of)
-    for policy in ("torch", "remap:mesh=no", "remap:pack=full"):
+    for policy in ("torch", "remap", "remap:pack=full"):
         n.put(f"press.{labels[policy]}.inf", ratio(seconds(policy, "inf"), 3))
     n.put("press.full.low.run", runs("remap:pack=full", low))
     n.says("pack=full costs least without a limit",

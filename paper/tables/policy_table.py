@@ -35,7 +35,7 @@ NEED_COLUMNS = ["trace", "policy", "bound", "need_bytes", "fit_bytes",
 BOUNDS = ("capacity", "limit")  # of `fragsim fit --bound`
 # Variants in common use besides a policy's defaults, and those of remap.
 EXTRA = ["torch:expandable_segments:True"]
-VARIANTS = ["remap:mesh=no", "remap:pack=full"]
+VARIANTS = ["remap:pack=full"]
 # The table names these policies without their parameters. `plan` has eight
 # times its default effort.
 PARAMS = {"plan": "effort=16000000"}

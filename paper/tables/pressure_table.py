@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""pressure_table.py [-j N]: the driver's time and the peak of `remap:pack=full`
-at capacities from 1.01 times the peak to unlimited, on the default recordings of
+"""pressure_table.py [-j N]: the driver's time and the peak of `expandable` at
+capacities from 1.01 times the peak to unlimited, on the default recordings of
 ../shared, beside PyTorch's allocator and `remap`.
 
 Each recording is replayed as `fragsim replay TRACE -c CAPACITIES -p POLICY...`
@@ -20,15 +20,14 @@ from policy_table import FRAGSIM, SHARED, recordings
 
 CAPACITIES = ["1.01x", "1.02x", "1.05x", "1.1x", "1.25x", "1.5x", "2x", "4x",
               "inf"]
-PACKED = "remap:pack=full"
-# mesh=no: under a running program nothing is meshed.
-POLICIES = ["torch", "torch:expandable_segments:True", "remap:mesh=no",
-            PACKED, PACKED + ",chunks=32"]
+SUBJECT = "expandable"
+POLICIES = ["torch", "torch:expandable_segments:True", SUBJECT,
+            SUBJECT + ":largest=2MiB", "remap", "remap:pack=full"]
 COLUMNS = ["trace", "policy", "capacity", "capacity_bytes", "lower_bound_bytes",
            "peak_reserved_bytes", "num_ooms", "num_segment_alloc",
            "num_segment_free", "num_map", "num_unmap", "num_synchronize",
            "modelled_device_seconds"]
-HEAD = """# remap far from the capacity and close to it
+HEAD = """# Policies with maps, far from the capacity and close to it
 
 {count} recordings of PyTorch 2.11 on an H200, replayed by `paper/tables/pressure_table.py`
 into `paper/data/pressure.csv`. The bound is the capacity of the device, a multiple of the
@@ -44,30 +43,22 @@ blocks, so its seconds are not those of the whole program.
 READING = """
 ## Reading
 
-- Without a limit the calls of `{packed}` cost less than those of PyTorch's default on
-  every recording: there are fewer, since the chunks grow with the program. Waits and
-  unmaps remain only where the program calls empty_cache, as with the default. The
-  peak reserved is lower on average, but higher on {higher} of {count} recordings.
-- At 1.02 times the peak all recordings run. The calls cost less than half of those of
-  `remap:mesh=no`, and there are a tenth of the waits.
-- In between, the cost grows as the capacity falls. Nearly all of it is the first
-  mapping of memory and is paid once in a run, not in each step: at 1.25 times the peak
-  and more, {unmaps} of {maps} maps are undone.
-- A mean number of calls per step hides this. In `paper/data/in_production.jsonl`, measured
-  before long blocks had chunks, `rcnn_train` at 1.1 times its peak makes 82 calls a
-  step in the mean of 37 steps. All of them fall in one step, in which the program grows
-  and which makes 3040 calls; the other 36 steps make none.
-- At 1.25 to 2 times the peak the calls cost more than the default's on most recordings,
-  by hundredths of a second in a run, and by tenths in `llama_empty`, which calls
-  empty_cache in each step. At two thirds of the capacity the policy
-  does not know whether the program will end there or go on to the last 2 %. If chunks
-  are large enough to cost less than the default in the first case, then in the second
-  case too much of their memory is free beside live blocks: live blocks cannot move.
-  `chunks=32` is the choice for the first case: it costs less than `torch` in total at
-  1.5 times the peak and more, but a recording may need 1.05 times its peak.
-- At 1.01 times the peak no policy of the table runs all recordings.
+- Without a limit the calls of `{subject}` cost {free:.2f} of those of PyTorch's expandable
+  segments, since pages are large while the device is empty. With pages of 2 MiB
+  (`largest=2MiB`) they cost {pages:.0f} times as much.
+- A request that misses memory when the device refuses takes what it misses from free
+  pages. At 1.05 times the peak all {count} recordings run, with {waits} waits for the
+  device; {empty} of them are in `llama_empty`, which calls empty_cache in each step.
+- At 1.02 times the peak {run} of {count} run. {died} have peaks below 1 GiB, where 2 % are a
+  few pages of 2 MiB; `remap` runs them by page sharing.
+- Below twice the peak the calls of `{subject}` cost more than those of expandable
+  segments: memory that is mapped when the device is nearly full is mapped by small
+  pages, 20 ms for a GiB. This is paid once in a run, when the memory is first used, and
+  again after each empty_cache.
+- The driver's time for a page does not depend on its size, and giving access to a range
+  in one call saves nothing (`paper/pages/device.md` has the calls' times).
 - The model holds for one program that has the device for itself. If another program
-  takes memory, the policy packs from the first refusal on.
+  takes memory, new pages are small from the first refusal on.
 """
 
 
@@ -122,12 +113,22 @@ def summary(rows, default, torch):
             str(total(rows, "num_synchronize"))]
 
 
-def higher(rows):
-    """The recordings on which the policy reserves more than torch."""
-    free = {p: {r["trace"]: int(r["peak_reserved_bytes"])
-                for r in pick(rows, policy=p, capacity="inf")}
-            for p in ("torch", PACKED)}
-    return sum(free[PACKED][t] > free["torch"][t] for t in free["torch"])
+def reading(rows, count):
+    """The figures of READING."""
+    def of(policy, capacity):
+        return pick(rows, policy=policy, capacity=capacity)
+
+    free = {p: sum(map(seconds, of(p, "inf"))) for p in POLICIES}
+    died = [r for r in of(SUBJECT, "1.02x") if int(r["num_ooms"])]
+    assert all(int(r["lower_bound_bytes"]) < 2 ** 30 for r in died)
+    return READING.format(
+        subject=SUBJECT, count=count, free=free[SUBJECT] / free[POLICIES[1]],
+        pages=free[POLICIES[3]] / free[POLICIES[1]],
+        waits=total(of(SUBJECT, "1.05x"), "num_synchronize"),
+        empty=total(pick(rows, policy=SUBJECT, capacity="1.05x", trace="llama_empty"),
+                    "num_synchronize"),
+        run=count - len(died),
+        died=", ".join(f"`{r['trace']}`" for r in died))
 
 
 def markdown(rows):
@@ -145,7 +146,7 @@ def markdown(rows):
     lines += ["", "`run`: recordings without an OOM. `reserved`: peak reserved "
               "divided by the lower bound,", "the peak of live requests in "
               "units of block addresses. Maps and unmaps include segments.", "",
-              f"## `{PACKED}` on each recording", "",
+              f"## `{SUBJECT}` on each recording", "",
               "Milliseconds in the driver's calls; in brackets the peak "
               "reserved over the lower bound.", "",
               "| recording | `torch`, inf | "
@@ -153,17 +154,13 @@ def markdown(rows):
               "|---|---:|" + "---:|" * len(CAPACITIES[1:])]
     for trace in sorted(default):
         cells = [pick(rows, trace=trace, policy="torch", capacity="inf")[0]]
-        cells += [pick(rows, trace=trace, policy=PACKED, capacity=c)[0]
+        cells += [pick(rows, trace=trace, policy=SUBJECT, capacity=c)[0]
                   for c in CAPACITIES[1:]]
         lines.append(f"| {trace} | " + " | ".join(
             "OOM" if int(r["num_ooms"]) else
             f"{1000 * seconds(r):.1f} ({ratio(r):.2f})" for r in cells) + " |")
-    roomy = [r for c in ("1.25x", "1.5x", "2x", "4x", "inf")
-             for r in pick(rows, policy=PACKED, capacity=c)]
     return (HEAD.format(count=len(default)) + "\n".join(lines) + "\n"
-            + READING.format(packed=PACKED, count=len(default),
-                             higher=higher(rows), maps=total(roomy, "num_map"),
-                             unmaps=total(roomy, "num_unmap")))
+            + reading(rows, len(default)))
 
 
 def main():

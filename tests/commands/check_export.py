@@ -498,7 +498,8 @@ def check_refusals(folder):
     csv = os.path.join(folder, "small.csv")
     trace = bundled("lstm_varlen__cap_tight_exp")
     for words, args in (
-            ("second address", (trace, "--to", "snapshot", "-p", "remap")),
+            ("second address",
+             (trace, "--to", "snapshot", "-p", "remap:slack=0")),
             ("second address", (trace, "--to", "snapshot", "-p", "stitch")),
             ("expected one -p", (trace, "--to", "snapshot", "-p", "torch",
                                  "-p", "best_fit")),

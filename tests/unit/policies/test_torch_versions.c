@@ -254,7 +254,7 @@ static void a_version_has_its_settings_only(void **state)
          "2.13 is the first"},
         {"sth_new:[a:1,b:2],max_split_size_mb:64,other_new:3", NULL},
         {"torch_version:2.6,experiment:pr191302+pr193400", NULL},
-        {"experiment:pr191302+", "pr191302, pr193400, pr186232 or pr179444"},
+        {"experiment:pr191302+", "pr186232, pr179444, small_pages or mapped_limit"},
         {"experiment:pr19130", "found \"pr19130\""},
         {"sth_new", "not an allocator setting"},
         {"sth_new:", "not an allocator setting"},

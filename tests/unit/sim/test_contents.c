@@ -117,7 +117,6 @@ static const struct subject {
     {"compact", "strategy=sliding", "when it was moved"},
     {"compact", "strategy=on_oom", "when it was moved"},
     {"compact", "strategy=incremental", "when it was moved"},
-    {"remap", NULL, "when it was remapped"},
 };
 
 enum { STEPS = 300, CAPACITY_MIB = 64, SPOILT_RUNS = 15 };
