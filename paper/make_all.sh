@@ -39,6 +39,7 @@ policy         | recorded/dev                | python3 tables/policy_table.py -j
 related        | foreign/minimalloc          | python3 tables/related_table.py
 survival       | recorded/dev                | python3 tables/survival_table.py -j $jobs
 pressure       | recorded/dev                | python3 tables/pressure_table.py -j $jobs
+live           | -                           | python3 tables/live_table.py
 open_prs       | recorded/dev                | python3 tables/open_prs_table.py -j $jobs
 dead           | recorded/dev                | python3 tables/dead_table.py -j $jobs
 tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs

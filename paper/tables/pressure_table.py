@@ -56,7 +56,7 @@ READING = """
   pages, 20 ms for a GiB. This is paid once in a run, when the memory is first used, and
   again after each empty_cache.
 - The driver's time for a page does not depend on its size, and giving access to a range
-  in one call saves nothing (`paper/pages/device.md` has the calls' times).
+  in one call saves nothing (`paper/data/maps.csv`).
 - The model holds for one program that has the device for itself. If another program
   takes memory, new pages are small from the first refusal on.
 """

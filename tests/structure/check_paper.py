@@ -38,9 +38,9 @@ NAMES = ("GPT-2", "H100", "H200", "T5", "C17", "C++17", "GH200", "A100", "HDF5")
 # What a comment or a first row says of data from a GPU, and from a replay.
 MEASURED = {"device": r"NVIDIA (H100|H200)", "driver": r"580|driver unknown",
             "date": r"20\d\d-\d\d-\d\d|date unknown",
-            "command": r"\w+\.(py|sh)"}
+            "command": r"\w+\.(py|sh|c)\b"}
 REPLAYED = {"version": r"fragsim \d+\.\d+", "date": r"20\d\d-\d\d-\d\d",
-            "command": r"paper/(tables|gpu)/\w+\.py"}
+            "command": r"paper/(tables|gpu|upstream)/\w+\.py"}
 faults = []
 
 
