@@ -22,11 +22,12 @@
  * `ahead`: up to this size, memory is mapped ahead above the block.
  *
  * Free pages stay mapped, and the memory of a region serves no other region,
- * until trim, or until the device refuses a request. Then the policy waits for
- * the device once, unmaps as many free pages as the request misses, of any
- * region, and maps the same memory where the request needs it. If that does
- * not suffice, it returns the free pages of all regions and tries once more. B
- * is from then on what the policy held when the device refused, until trim.
+ * until trim, or until the device refuses a page. From then on B is what the
+ * policy held at that moment, until trim: the policy tries again with pages of
+ * `page` bytes. If these are refused too, it waits for the device once, unmaps
+ * as many free pages as the request misses, of any region, and maps the same
+ * memory where the request needs it. If that does not suffice, it returns the
+ * free pages of all regions and tries once more.
  *
  * The most that a program needs. When a request has failed, each page that is
  * still mapped is in use. A page that does not lie within one live block has an
@@ -221,17 +222,11 @@ static enum frag_err grow(struct frag_heap *heap, struct pages *p,
 {
     struct spot spot;
     uint64_t ahead;
-    enum frag_err err;
 
     FRAG_TRY(pages_place(heap, p, size, &spot));
     set_chunk(heap, p);
     ahead = pages_ahead(heap->state, p, &spot, size);
-    err = pages_create(heap, p, spot.pages + ahead);
-    if (err == FRAG_OOM && p->spare_count >= spot.pages) {
-        ahead = 0;
-        err = FRAG_OK;
-    }
-    FRAG_TRY(err);
+    FRAG_TRY(pages_create(heap, p, spot.pages + ahead));
     *addr = spot.addr;
     return pages_fill(heap, p, spot, size + ahead * p->unit, out);
 }
@@ -303,19 +298,21 @@ static enum frag_err collect(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-/* Serves a request that the device refused from the free pages of all regions.
- */
+/* Serves a request that the device refused: by smaller pages, or else from the
+ * free pages of all regions. */
 static enum frag_err reuse(struct frag_heap *heap, struct pages *p,
                            frag_size size, struct page_tile **out,
                            frag_addr *addr)
 {
     struct expandable *s = heap->state;
     struct spot spot;
-    enum frag_err err;
+    enum frag_err err = FRAG_OOM;
 
-    if (!any_can_shrink(s))
-        return FRAG_OOM;
     s->full = held_by(s);
+    if (p->chunk > 1) /* the device may still have smaller pages */
+        err = find(heap, p, size, out, addr);
+    if (err != FRAG_OOM || !any_can_shrink(s))
+        return err;
     FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
     *out = pages_fit(p, size);
     if (*out)
@@ -345,6 +342,8 @@ static enum frag_err alloc(struct frag_heap *heap,
     s->may_shrink = s->may_shrink || can_shrink(r);
     if (err == FRAG_OOM)
         err = reuse(heap, &r->pages, size, &t, &addr);
+    if (err == FRAG_OOM) /* pages that did not suffice */
+        pages_release(heap, &r->pages);
     s->may_shrink = s->may_shrink || can_shrink(r);
     FRAG_TRY(err);
     FRAG_TRY(pages_ready(&r->pages));

@@ -29,6 +29,7 @@ struct judge {
     struct judged_map maps[MAPS];
     size_t count;
     uint64_t created, waits;
+    frag_size bytes; /* created and not released */
     struct frag_heap heap;
 };
 
@@ -64,6 +65,7 @@ static enum frag_err judge_create(struct frag_backend *mem, frag_size size,
     (void)mem;
     FRAG_TRY(judge.inner->ops->phys_create(judge.inner, size, phys));
     judge.created++;
+    judge.bytes += size;
     return FRAG_OK;
 }
 
@@ -71,6 +73,7 @@ static enum frag_err judge_release(struct frag_backend *mem, frag_phys phys,
                                    frag_size size)
 {
     (void)mem;
+    judge.bytes -= size;
     return judge.inner->ops->phys_release(judge.inner, phys, size);
 }
 
@@ -95,7 +98,9 @@ static enum frag_err judge_synchronize(struct frag_backend *mem)
     return FRAG_OK;
 }
 
-static void judge_open(frag_size capacity, const char *params)
+/* The device has `capacity` bytes and says that it has `told`. */
+static void judge_open_as(frag_size capacity, frag_size told,
+                          const char *params)
 {
     const struct frag_arena_options opts = {.capacity = capacity};
     struct frag_error e;
@@ -103,6 +108,7 @@ static void judge_open(frag_size capacity, const char *params)
     judge = (struct judge){.inner = frag_arena_open(&opts)};
     assert_non_null(judge.inner);
     judge.base = *judge.inner;
+    judge.base.capacity = judge.base.total = told;
     judge.ops = *judge.inner->ops;
     judge.ops.map = judge_map;
     judge.ops.unmap = judge_unmap;
@@ -115,6 +121,11 @@ static void judge_open(frag_size capacity, const char *params)
     assert_int_equal(frag_heap_open(&judge.heap, frag_policy_find("expandable"),
                                     &judge.base, params, &e),
                      FRAG_OK);
+}
+
+static void judge_open(frag_size capacity, const char *params)
+{
+    judge_open_as(capacity, capacity, params);
 }
 
 static void judge_close(void)
@@ -245,6 +256,53 @@ static void free_pages_are_mapped_elsewhere(void **state)
     judge_close();
 }
 
+/* The smallest free run of pages that suffices gives its pages. */
+static void the_smallest_run_gives_its_pages(void **state)
+{
+    struct frag_block large, small;
+
+    (void)state;
+    judge_open(96 * FRAG_MIB, NULL);
+    large = block_of(64 * FRAG_MIB, 0);
+    small = block_of(32 * FRAG_MIB, 1);
+    end(&large);
+    end(&small);
+    block_of(32 * FRAG_MIB, 2);
+    block_of(64 * FRAG_MIB, 0);
+    assert_int_equal(judge.waits, 1);
+    judge_close();
+}
+
+/* Another program has the rest of the device: pages that it does not have are
+ * tried again in small, now and until trim. */
+static void an_unknown_bound_is_learned(void **state)
+{
+    struct frag_block a, b;
+
+    (void)state;
+    judge_open_as(6 * FRAG_MIB, 64 * FRAG_GIB, NULL);
+    a = block_of(FRAG_MIB, 0); /* not 20 MiB ahead */
+    assert_int_equal(held(), PAGE);
+    b = block_of(4 * FRAG_MIB, 1);
+    assert_int_equal(map_at(b.addr), PAGE);
+    assert_int_equal(judge.waits, 0);
+    end(&a);
+    end(&b);
+    judge_close();
+    judge_open_as(4 * FRAG_GIB, 64 * FRAG_GIB, NULL);
+    a = block_of(3 * FRAG_GIB, 0);
+    assert_int_equal(map_at(a.addr), 64 * FRAG_MIB);
+    assert_int_equal(ask(2 * FRAG_GIB, 1, &b), FRAG_OOM);
+    assert_int_equal(judge.bytes, 3 * FRAG_GIB);
+    b = block_of(FRAG_GIB / 2, 1);
+    assert_int_equal(map_at(b.addr), PAGE);
+    end(&b);
+    judge.heap.policy->trim(&judge.heap);
+    b = block_of(FRAG_GIB / 2, 1);
+    assert_int_equal(map_at(b.addr), 64 * FRAG_MIB);
+    judge_close();
+}
+
 /* Nothing is free: the policy refuses without a wait. */
 static void a_full_device_is_not_waited_for(void **state)
 {
@@ -290,6 +348,23 @@ static frag_size any_size(uint64_t *rng, frag_size most)
     return size + random_next(rng) % size;
 }
 
+static bool is_used(const struct crowd *c, const struct judged_map *m)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->live[i].addr < m->addr + m->size &&
+            m->addr < c->live[i].addr + c->live[i].size)
+            return true;
+    return false;
+}
+
+/* After a request has failed, all memory is mapped, and each page is used. */
+static void nothing_is_free(const struct crowd *c)
+{
+    assert_int_equal(judge.bytes, held());
+    for (size_t i = 0; i < judge.count; i++)
+        assert_true(is_used(c, &judge.maps[i]));
+}
+
 static void one_request(struct crowd *c, frag_size capacity)
 {
     const frag_size size = any_size(&c->rng, capacity / 8);
@@ -300,6 +375,7 @@ static void one_request(struct crowd *c, frag_size capacity)
         return;
     }
     c->failed++;
+    nothing_is_free(c);
     if (most_held(c) + size + PAGE + FRAG_QUANTUM <= capacity)
         fail_msg("a request failed that the bound promises");
 }
@@ -353,6 +429,8 @@ int main(void)
         cmocka_unit_test(pages_shrink_as_the_device_fills),
         cmocka_unit_test(pages_shrink_below_a_limit),
         cmocka_unit_test(free_pages_are_mapped_elsewhere),
+        cmocka_unit_test(the_smallest_run_gives_its_pages),
+        cmocka_unit_test(an_unknown_bound_is_learned),
         cmocka_unit_test(a_full_device_is_not_waited_for),
         cmocka_unit_test(a_request_fails_only_beyond_the_bound),
     };
