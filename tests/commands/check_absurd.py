@@ -20,6 +20,7 @@ from harness import FRAGSIM, SANITIZED, need, share
 SLACK = 4 if SANITIZED else 1
 KIB_MAX, SECONDS_MAX = SLACK * (200 << 10), SLACK * 2
 FIT_SECONDS_MAX = 4 * SECONDS_MAX  # a fit is several replays
+LIMIT = max(20, FIT_SECONDS_MAX)  # processor seconds at which a run is killed
 CODES = {0, 2, 3}  # a result, wrong use, a malformed input: not "no memory"
 SIZES = share((1 << 40, 2**62, 64 << 40), 2)
 CAPACITIES = share(("inf", "1TiB", "4EiB"), 2)
@@ -38,7 +39,7 @@ def usage(words):
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.DEVNULL, stderr=errors,
                                  preexec_fn=lambda: resource.setrlimit(
-                                     resource.RLIMIT_CPU, (20, 20)))
+                                     resource.RLIMIT_CPU, (LIMIT, LIMIT)))
         _, status, used = os.wait4(child.pid, 0)
         errors.seek(0)
         return (os.waitstatus_to_exitcode(status), used.ru_maxrss,
