@@ -58,6 +58,7 @@ struct expandable {
     struct expandable_region *regions; /* the most recently used first */
     struct lanes lanes;                /* the regions by stream and pool */
     bool may_shrink;                   /* false: no region can shrink */
+    frag_size held; /* bytes of all regions, spare pages included */
     frag_size full; /* bytes held when the device refused last, or
                        FRAG_UNLIMITED */
     frag_size page, largest, ahead, span; /* the parameters */
@@ -159,6 +160,24 @@ static bool any_can_shrink(struct expandable *s)
     return s->may_shrink;
 }
 
+/* Counts the pages that a region has created or released since it had
+ * `before`. */
+static void note_held(struct expandable *s, const struct pages *p,
+                      uint64_t before)
+{
+    s->held += (p->count - before) * p->unit;
+}
+
+/* Releases the spare pages of a region; true if any was released. */
+static bool release(struct frag_heap *heap, struct pages *p)
+{
+    const uint64_t before = p->count;
+    const bool any = pages_release(heap, p);
+
+    note_held(heap->state, p, before);
+    return any;
+}
+
 /* Returns the whole free pages of all regions; true if any was returned. */
 static bool return_pages(struct frag_heap *heap)
 {
@@ -169,18 +188,9 @@ static bool return_pages(struct frag_heap *heap)
         return false;
     for (struct expandable_region *r = s->regions; r; r = r->next) {
         pages_strip_all(heap, &r->pages);
-        any |= pages_release(heap, &r->pages);
+        any |= release(heap, &r->pages);
     }
     return any;
-}
-
-static frag_size held_by(const struct expandable *s)
-{
-    frag_size bytes = 0;
-
-    for (const struct expandable_region *r = s->regions; r; r = r->next)
-        bytes += r->pages.count * r->pages.unit;
-    return bytes;
 }
 
 /* Sets the size of new chunks, each of which is one page for the driver. */
@@ -189,7 +199,7 @@ static void set_chunk(struct frag_heap *heap, struct pages *p)
     const struct expandable *s = heap->state;
     const frag_size most_held = frag_backend_bound(heap->mem);
     const double bound = (double)(most_held < s->full ? most_held : s->full);
-    const double left = 1 - (double)held_by(s) / bound;
+    const double left = 1 - (double)s->held / bound;
     const double share = left > 0 ? left * left * left : 0;
     const double size = share * bound / PAGES_OF_DEVICE;
     const double most = (double)s->largest;
@@ -235,11 +245,16 @@ static enum frag_err find(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct page_tile **out,
                           frag_addr *addr)
 {
+    const uint64_t before = p->count;
+    enum frag_err err = FRAG_OK;
+
     *out = pages_fit(p, size);
-    if (!*out)
-        return grow(heap, p, size, out, addr);
-    *addr = pages_addr(p, *out, size);
-    return FRAG_OK;
+    if (*out)
+        *addr = pages_addr(p, *out, size);
+    else
+        err = grow(heap, p, size, out, addr);
+    note_held(heap->state, p, before);
+    return err;
 }
 
 /* Whether tile a is a better one than b to take `missing` pages from: the
@@ -308,7 +323,7 @@ static enum frag_err reuse(struct frag_heap *heap, struct pages *p,
     struct spot spot;
     enum frag_err err = FRAG_OOM;
 
-    s->full = held_by(s);
+    s->full = s->held;
     if (p->chunk > 1) /* the device may still have smaller pages */
         err = find(heap, p, size, out, addr);
     if (err != FRAG_OOM || !any_can_shrink(s))
@@ -317,9 +332,11 @@ static enum frag_err reuse(struct frag_heap *heap, struct pages *p,
     *out = pages_fit(p, size);
     if (*out)
         return find(heap, p, size, out, addr);
-    FRAG_TRY(pages_place(heap, p, size, &spot));
-    FRAG_TRY(collect(heap, p, &spot, size));
-    err = find(heap, p, size, out, addr);
+    err = pages_place(heap, p, size, &spot);
+    if (err == FRAG_OK)
+        err = collect(heap, p, &spot, size);
+    if (err == FRAG_OK)
+        err = find(heap, p, size, out, addr);
     if (err != FRAG_OOM || !return_pages(heap))
         return err;
     return find(heap, p, size, out, addr);
@@ -343,7 +360,7 @@ static enum frag_err alloc(struct frag_heap *heap,
     if (err == FRAG_OOM)
         err = reuse(heap, &r->pages, size, &t, &addr);
     if (err == FRAG_OOM) /* pages that did not suffice */
-        pages_release(heap, &r->pages);
+        release(heap, &r->pages);
     s->may_shrink = s->may_shrink || can_shrink(r);
     FRAG_TRY(err);
     FRAG_TRY(pages_ready(&r->pages));
@@ -370,8 +387,13 @@ static const char *expandable_check(const struct frag_heap *heap)
 {
     const struct expandable *s = heap->state;
 
-    for (const struct expandable_region *r = s->regions; r; r = r->next)
+    frag_size held = 0;
+
+    for (const struct expandable_region *r = s->regions; r; r = r->next) {
         CHECK_ALL(pages_check(&r->pages));
+        held += r->pages.count * r->pages.unit;
+    }
+    CHECK(held == s->held, "`held` is not the bytes of the regions");
     return NULL;
 }
 

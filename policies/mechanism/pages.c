@@ -248,12 +248,6 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
         free(s);
         return err;
     }
-    if (p->has_chunks &&
-        !(s->chunks = calloc(size / p->unit, sizeof(*s->chunks)))) {
-        heap->mem->ops->va_free(heap->mem, s->addr, size);
-        free(s);
-        return FRAG_NOMEM;
-    }
     t = nodes_take(&p->nodes);
     *t = (struct page_tile){.node = {.addr = s->addr, .size = size},
                             .prev = &s->ends,
@@ -268,6 +262,14 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
     p->spans = s;
     enlist(p, t);
     return FRAG_OK;
+}
+
+enum frag_err pages_reach(const struct pages *p, struct page_span *s,
+                          uint64_t count)
+{
+    if (p->has_chunks && !GROW(s->chunks, s->chunks_room, count))
+        return FRAG_NOMEM;
+    return phys_reserve(&s->phys, count);
 }
 
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr)
@@ -406,7 +408,7 @@ static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
     frag_size done = 0;
 
     if (err == FRAG_OK)
-        err = phys_reserve(&s->phys, (addr + size - s->addr) / p->unit);
+        err = pages_reach(p, s, (addr + size - s->addr) / p->unit);
     while (done < size && err == FRAG_OK) {
         struct spare_chunk c;
 

@@ -26,7 +26,8 @@
  * block, pages_check.c checks the invariants.
  *
  * Only pages_span, pages_place and pages_apart (which may reserve a span),
- * pages_create and pages_ready allocate host memory. pages_ready reserves the
+ * pages_create, pages_reach, pages_fill, pages_give and pages_ready allocate
+ * host memory. pages_ready reserves the
  * records that the other functions take.
  */
 #ifndef FRAG_POLICIES_MECHANISM_PAGES_H
@@ -92,6 +93,7 @@ struct page_span {
     struct phys_table phys;    /* of each page; 0: no memory; or FRAG_GUEST */
     struct page_chunk *chunks; /* the chunk of each mapped page; NULL: every
                                   page is a chunk of its own */
+    uint64_t chunks_room;      /* allocated entries of `chunks` */
 };
 
 struct pages {
@@ -191,6 +193,11 @@ enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
  * there is no room. Errors as pages_span. */
 enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out) FRAG_MUST_CHECK;
+
+/* Makes sure that the first `count` pages of the span have entries of `phys`
+ * and of `chunks`. NOMEM; then nothing changed. */
+enum frag_err pages_reach(const struct pages *p, struct page_span *s,
+                          uint64_t count) FRAG_MUST_CHECK;
 
 /* The entry of `phys` for the page at an address of the span; the page has
  * memory, or pages_fill maps it. */

@@ -339,7 +339,8 @@ void gather_trim(struct frag_heap *heap)
         pages_strip_all(heap, &g->pages);
     }
     pages_release(heap, &g->pages);
-    g->full = UINT64_MAX;
+    if (g->pack == PACK_FULL)
+        g->full = UINT64_MAX;
 }
 
 const char *gather_check(const struct frag_heap *heap)

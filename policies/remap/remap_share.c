@@ -135,7 +135,7 @@ static enum frag_err show(struct frag_heap *heap, struct pages *p,
 {
     struct page_span *s = (*near)->span;
 
-    FRAG_TRY(phys_reserve(&s->phys, (at + host.size - s->addr) / p->unit));
+    FRAG_TRY(pages_reach(p, s, (at + host.size - s->addr) / p->unit));
     FRAG_TRY(heap->mem->ops->map(heap->mem, at, host.size,
                                  *pages_at(p, hole->span, host.addr)));
     pages_set(p, s, at, FRAG_GUEST, host.size / p->unit);

@@ -275,16 +275,6 @@ static bool uses_pages(const struct torch *t, const struct torch_space *space)
            !torch_has_earlier(t->conf.version, TORCH_POOL_SEGMENTS);
 }
 
-/* Whether a segment of that size would exceed the limit of the settings or that
- * of the program. */
-bool torch_exceeds_limit(const struct torch *t, struct frag_backend *mem,
-                         frag_size segment)
-{
-    const frag_size sum = t->reserved + segment;
-
-    return sum > t->limit || !frag_backend_admits(mem, sum);
-}
-
 /* throw_on_cudamalloc_oom: whether a segment of that size would exceed the
  * memory of the device, of which the setting per_process_memory_fraction leaves
  * a share. */

@@ -382,8 +382,14 @@ enum frag_err torch_told(struct frag_heap *heap, frag_pool pool,
                          const struct frag_told *told);
 /* Whether that much more memory would exceed the limit of the settings or that
  * of the program. */
-bool torch_exceeds_limit(const struct torch *t, struct frag_backend *mem,
-                         frag_size segment);
+static inline bool torch_exceeds_limit(const struct torch *t,
+                                       struct frag_backend *mem,
+                                       frag_size segment)
+{
+    const frag_size sum = t->reserved + segment;
+
+    return sum > t->limit || !frag_backend_admits(mem, sum);
+}
 /* Returns everything to the device, live blocks included. */
 void torch_segments_fini(struct frag_heap *heap);
 

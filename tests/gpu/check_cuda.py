@@ -238,7 +238,6 @@ def main():
                        "compact", "stitch"):
             survives_failures(folder, trace, policy)
         finds_spoilt_copy(trace, "compact", "when it was moved")
-        finds_spoilt_copy(trace, "remap", "when it was remapped")
         true_end_of_memory(trace)
         compares(trace)
         chooses_costs(folder, trace)
