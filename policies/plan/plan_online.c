@@ -3,9 +3,8 @@
  *
  * It divides requests as STAlloc does, but without a profiling run: it knows
  * only the requests made so far. Each stream of each pool is a lane, which is
- * served separately; memory moves from one lane to another only through the
- * device. The parameter `rest` names the policy that serves the requests that
- * are not planned.
+ * planned separately. The parameter `rest` names the policy that serves the
+ * requests of all lanes that are not planned.
  *
  *   - At first `rest` serves all requests. A period is accepted when a
  *     repetition lasts for at least the period and `sure` requests, and each of
@@ -58,7 +57,6 @@ enum { PATIENCE = 4 }; /* successive periods of little use that drop a plan */
 /* One stream of one pool. */
 struct online_lane {
     struct online_lane *prev, *next;
-    struct frag_heap rest; /* serves the requests that are not planned */
     struct history history;
     uint64_t sure;    /* requests that a repetition must last */
     uint64_t plan_at; /* earliest request count at which a period is planned */
@@ -83,7 +81,8 @@ struct owner {
 
 struct online {
     uint64_t effort, sure;     /* parameters */
-    uint32_t rest;             /* parameter: index of the choice */
+    uint32_t kind;             /* parameter: index of the choice of `rest` */
+    struct frag_heap rest;     /* serves the requests that are not planned */
     struct online_lane *lanes; /* the most recently used first */
     struct lanes table;        /* the lanes by stream and pool */
     struct nodes owners;
@@ -91,8 +90,12 @@ struct online {
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    ((struct online *)heap->state)->owners.size = sizeof(struct owner);
-    return FRAG_OK;
+    static const struct frag_policy *const kinds[] = {
+        &frag_policy_remap, &frag_policy_expandable, &frag_policy_best_fit};
+    struct online *s = heap->state;
+
+    s->owners.size = sizeof(struct owner);
+    return frag_heap_open(&s->rest, kinds[s->kind], heap->mem, NULL, NULL);
 }
 
 /* ------------------------------------------------------- segments --- */
@@ -107,33 +110,31 @@ static void return_segment(struct frag_heap *heap, struct online_lane *lane)
 }
 
 /* `rest` returns what it can to the device. */
-static void trim_rest(struct online_lane *lane)
+static void trim_rest(struct online *s)
 {
-    lane->rest.policy->trim(&lane->rest);
+    s->rest.policy->trim(&s->rest);
 }
 
 /* Returns all memory without live blocks to the device. */
 static void trim(struct frag_heap *heap)
 {
-    const struct online *s = heap->state;
+    struct online *s = heap->state;
 
+    trim_rest(s);
     for (struct online_lane *lane = s->lanes; lane; lane = lane->next) {
-        trim_rest(lane);
         return_segment(heap, lane);
         lane->refused = false;
     }
 }
 
-/* Allocates the lane's segment, after each `rest` has returned what it can. The
+/* Allocates the lane's segment, after `rest` has returned what it can. The
  * segments of other plans stay, even if they have no live block at present. */
 static enum frag_err acquire_segment(struct frag_heap *heap,
                                      struct online_lane *lane)
 {
-    const struct online *s = heap->state;
     enum frag_err err;
 
-    for (struct online_lane *l = s->lanes; l; l = l->next)
-        trim_rest(l);
+    trim_rest(heap->state);
     err = heap->mem->ops->segment_alloc(heap->mem, lane->step->height,
                                         &lane->base);
     if (err == FRAG_OK)
@@ -151,7 +152,7 @@ static enum frag_err start_step(struct frag_heap *heap,
     if (!lane->held)
         return lane->refused ? FRAG_OK : acquire_segment(heap, lane);
     if (lane->is_new)
-        trim_rest(lane);
+        trim_rest(heap->state);
     lane->is_new = false;
     return FRAG_OK;
 }
@@ -215,26 +216,16 @@ static void review(struct frag_heap *heap, struct online_lane *lane,
 
 /* ---------------------------------------------------------- blocks --- */
 
-static enum frag_err open_lane(struct frag_heap *heap,
-                               const struct frag_request *req,
+static enum frag_err open_lane(struct online *s, const struct frag_request *req,
                                struct online_lane **out)
 {
-    static const struct frag_policy *const kinds[] = {
-        &frag_policy_remap, &frag_policy_expandable, &frag_policy_best_fit};
-    struct online *s = heap->state;
     struct online_lane *lane = calloc(1, sizeof(*lane));
     enum frag_err err;
 
     if (!lane)
         return FRAG_NOMEM;
-    err = frag_heap_open(&lane->rest, kinds[s->rest], heap->mem, NULL, NULL);
-    if (err != FRAG_OK) {
-        free(lane);
-        return err;
-    }
     err = lanes_add(&s->table, req->pool, req->stream, lane);
     if (err != FRAG_OK) {
-        frag_heap_close(&lane->rest);
         free(lane);
         return err;
     }
@@ -260,7 +251,7 @@ static enum frag_err find_lane(struct frag_heap *heap,
     struct online_lane *lane = lanes_find(&s->table, req->pool, req->stream);
 
     if (!lane)
-        FRAG_TRY(open_lane(heap, req, &lane));
+        FRAG_TRY(open_lane(s, req, &lane));
     else
         unlink_lane(s, lane);
     lane->prev = NULL;
@@ -293,17 +284,16 @@ static enum frag_err find_slot(struct frag_heap *heap, struct online_lane *lane,
 /* Allocates from `rest`. After an OOM all lanes return what they can to the
  * device, and the request is made once more. */
 static enum frag_err alloc_from_rest(struct frag_heap *heap,
-                                     struct online_lane *lane,
                                      const struct frag_request *req,
                                      struct frag_block *out)
 {
-    const struct frag_policy *rest = lane->rest.policy;
-    const enum frag_err err = rest->alloc(&lane->rest, req, out);
+    struct online *s = heap->state;
+    const enum frag_err err = s->rest.policy->alloc(&s->rest, req, out);
 
     if (err != FRAG_OOM)
         return err;
     trim(heap);
-    return rest->alloc(&lane->rest, req, out);
+    return s->rest.policy->alloc(&s->rest, req, out);
 }
 
 static enum frag_err serve(struct frag_heap *heap, struct online_lane *lane,
@@ -313,7 +303,7 @@ static enum frag_err serve(struct frag_heap *heap, struct online_lane *lane,
     const struct plan_slot *place;
 
     if (slot == NO_SLOT)
-        return alloc_from_rest(heap, lane, req, out);
+        return alloc_from_rest(heap, req, out);
     place = &lane->step->slots[slot];
     *out = (struct frag_block){.addr = lane->base + place->offset,
                                .size = whole_quanta(place->size)};
@@ -358,7 +348,7 @@ static void online_free(struct frag_heap *heap, const struct frag_block *block)
     nodes_put(&s->owners, block->node);
     history_freed(&lane->history, owner.number);
     if (owner.slot == NO_SLOT) {
-        lane->rest.policy->free(&lane->rest, &inner);
+        s->rest.policy->free(&s->rest, &inner);
         return;
     }
     step_vacate(lane->step, owner.slot);
@@ -372,9 +362,8 @@ static void free_requested(struct frag_heap *heap,
 {
     const struct owner *owner = block->node;
     const struct frag_block inner = {block->addr, block->size, owner->node};
-    struct frag_heap *rest = &owner->lane->rest;
+    struct frag_heap *rest = &((struct online *)heap->state)->rest;
 
-    (void)heap;
     if (owner->slot == NO_SLOT && rest->policy->free_requested)
         rest->policy->free_requested(rest, &inner);
 }
@@ -391,9 +380,9 @@ static void fini(struct frag_heap *heap)
             heap->mem->ops->segment_free(heap->mem, lane->base, lane->held);
         step_close(lane->step);
         history_close(&lane->history);
-        frag_heap_close(&lane->rest);
         free(lane);
     }
+    frag_heap_close(&s->rest);
     lanes_fini(&s->table);
     nodes_release(&s->owners);
 }
@@ -405,7 +394,7 @@ static const struct frag_param params[] = {
     FRAG_RANGE_PARAM(
         NUMBER, "sure", struct online, sure, "1000", 1, HISTORY_MOST,
         "requests that a repetition must last before it is planned"),
-    FRAG_CHOICE_PARAM("rest", struct online, rest, "remap",
+    FRAG_CHOICE_PARAM("rest", struct online, kind, "remap",
                       "remap|expandable|best_fit",
                       "the policy that serves requests that are not planned"),
     {.name = NULL},
