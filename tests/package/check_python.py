@@ -396,12 +396,26 @@ def check_commands(folder):
             assert rows in (None, len(found)), (case, name, len(found))
             assert column is None or column in found, (case, name, list(found))
             assert len(found) == len(found.attrs["answer"].rows(name)), (case, name)
-            assert not any(isinstance(value, dict) for value in found.values.flat)
+            assert not any(
+                isinstance(value, dict) or
+                isinstance(value, list) and any(isinstance(x, dict) for x in value)
+                for value in found.values.flat), f"{case}: {name} has a table inside"
     two = fragsim.replay([LEAK, DEAD], policies=["torch"])
     assert list(two.trace) == ["leak", "lstm_varlen__cap_below"]
     assert two.peak_reserved_bytes[1] == \
         tool_json("replay", DEAD)[0]["peak_reserved_bytes"]
     raised(ValueError, fragsim.replay, "missing", table="nothing")  # before the work
+
+
+def check_rows_of_verbs():
+    """Every command that has --json is a function."""
+    verbs = re.findall(r"^  (\w+) +", tool("help").stdout.split("More:")[0], re.M)
+    assert len(verbs) > 20
+    for verb in verbs:
+        has_json = "--json=" in tool(verb, "--help").stdout
+        # `dry` runs a program, which must not have begun.
+        assert has_json == (verb in fragsim._verbs.VERBS or verb == "dry"), verb
+        assert verb not in fragsim._verbs.VERBS or verb in fragsim.__all__, verb
 
 
 def check_snapshot():
@@ -500,10 +514,16 @@ def check_progress(folder):
     """On a terminal tqdm shows what the tool's bar says; without tqdm, without a
     terminal, or with progress=False nothing is shown. A stand-in records what
     tqdm is told."""
-    os.mkdir(os.path.join(folder, "tqdm"))
-    with open(os.path.join(folder, "tqdm", "auto.py"), "w", encoding="ascii") as file:
-        file.write("import sys\n"
-                   "class tqdm:\n"
+    packages = {}
+    for there in True, False:
+        packages[there] = os.path.join(folder, f"packages{there:d}")
+        os.makedirs(os.path.join(packages[there], "tqdm"))
+        with open(os.path.join(packages[there], "tqdm", "__init__.py"), "w",
+                  encoding="ascii") as file:
+            file.write("" if there else "raise ImportError('tqdm is not here')\n")
+    with open(os.path.join(packages[True], "tqdm", "auto.py"), "w",
+              encoding="ascii") as file:
+        file.write("class tqdm:\n"
                    "    def __init__(self, total, leave, bar_format):\n"
                    "        self.told = {'n': 0}\n"
                    "    def set_description_str(self, text, refresh):\n"
@@ -525,7 +545,7 @@ def check_progress(folder):
     words = ["1", "fragsim replay: there is no policy"]
 
     def shown(options, with_tqdm, on_terminal):
-        paths = [folder] * with_tqdm + [os.environ.get("PYTHONPATH", "")]
+        paths = [packages[with_tqdm], os.environ.get("PYTHONPATH", "")]
         command = ["env", "PYTHONPATH=" + os.pathsep.join(paths), sys.executable,
                    "-c", program.format(options)]
         with tempfile.TemporaryFile("w+", dir=folder) as out:
@@ -611,6 +631,7 @@ def main():
         check_import()
         check_answers()
         check_options()
+        check_rows_of_verbs()
         check_errors(folder)
         check_snapshot()
         check_page(folder)
