@@ -15,6 +15,7 @@ import json
 import lzma
 import os
 import pickle
+import pty
 import re
 import shutil
 import signal
@@ -197,9 +198,21 @@ def check_command():
             (alone.returncode, alone.stdout, alone.stderr), arguments
 
 
-def children(process):
+def children(process, word):
+    """The children of a process with this word in their command lines."""
+    found = []
     with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
+        numbers = file.read().split()
+    for number in numbers:
+        try:
+            with open(f"/proc/{number}/cmdline", encoding="utf-8") as file:
+                if word in file.read() and \
+                        os.readlink(f"/proc/{number}/exe") == \
+                        os.path.realpath(fragsim.tool_path()):
+                    found.append(int(number))
+        except FileNotFoundError:  # it has ended
+            pass
+    return found
 
 
 def wait_for(what, condition):
@@ -209,28 +222,59 @@ def wait_for(what, condition):
         time.sleep(0.02)
 
 
-def check_interrupt(folder):
+def stand_ins(folder):
+    """Folders for PYTHONPATH with a tqdm that prints what it is told, and with
+    one that is not there."""
+    packages = {}
+    for there in True, False:
+        packages[there] = os.path.join(folder, f"tqdm{there:d}")
+        os.makedirs(os.path.join(packages[there], "tqdm"), exist_ok=True)
+        with open(os.path.join(packages[there], "tqdm", "__init__.py"), "w",
+                  encoding="ascii") as file:
+            file.write("" if there else "raise ImportError('tqdm is not here')\n")
+    with open(os.path.join(packages[True], "tqdm", "auto.py"), "w",
+              encoding="ascii") as file:
+        file.write("class tqdm:\n"
+                   "    def __init__(self, total, leave, bar_format):\n"
+                   "        self.told = {'n': 0}\n"
+                   "    def set_description_str(self, text, refresh):\n"
+                   "        self.told['label'] = text\n"
+                   "    def set_postfix_str(self, text, refresh):\n"
+                   "        self.told['rest'] = text\n"
+                   "    def refresh(self):\n"
+                   "        print('TOLD', self.n, self.told)\n"
+                   "    def close(self):\n"
+                   "        print('CLOSED')\n")
+    return packages
+
+
+def check_interrupt(folder, with_bar):
     """A notebook interrupts Python alone: the tool ends too, and leaves no
-    output."""
+    output; also while its progress is shown."""
+    leader, follower = pty.openpty() if with_bar else (None, None)
     program = ("import fragsim\n"
                "try:\n"
                f"    fragsim.answer('replay', {STREAMS!r}, output={folder + '/out'!r},\n"
                "                   policy='plan:effort=1000000000000000')\n"
                "except KeyboardInterrupt:\n"
                "    print('interrupted')\n")
+    paths = [stand_ins(folder)[with_bar], os.environ.get("PYTHONPATH", "")]
     with subprocess.Popen([sys.executable, "-c", program], text=True,
-                          stdout=subprocess.PIPE) as user:
-        wait_for("the tool", lambda: children(user.pid))
-        child, = children(user.pid)
-        with open(f"/proc/{child}/status", encoding="ascii") as file:
-            assert file.readline().split()[1]
-        time.sleep(0.3)
+                          stdout=subprocess.PIPE, stderr=follower,
+                          env={**terminal.environment(),
+                               "PYTHONPATH": os.pathsep.join(paths)}) as user:
+        wait_for("the tool", lambda: children(user.pid, "effort"))
+        child, = children(user.pid, "effort")
+        time.sleep(2 if with_bar else 0.3)
         start = time.time()
         user.send_signal(signal.SIGINT)
-        assert user.communicate(timeout=60)[0] == "interrupted\n"
+        *told, last = user.communicate(timeout=60)[0].splitlines()
+        assert last == "interrupted" and bool(told) == with_bar, (told, last)
         assert time.time() - start < 9, "the tool was killed, not interrupted"
     wait_for("the end of the tool", lambda: not os.path.exists(f"/proc/{child}"))
     assert not glob.glob(folder + "/out*"), glob.glob(folder + "/out*")
+    for end in filter(None, (leader, follower)):
+        os.close(end)
 
 
 def check_record(folder):
@@ -514,26 +558,7 @@ def check_progress(folder):
     """On a terminal tqdm shows what the tool's bar says; without tqdm, without a
     terminal, or with progress=False nothing is shown. A stand-in records what
     tqdm is told."""
-    packages = {}
-    for there in True, False:
-        packages[there] = os.path.join(folder, f"packages{there:d}")
-        os.makedirs(os.path.join(packages[there], "tqdm"))
-        with open(os.path.join(packages[there], "tqdm", "__init__.py"), "w",
-                  encoding="ascii") as file:
-            file.write("" if there else "raise ImportError('tqdm is not here')\n")
-    with open(os.path.join(packages[True], "tqdm", "auto.py"), "w",
-              encoding="ascii") as file:
-        file.write("class tqdm:\n"
-                   "    def __init__(self, total, leave, bar_format):\n"
-                   "        self.told = {'n': 0}\n"
-                   "    def set_description_str(self, text, refresh):\n"
-                   "        self.told['label'] = text\n"
-                   "    def set_postfix_str(self, text, refresh):\n"
-                   "        self.told['rest'] = text\n"
-                   "    def refresh(self):\n"
-                   "        print('TOLD', self.n, self.told)\n"
-                   "    def close(self):\n"
-                   "        print('CLOSED')\n")
+    packages = stand_ins(folder)
     long = "plan:effort=8000000"
     program = ("import fragsim\n"
                f"found = fragsim.answer('replay', {STREAMS!r}, policy={long!r}{{}})\n"
@@ -637,8 +662,9 @@ def main():
         check_page(folder)
         if terminal.has_terminals():
             check_progress(folder)
+            check_interrupt(folder, True)
         check_command()
-        check_interrupt(folder)
+        check_interrupt(folder, False)
         check_record(folder)
         if shutil.which("gnuplot"):
             check_plot(folder)
