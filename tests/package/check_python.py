@@ -559,9 +559,9 @@ def check_progress(folder):
     terminal, or with progress=False nothing is shown. A stand-in records what
     tqdm is told."""
     packages = stand_ins(folder)
-    long = "plan:effort=8000000"
+    long = "plan:effort=25000000"
     program = ("import fragsim\n"
-               f"found = fragsim.answer('replay', {STREAMS!r}, policy={long!r}{{}})\n"
+               f"found = fragsim.answer('replay', {STREAMS!r}, policy=%r%s)\n"
                "print(len(found['results']))\n"
                "try:\n"
                f"    fragsim.answer('replay', {SMALL!r}, policy='nope')\n"
@@ -569,10 +569,10 @@ def check_progress(folder):
                "    print(str(error)[:34])\n")
     words = ["1", "fragsim replay: there is no policy"]
 
-    def shown(options, with_tqdm, on_terminal):
+    def shown(with_tqdm, on_terminal, policy=long, options=""):
         paths = [packages[with_tqdm], os.environ.get("PYTHONPATH", "")]
         command = ["env", "PYTHONPATH=" + os.pathsep.join(paths), sys.executable,
-                   "-c", program.format(options)]
+                   "-c", program % (policy, options)]
         with tempfile.TemporaryFile("w+", dir=folder) as out:
             if on_terminal:
                 code, text = terminal.written(command, stdout=out, stderr=True)
@@ -584,15 +584,15 @@ def check_progress(folder):
             out.seek(0)
             return out.read().splitlines()
 
-    lines = shown("", True, True)
+    lines = shown(True, True)
     told = [line for line in lines if line.startswith("TOLD")]
     assert any("multistream plan" in line and "'rest': '" in line
                for line in told), lines
     assert [line for line in lines if line not in told and line != "CLOSED"] == \
         words, lines
     assert "CLOSED" in lines
-    for case in (("", True, False), ("", False, True),
-                 (", progress=False", True, True)):
+    for case in ((True, False), (False, True),
+                 (True, True, long, ", progress=False")):
         assert shown(*case) == words, case
 
 

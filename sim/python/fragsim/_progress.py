@@ -9,12 +9,15 @@ import re
 import selectors
 import subprocess
 import sys
+import time
 import tty
+import warnings
 from typing import Any
 
 # What the bar draws: it returns to the start of the line and clears it first.
 DRAWN = re.compile(rb"\r\x1b\[K(?:([^\r\n]*?) \[[#.]+\] +(\d+)%  ([^\r\n]*))?")
 FORMAT = "{desc} {percentage:3.0f}%|{bar}|{postfix}"  # the tool says how long
+SECONDS = 1  # of work that shows nothing
 
 
 def meter() -> Meter | None:
@@ -23,7 +26,9 @@ def meter() -> Meter | None:
             (sys.stderr is not None and sys.stderr.isatty())):
         return None
     try:
-        return Meter(importlib.import_module("tqdm.auto").tqdm)
+        with warnings.catch_warnings():  # it advises to install widgets
+            warnings.simplefilter("ignore")
+            return Meter(importlib.import_module("tqdm.auto").tqdm)
     except (ImportError, OSError):  # OSError: no pseudo-terminals here
         return None
 
@@ -34,6 +39,7 @@ class Meter:
     def __init__(self, tqdm: Any) -> None:
         self.tqdm = tqdm
         self.bar: Any = None
+        self.begin = time.monotonic() + SECONDS
         self.leader, self.stream = os.openpty()
         tty.setraw(self.stream)  # ends of lines stay what they are
 
@@ -74,7 +80,7 @@ class Meter:
         # The last one may be incomplete.
         drawn = [one for one in DRAWN.finditer(text)
                  if one[1] is not None and one.end() < len(text)]
-        if not drawn:
+        if not drawn or time.monotonic() < self.begin:
             return
         if self.bar is None:
             self.bar = self.tqdm(total=100, leave=False, bar_format=FORMAT)

@@ -104,7 +104,7 @@ VERBS = {
         ["results"], ".h5"),
     "compare": Verb("Compares replays on a GPU with replays on the simulated device.",
                     'compare("run.pickle", policies=["torch", "remap"])',
-                    ["results"]),
+                    ["results", "results.calls"]),
 }
 
 
