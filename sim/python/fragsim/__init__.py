@@ -16,10 +16,11 @@ _ for -; a list is several values. Sizes are bytes. An input is a path, a
 snapshot of PyTorch as a dict, or blocks as arrays (fragsim.trace).
 
 The functions return a pandas DataFrame; `table` chooses another one of the
-tables that the docstring lists. `answer` returns everything as a dict, without
-pandas. Result files are read with h5py: `pip install fragsim[tables]`. With tqdm
-installed, work of more than a second shows its progress in a terminal or a notebook, unless
-progress=False. Nothing else is needed but, for record, PyTorch and a GPU.
+tables that the docstring lists, and attrs["answer"] is all of the answer. `answer`
+returns that as a dict, without pandas. Result files are read with h5py: `pip
+install fragsim[tables]`. With tqdm installed, work of more than a second shows its
+progress in a terminal or a notebook, unless progress=False. Nothing else is needed
+but, for record, PyTorch and a GPU.
 
 A command that fails raises fragsim.Error, which is a ValueError, an OSError or a
 RuntimeError too. A simulated out-of-memory is a result, and no exception.

@@ -145,20 +145,6 @@ class Answer(dict[str, Any]):
         return _tables.frame(self.rows(table))
 
 
-def ask(command: str, files: _inputs.Files, inputs: Any, progress: bool,
-        options: dict[str, Any]) -> Answer:
-    """Runs a command with --json."""
-    suffix = VERBS[command].output if command in VERBS else ""
-    if suffix and options.get("output") is None:
-        options = {**options, "output": files.output(suffix)}
-    given = _options.words(command, options)
-    paths = files.paths(inputs)
-    meter = _progress.meter() if progress else None
-    # A quiet tool draws no bar, and a terminal would get colours.
-    return parsed(command, ["--color=never" if meter else "--quiet", *given, "--",
-                            *paths], meter)
-
-
 def parsed(command: str, words: list[str],
            meter: _progress.Meter | None = None) -> Answer:
     """The JSON of a command with these arguments."""
@@ -183,7 +169,13 @@ def answer(command: str, *inputs: _inputs.Input, progress: bool = True,
         found.rows("changes")
     """
     with _inputs.Files() as files:
-        return ask(command, files, inputs, progress, options)
+        suffix = VERBS[command].output if command in VERBS else ""
+        if suffix and options.get("output") is None:
+            options = {**options, "output": files.output(suffix)}
+        words = [*_options.words(command, options), "--", *files.paths(inputs)]
+        meter = _progress.meter() if progress else None
+        # A quiet tool draws no bar, and a terminal would get colours.
+        return parsed(command, ["--color=never" if meter else "--quiet", *words], meter)
 
 
 class Function(Protocol):
