@@ -2,7 +2,8 @@
 // they print and write.
 "use strict";
 
-// The buttons: each writes its command line, which the user can change.
+// The buttons: each writes its command line, which the user can change, and runs it
+// if there is a file.
 const VERBS = [
     ["validate", "FILE", "Does the simulated allocator repeat the recording?"],
     ["explain", "FILE", "Why did the job die?"],
@@ -33,13 +34,13 @@ const script = URL.createObjectURL(
 // files that it wrote. Each command has a worker of its own, whose memory is given
 // back at its end.
 async function run(words) {
-    const wasm = await ready;
     worker = new Worker(script);
     try {
+        const wasm = await ready;
         return await new Promise((resolve, reject) => {
             worker.onmessage = event => resolve(event.data);
             worker.onerror = event => reject(new Error(event.message));
-            worker.stopped = () => reject(new Error("stopped"));
+            worker.stop = () => reject(new Error("stopped"));
             worker.postMessage({ wasm, files, words });
         });
     } finally {
@@ -140,8 +141,7 @@ async function start(line) {
 
 function take(list) {
     files = [...list];
-    $("names").textContent = files.map(
-        file => file.name + " (" + (file.size / 1048576).toFixed(1) + " MiB)").join(", ");
+    $("names").textContent = files.map(file => file.name).join(", ");
     write(...VERBS[1]);
 }
 
@@ -151,7 +151,7 @@ for (const [verb, rest, title] of VERBS) {
     button.title = title;
     button.onclick = () => {
         write(verb, rest);
-        $("line").focus();
+        if (files.length && !worker) start($("line").value);
     };
     $("verbs").append(button);
 }
@@ -167,7 +167,7 @@ for (const name of ["dragover", "dragleave", "drop"]) {
 }
 $("form").onsubmit = event => {
     event.preventDefault();
-    start($("line").value);
+    if (!worker) start($("line").value);
 };
-$("stop").onclick = () => worker && worker.stopped();
+$("stop").onclick = () => worker?.stop?.();
 write(...VERBS[1]);

@@ -4,6 +4,7 @@ network. The commands print the same bytes as the native tool: for each bundled
 recording, and for some of the shared ones where they are. A page that was built is
 brought up to date by sim/browser/build.sh; FRAG_BROWSER_BUILD=1 also builds the
 first one, which takes minutes and fetches the sources of libraries."""
+import functools
 import glob
 import os
 import shutil
@@ -99,10 +100,24 @@ def first_difference(a, b):
     return f"page {len(a)} bytes, native {len(b)}"
 
 
-def compare(driver, folder, words):
+def in_page(driver, words):
     got = driver.execute_async_script(RUN, words)
     assert "failed" not in got, f"{words}: {got['failed']}"
+    return got
+
+
+@functools.cache
+def versions(driver):
+    """The names of the page's tool and of the native one, with their commits, which
+    may differ if one was built before a commit."""
+    return (in_page(driver, ["--version"])["stdout"].split("\n")[0],
+            native(ROOT, ["--version"])[1].split("\n")[0])
+
+
+def compare(driver, folder, words):
+    got = in_page(driver, words)
     code, stdout, stderr = native(folder, words)
+    got["stdout"] = got["stdout"].replace(*versions(driver))
     for what, page, own in (("exit code", str(got["code"]), str(code)),
                             ("stdout", got["stdout"], stdout),
                             ("stderr", got["stderr"], stderr)):
@@ -131,13 +146,12 @@ def press(driver, verb):
     for button in driver.find_elements("css selector", "#verbs button"):
         if button.text == verb:
             button.click()
-    driver.find_element("id", "run").click()
     wait_for_end(driver)
 
 
 def check_buttons(driver):
-    """A click, its text on the page, and the page of triage in its frame, which has
-    no figures."""
+    """A click, a typed line, their texts on the page, and the page of triage in its
+    frame, which has no figures."""
     path = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
     name = os.path.basename(path)
     drop(driver, path)
@@ -148,6 +162,13 @@ def check_buttons(driver):
         shown = driver.find_element("id", "stdout").get_property("textContent")
         assert shown == stdout, first_difference(shown, stdout)
         assert f"exit code {code}," in driver.find_element("id", "status").text
+        line = driver.find_element("id", "line")
+        line.clear()
+        line.send_keys("fragsim  conf 'max_split_size_mb:64'\n")
+        wait_for_end(driver)
+        _, stdout, _ = native(folder, ["conf", "max_split_size_mb:64"])
+        shown = driver.find_element("id", "stdout").get_property("textContent")
+        assert shown == stdout, first_difference(shown, stdout)
         press(driver, "triage")
         native(folder, ["triage", name, "--capacity", "24GiB", "-o", "review.html"],
                path=folder)
@@ -175,7 +196,7 @@ def check_errors(driver):
         with open(os.path.join(folder, "a.h5"), "wb") as file:
             file.write(b"\x89HDF\r\n\x1a\n" + bytes(64))
         drop(driver, os.path.join(folder, "a.h5"))
-        got = driver.execute_async_script(RUN, ["explain", "a.h5"])
+        got = in_page(driver, ["explain", "a.h5"])
         assert got["code"] == 2 and "without HDF5" in got["stderr"], got
 
 
