@@ -23,14 +23,19 @@ done
 fetch()
 {
     rm -rf "$sources.partial"
-    mkdir -p "$sources.partial/apt/lists/partial" "$sources.partial/apt/cache"
+    mkdir -p "$sources.partial/apt/lists/partial" "$sources.partial/apt/cache" \
+             "$sources.partial/apt/parts"
     cd "$sources.partial"
-    cat > apt/sources <<END
-deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main
-END
+    # The archives of the system, asked for sources.
+    for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
+                /etc/apt/sources.list.d/*.sources; do
+        [ ! -f "$list" ] ||
+            sed 's/^deb /deb-src /; s/^Types: deb$/Types: deb-src/' "$list" \
+                > "apt/parts/${list##*/}"
+    done
     cat > apt/apt.conf <<END
-Dir::Etc::SourceList "$PWD/apt/sources";
-Dir::Etc::SourceParts "/dev/null";
+Dir::Etc::SourceList "/dev/null";
+Dir::Etc::SourceParts "$PWD/apt/parts";
 Dir::State::Lists "$PWD/apt/lists";
 Dir::Cache "$PWD/apt/cache";
 APT::Sandbox::User "";
