@@ -17,6 +17,18 @@ static void list(const struct outputs *o, const char *paths[ALL])
     memcpy(paths + 3, o->own, sizeof(o->own));
 }
 
+/* Names that mean another format than HDF5, and its option. */
+static const struct {
+    const char *suffix, *option;
+} others[] = {{".csv", "csv"}, {".json", "json"}};
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+
+    return n >= k && !strcmp(text + n - k, end);
+}
+
 int outputs_misused(const struct call *call, const struct outputs *o)
 {
     const char *paths[ALL];
@@ -26,6 +38,12 @@ int outputs_misused(const struct call *call, const struct outputs *o)
         for (size_t k = 0; k < i; k++)
             if (paths[i] && paths[k] && !strcmp(paths[i], paths[k]))
                 return cli_misuse(call, "two outputs have the same path");
+    for (size_t i = 0; o->hdf5 && i < sizeof(others) / sizeof(*others); i++)
+        if (ends_with(o->hdf5, others[i].suffix))
+            return cli_misuse(call,
+                              "-o writes HDF5, found a name that ends with "
+                              "%s; did you mean --%s %s?",
+                              others[i].suffix, others[i].option, o->hdf5);
     if (sink_is_stdout(o->hdf5))
         return cli_misuse(call, "an HDF5 file cannot be written to stdout");
     return EXIT_DONE;

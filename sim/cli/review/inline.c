@@ -39,7 +39,8 @@ enum frag_err page_figure(struct page *p, const struct figure *f,
     path = scratch_path(p->folder, "figure", ".svg");
     if (!path)
         return FRAG_NOMEM;
-    err = figure_draw(f, s, path, NULL, 0, &note, e);
+    err = figure_draw(f, s, &(const struct figure_wish){0},
+                      &(const struct drawing){.out = path}, &note, e);
     if (err == FRAG_OK) {
         fputs("<figure>\n", p->out);
         err = html_svg(p->out, path, p->figures, caption, e);

@@ -108,7 +108,7 @@ const struct verb verb_report = {
         "The page is one file that contains its figures and refers to nothing "
         "on the network, unless its preface or its appendix does. gnuplot "
         "draws the figures.",
-    .example = "fragsim report results.h5 -o review.html",
+    .example = "fragsim report results.h5 -o policies.html",
     .options = options,
     .size = sizeof(struct report_values),
     .defaults = &(const struct report_values){.slowdown = 0.01},
