@@ -955,6 +955,21 @@ def check_look(folder):
             words = run(*command, out + ".no.svg", option, value, code=(2,))
             assert f"{option}: expected" in words or "blue" in words, words
         assert not os.path.exists(out + ".no.svg")
+    # A page has the look in each of its figures, and the title once.
+    if drawn:
+        run("report", runs.path, "-o", out + ".html", "-q", "--title", title,
+            "--theme", "dark", "--size", "800x600")
+        with open(out + ".html", encoding="utf-8") as file:
+            page = file.read()
+        figures = page.split("<svg")[1:]
+        assert len(figures) > 3
+        for tag in "title", "h1":
+            assert f"<{tag}>A title &amp; &lt;more" in page, tag
+        assert all('width="800" height="600"' in f and '"#15181d"' in f.lower()
+                   for f in figures)
+        assert "--size: expected" in run("report", runs.path, "-o",
+                                         out + ".no.html", "--size", "8",
+                                         code=(2,))
     # Letters that are twice as large need twice the width and height.
     if drawn:
         sizes = []

@@ -61,12 +61,10 @@ static bool can_draw(const char *out)
     return false;
 }
 
-int drawing_check(const struct call *call, const struct drawing *d, bool force)
+int drawing_check_look(const struct call *call, const struct drawing *d)
 {
     struct look look;
 
-    if (!can_draw(d->out))
-        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
     if (d->size && !read_size(d->size, &look))
         return cli_misuse(call,
                           "--size: expected WIDTHxHEIGHT in pixels, each from "
@@ -77,7 +75,17 @@ int drawing_check(const struct call *call, const struct drawing *d, bool force)
                           "--font: expected NAME,SIZE with a size from %d to "
                           "%d points, such as Arial,16, found \"%s\"",
                           LEAST_LETTER, MOST_LETTER, d->font);
-    return cli_may_replace(call, d->out, force);
+    return EXIT_DONE;
+}
+
+int drawing_check(const struct call *call, const struct drawing *d, bool force)
+{
+    int code;
+
+    if (!can_draw(d->out))
+        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
+    code = drawing_check_look(call, d);
+    return code == EXIT_DONE ? cli_may_replace(call, d->out, force) : code;
 }
 
 void drawing_quote(FILE *out, const char *text)

@@ -24,7 +24,12 @@ struct drawing {
 /* clang-format off */
 #define DRAWING_AT(at, field) (at) + offsetof(struct drawing, field)
 #define DRAWING_OPTIONS(at)                                                    \
-    {"title", 0, "TEXT", "title of the figure (default: what it shows)",       \
+    DRAWING_LOOK_OPTIONS(at),                                                  \
+    {"keep", 0, "DIR", "keep the gnuplot scripts and their data in this "      \
+     "folder", OPTION_TEXT, DRAWING_AT(at, keep), NULL}
+#define DRAWING_LOOK_OPTIONS(at)                                               \
+    {"title", 0, "TEXT", "title of the figure, or of the page (default: what " \
+     "it shows)",                                                              \
      OPTION_TEXT, DRAWING_AT(at, title), NULL},                                \
     {"size", 0, "WxH",                                                         \
      "width and height of the figure in pixels, such as 1600x900, to which it "\
@@ -37,10 +42,12 @@ struct drawing {
     {"theme", 0, "THEME",                                                      \
      "colours of the figure: light, dark or print, which is black and grey "   \
      "(default: light)", OPTION_CHOICE, DRAWING_AT(at, theme),                 \
-     DRAWING_THEMES},                                                          \
-    {"keep", 0, "DIR", "keep the gnuplot scripts and their data in this "      \
-     "folder", OPTION_TEXT, DRAWING_AT(at, keep), NULL}
+     DRAWING_THEMES}
 /* clang-format on */
+
+/* EXIT_DONE if the texts of the look are right; else prints the reason and
+ * returns EXIT_USE. */
+int drawing_check_look(const struct call *call, const struct drawing *d);
 
 /* EXIT_DONE if the figure can be drawn and its file may be replaced; else
  * prints the reason and returns the exit code. */
