@@ -35,7 +35,7 @@ if (theme eq "dark") {
 } else { if (theme eq "print") {
     paper = "#FFFFFF"; strong = "#000000"; plain = "#000000"; soft = "#333333"
     grid_ink = "#CCCCCC"
-    ink_main = "#434343"; ink_pending = "#636363"; ink_failing = "#1F1F1F"
+    ink_main = "#1F1F1F"; ink_pending = "#434343"; ink_failing = "#636363"
     ink_grey = "#848484"; ink_second = "#A6A6A6"; ink_amber = "#C6C6C6"
     ink_pale = "#E8E8E8"
     array line_ink[6] = ["#000000", "#2E2E2E", "#555555", "#757575", \

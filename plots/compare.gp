@@ -64,6 +64,7 @@ eval put_title
 set key at screen 1 - 20.0/wide, screen 1 - 40.0/high right top horizontal \
     maxrows 1 samplen 2 width -1 textcolor rgb plain
 
+# A mark has a rim, so that it shows on every bar.
 bottom(i) = -i - (dense ? 0.32 : 0.34)
 top(i) = -i + (dense ? 0.32 : 0.12)
 middle(i) = (bottom(i) + top(i))/2
@@ -72,11 +73,13 @@ plot in.".tsv" skip 1 using ($5 == 0 && $6 > 0 ? 0.5*$3/unit : NaN):(-$0):(0.0):
          with boxxyerror linecolor rgb ink_main title (fit > 0 ? value : ""), \
      "" skip 1 using ($5 > 0 && $6 > 0 ? 0.5*$3/unit : NaN):(-$0):(0.0): \
          ($3/unit):(bottom($0)):(top($0)) with boxxyerror \
-         linecolor rgb ink_amber title (fail > 0 ? "with an OOM" : ""), \
+         linecolor rgb ink_failing title (fail > 0 ? "with an OOM" : ""), \
      "" skip 1 using ($4 > 0 ? $4/unit : NaN):(bottom($0) - 0.05):(0): \
          (top($0) - bottom($0) + 0.1) \
-         with vectors nohead linewidth 3 linecolor rgb ink_failing \
-         title marked, \
+         with vectors nohead linewidth 5 linecolor rgb strong title marked, \
+     "" skip 1 using ($4 > 0 ? $4/unit : NaN):(bottom($0) - 0.05):(0): \
+         (top($0) - bottom($0) + 0.1) \
+         with vectors nohead linewidth 2 linecolor rgb ink_amber notitle, \
      "" skip 1 using (bigger($3, $4)/unit):(middle($0)):2 \
          with labels left offset 0.8,0 noenhanced font small \
          textcolor rgb plain notitle, \
