@@ -7,14 +7,8 @@
 #                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='breakdown'; out='breakdown.svg'" breakdown.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
-
-note = ""; rule = ""; noted = 0
-stats in.".note.tsv" skip 1 using \
-    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
+load ARG0[1:strlen(ARG0) - strlen("breakdown.gp")]."canvas.gp"
+eval read_note
 
 trace = ""
 stats in.".tsv" skip 1 using (trace = strcol(10), \
@@ -25,12 +19,11 @@ unit = most < 2**30 ? 2.0**20 : 2.0**30
 stats in.".tsv" skip 1 using (strlen(strcol(2))) nooutput
 notes = STATS_max
 
-# Okabe and Ito's palette, which the colour-blind can tell apart.
 array part[7] = ["requested", "rounding", "freed, not yet reusable", \
     "free: same stream and pool", "free: another stream", \
     "free: another pool", "unusable"]
-array ink[7] = ["#0072B2", "#56B4E9", "#CC79A7", "#F0C36B", "#E69F00", \
-    "#D55E00", "#8C8C8C"]
+array ink[7] = [ink_main, ink_second, ink_pending, ink_pale, ink_amber, \
+    ink_failing, ink_grey]
 array total[7]
 do for [k=1:7] {
     stats in.".tsv" skip 1 using k+2 nooutput
@@ -39,10 +32,8 @@ do for [k=1:7] {
 
 wide = 1000
 left = 24.0
-suffix = out[strlen(out)-2:]
-right = (suffix eq "svg" ? 8.4 : 9.8)*notes + 16
+right = 1.05*letter*notes + 16
 # The legend: the parts that occur, in rows as wide as the figure.
-letter = suffix eq "svg" ? 8.2 : 9.6
 array at_x[7]; array at_y[7]
 x = left; lines = 1
 do for [k=1:7] {
@@ -62,40 +53,25 @@ step = n <= 24 ? 60.0 : 36.0
 small = n <= 24 ? "" : ",11"
 foot = 62.0 + 40*noted
 high = int(head + step*n + foot + 4)
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
-if (noted) {
-    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
-        font ",11" textcolor "#111111"
-    set label 902 rule noenhanced at screen 24.0/wide, \
-        screen 14.0/high left font ",11" textcolor "#555555"
-}
+eval open_canvas
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - 20.0/wide
 set tmargin at screen 1 - head/high
 set bmargin at screen foot/high
-set border 2 linecolor "#555555"
-set tics nomirror textcolor "#333333"
-set grid xtics linecolor "#dddddd" linetype 1 linewidth 1
+set border 2 linecolor rgb soft
+set tics nomirror textcolor rgb plain
+set grid xtics linecolor rgb grid_ink linetype 1 linewidth 1
 set style fill solid 1.0 noborder
 # The space right of the longest bar is for its note.
 set xrange [0:most/unit*(wide - left - 20)/(wide - left - 20 - right)]
 set yrange [-n+0.4:0.6]
 set xlabel "reserved at the peak, ".(unit > 2**20 ? "GiB" : "MiB") \
-    textcolor "#333333"
+    textcolor rgb plain
 unset ytics
 unset key
-set label 1 "Parts of peak reserved: ".trace noenhanced \
-    at screen left/wide, screen 1 - 24.0/high left font ",18" \
-    textcolor "#111111"
+title = "Parts of peak reserved: ".trace
+eval put_title
 do for [k=1:7] {
     if (total[k] > 0) {
         y = high - 28.0 - 24*at_y[k]
@@ -103,7 +79,7 @@ do for [k=1:7] {
             to screen (at_x[k]+14)/wide, screen (y+6)/high \
             fillcolor rgb ink[k] fillstyle solid 1.0 noborder front
         set label 10+k part[k] at screen (at_x[k]+20)/wide, screen y/high \
-            left textcolor "#333333"
+            left textcolor rgb plain
     }
 }
 
@@ -113,9 +89,9 @@ plot for [k=1:7] in.".tsv" skip 1 using \
          ((sum [c=3:k+2] column(c))/unit):(-$0): \
          ((sum [c=3:k+2] column(c) - (c == k+2 ? column(c) : 0))/unit): \
          ((sum [c=3:k+2] column(c))/unit):(bottom($0)):(top($0)) \
-         with boxxyerror linecolor rgb ink[k], \
+         with boxxyerror linecolor rgb ink[k] title part[k], \
      in.".tsv" skip 1 using ((sum [c=3:9] column(c))/unit):(-$0 - 0.12):2 \
-         with labels left offset 0.8,0 noenhanced textcolor "#333333", \
+         with labels left offset 0.8,0 noenhanced textcolor rgb plain notitle, \
      in.".tsv" skip 1 using (0):(-$0 + 0.29):1 \
          with labels left offset 0.3,0 noenhanced font small \
-         textcolor "#111111"
+         textcolor rgb strong notitle

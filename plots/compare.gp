@@ -1,89 +1,91 @@
-# compare.gp - draws peak reserved of each run as a bar, with a mark at peak
-#              requested.
-# in:  PREFIX.tsv  label, note, requested, reserved, ooms, trace: peaks in
-#                  bytes; one row for each run, the first on top
+# compare.gp - draws one number of each run as a bar, with a mark at another one.
+#              Few bars have their labels above them; of many, each has one line
+#              and the figure grows.
+# in:  PREFIX.facts.tsv  one row: title, value, mark (what they are; mark may be
+#                        empty), units (byte, s, ns or empty), roomy (up to so
+#                        many bars have their labels above them)
+#      PREFIX.tsv  label, note, value, mark (0: none), ooms (1: a request
+#                  failed), known (0: there is no value): one row for each run,
+#                  the first on top
 #      PREFIX.note.tsv  limited (1: the figure leaves something out), shown,
 #                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='compare'; out='compare.svg'" compare.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
+load ARG0[1:strlen(ARG0) - strlen("compare.gp")]."canvas.gp"
+eval read_note
 
-note = ""; rule = ""; noted = 0
-stats in.".note.tsv" skip 1 using \
-    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
-
-trace = ""
-stats in.".tsv" skip 1 using (trace = strcol(6), $4) nooutput
-n = int(STATS_records)
-most = STATS_max > 0 ? STATS_max : 1.0
+value = ""; marked = ""; units = ""
+stats in.".facts.tsv" skip 1 using (title = strcol(1), value = strcol(2), \
+    marked = strcol(3), units = strcol(4), $5) nooutput
+roomy = STATS_max
 stats in.".tsv" skip 1 using (strlen(strcol(2))) nooutput
+n = int(STATS_records)
 notes = STATS_max
-stats in.".tsv" skip 1 using 3 nooutput
-most = STATS_max > most ? STATS_max : most
-unit = most < 2**30 ? 2.0**20 : 2.0**30
+stats in.".tsv" skip 1 using (strlen(strcol(1))) nooutput
+names = STATS_max
+bigger(a, b) = a > b ? a : b
+stats in.".tsv" skip 1 using (bigger($3, $4)) nooutput
+most = STATS_max > 0 ? STATS_max : 1.0
+stats in.".tsv" skip 1 using 5 nooutput
+fail = STATS_sum; fit = n - fail
+unit = units ne "byte" ? 1.0 : most < 2**30 ? 2.0**20 : 2.0**30
+axis = value.(units eq "" ? "" : ", ".(units ne "byte" ? units : \
+    unit > 2**20 ? "GiB" : "MiB"))
 
-wide = 1000
-step = n <= 24 ? 64.0 : 37.0
-small = n <= 24 ? "" : ",11"
+# Labels above the bars, or in a column of their own at the left.
+dense = n > roomy
+small = dense ? ",11" : ""
+narrow = dense ? letter*11/usual : letter*1.05
+step = dense ? 18.0 : 64.0
+left = dense ? 24 + narrow*names + 12 : 24.0
+right = narrow*notes + 24
+wide = left + right + 560 > 1000 ? left + right + 560 : 1000
 foot = 68.0 + 40*noted
-high = int(88 + foot + step*n)
-left = 24.0
-suffix = out[strlen(out)-2:]
-right = (suffix eq "svg" ? 8.4 : 9.8)*notes + 16
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
-if (noted) {
-    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
-        font ",11" textcolor "#111111"
-    set label 902 rule noenhanced at screen 24.0/wide, \
-        screen 14.0/high left font ",11" textcolor "#555555"
-}
-
-# Okabe and Ito's palette, which the colour-blind can tell apart.
-fits = "#0072B2"
-failed = "#D55E00"
+head = dense ? 96.0 : 74.0
+high = head + foot + step*n + 14
+eval open_canvas
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - 20.0/wide
-set tmargin at screen 1 - 74.0/high
+set tmargin at screen 1 - head/high
 set bmargin at screen foot/high
-set border 2 linecolor "#555555"
-set tics nomirror textcolor "#333333"
-set grid xtics linecolor "#dddddd" linetype 1 linewidth 1
+set border 2 linecolor rgb soft
+set tics nomirror textcolor rgb plain
+set grid xtics linecolor rgb grid_ink linetype 1 linewidth 1
 set style fill solid 1.0 noborder
 # The space right of the longest bar is for its note.
 set xrange [0:most/unit*(wide - left - 20)/(wide - left - 20 - right)]
-set yrange [-n+0.4:0.6]
-set xlabel "peak reserved, ".(unit > 2**20 ? "GiB" : "MiB") textcolor "#333333"
+set yrange [-n + 0.4:0.6]
+set xlabel axis textcolor rgb plain
 unset ytics
-set label 1 trace noenhanced at screen left/wide, screen 1 - 24.0/high left \
-    font ",18" textcolor "#111111"
-set key at screen 1 - 20.0/wide, screen 1 - 44.0/high right top horizontal \
-    maxrows 1 samplen 2 width -1 textcolor "#333333"
+# The axis of a long figure stands above it, too.
+if (dense) { set xtics mirror; set link x2; set x2tics textcolor rgb plain }
+eval put_title
+set key at screen 1 - 20.0/wide, screen 1 - 40.0/high right top horizontal \
+    maxrows 1 samplen 2 width -1 textcolor rgb plain
 
-bottom(i) = -i - 0.34
-top(i) = -i + 0.12
-plot in.".tsv" skip 1 using ($5 == 0 ? 0.5*$4/unit : NaN):(-$0):(0.0): \
-         ($4/unit):(bottom($0)):(top($0)) \
-         with boxxyerror linecolor rgb fits title "peak reserved", \
-     "" skip 1 using ($5 > 0 ? 0.5*$4/unit : NaN):(-$0):(0.0): \
-         ($4/unit):(bottom($0)):(top($0)) \
-         with boxxyerror linecolor rgb failed title "with an OOM", \
-     "" skip 1 using ($3/unit):(bottom($0) - 0.05):(0):(0.56) \
-         with vectors nohead linewidth 3 linecolor "#111111" \
-         title "peak requested", \
-     "" skip 1 using ($4 > $3 ? $4/unit : $3/unit):(-$0 - 0.11):2 \
-         with labels left offset 0.8,0 noenhanced textcolor "#333333" notitle, \
-     "" skip 1 using (0):(-$0 + 0.31):1 \
-         with labels left offset 0.3,0 noenhanced font small textcolor "#111111" \
-         notitle
+# A mark has a rim, so that it shows on every bar.
+bottom(i) = -i - (dense ? 0.32 : 0.34)
+top(i) = -i + (dense ? 0.32 : 0.12)
+middle(i) = (bottom(i) + top(i))/2
+plot in.".tsv" skip 1 using ($5 == 0 && $6 > 0 ? 0.5*$3/unit : NaN):(-$0):(0.0): \
+         ($3/unit):(bottom($0)):(top($0)) \
+         with boxxyerror linecolor rgb ink_main title (fit > 0 ? value : ""), \
+     "" skip 1 using ($5 > 0 && $6 > 0 ? 0.5*$3/unit : NaN):(-$0):(0.0): \
+         ($3/unit):(bottom($0)):(top($0)) with boxxyerror \
+         linecolor rgb ink_failing title (fail > 0 ? "with an OOM" : ""), \
+     "" skip 1 using ($4 > 0 ? $4/unit : NaN):(bottom($0) - 0.05):(0): \
+         (top($0) - bottom($0) + 0.1) \
+         with vectors nohead linewidth 5 linecolor rgb strong title marked, \
+     "" skip 1 using ($4 > 0 ? $4/unit : NaN):(bottom($0) - 0.05):(0): \
+         (top($0) - bottom($0) + 0.1) \
+         with vectors nohead linewidth 2 linecolor rgb ink_amber notitle, \
+     "" skip 1 using (bigger($3, $4)/unit):(middle($0)):2 \
+         with labels left offset 0.8,0 noenhanced font small \
+         textcolor rgb plain notitle, \
+     "" skip 1 using (0):(dense ? 99 : -$0 + 0.31):1 \
+         with labels left offset 0.3,0 noenhanced \
+         textcolor rgb strong notitle, \
+     "" skip 1 using (0):(dense ? middle($0) : 99):1 \
+         with labels right offset -0.8,0 noenhanced font small \
+         textcolor rgb strong notitle

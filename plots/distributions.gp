@@ -6,20 +6,17 @@
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='distributions'; out='distributions.svg'" \
 #            distributions.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
+load ARG0[1:strlen(ARG0) - strlen("distributions.gp")]."canvas.gp"
 
 trace = ""; requests = 0.0
 array kind[2] = ["size", "lifetime"]
-array low[2]; array high[2]
+array low[2]; array last[2]
 most = 0
 do for [k=1:2] {
     stats in.".tsv" skip 1 using \
         (trace = strcol(7), strcol(1) eq kind[k] ? $2 : NaN) nooutput
     low[k] = STATS_min
-    high[k] = STATS_max
+    last[k] = STATS_max
     stats in.".tsv" skip 1 using \
         (strcol(1) eq kind[k] ? ($5 > $6 ? $5 : $6) : NaN) nooutput
     most = STATS_max > most ? STATS_max : most
@@ -32,22 +29,12 @@ tall = 250.0
 head = 84.0
 foot = 84.0
 gap = 76.0
-high_px = int(head + 2*tall + gap + foot)
-suffix = out[strlen(out)-2:]
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high_px font "Helvetica,13" \
-        background "white"
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high_px/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    set terminal svg size wide,high_px font "Helvetica,14" background "white"
-} }
-set output out
+high = int(head + 2*tall + gap + foot)
+eval open_canvas
+tall = (high - head - gap - foot)/2
 
-# Okabe and Ito's palette, which the colour-blind can tell apart.
-by_request = "#0072B2"
-by_byte = "#E69F00"
+by_request = ink_main
+by_byte = ink_amber
 
 # The name of a power of two, of bytes or of events.
 bytes(p) = p < 10 ? sprintf("%d B", 2**p) : \
@@ -59,31 +46,30 @@ events(p) = p < 10 ? sprintf("%d", 2**p) : \
 set multiplot
 set lmargin at screen 84.0/wide
 set rmargin at screen 1 - 24.0/wide
-set border 3 linecolor "#555555"
-set tics nomirror out textcolor "#333333"
-set grid ytics linecolor "#e4e4e4" linetype 1 linewidth 1
+set border 3 linecolor rgb soft
+set tics nomirror out textcolor rgb plain
+set grid ytics linecolor rgb grid_ink linetype 1 linewidth 1
 set style fill solid 1.0 noborder
-set ylabel "share, %" textcolor "#333333"
+set ylabel "share, %" textcolor rgb plain
 set yrange [0:108*most]
-set label 1 "Sizes and lifetimes of the requests: ".trace noenhanced \
-    at screen 24.0/wide, screen 1 - 24.0/high_px left font ",18" \
-    textcolor "#111111"
+title = "Sizes and lifetimes of the requests: ".trace
+eval put_title
 set label 2 sprintf("%d requests", requests) \
-    at screen 24.0/wide, screen 1 - 50.0/high_px left textcolor "#555555"
+    at screen 24.0/wide, screen 1 - 50.0/high left textcolor rgb soft
 do for [k=1:2] {
-    set tmargin at screen 1 - (head + (k-1)*(tall + gap))/high_px
-    set bmargin at screen 1 - (head + k*tall + (k-1)*gap)/high_px
-    set xrange [low[k] - 0.6:high[k] + 0.6]
+    set tmargin at screen 1 - (head + (k-1)*(tall + gap))/high
+    set bmargin at screen 1 - (head + k*tall + (k-1)*gap)/high
+    set xrange [low[k] - 0.6:last[k] + 0.6]
     set xtics ()
-    step = int(ceil((high[k] - low[k] + 1)/12.0))
-    do for [p=int(low[k]):int(high[k])+1:step] {
+    step = int(ceil((last[k] - low[k] + 1)/12.0))
+    do for [p=int(low[k]):int(last[k])+1:step] {
         set xtics add ((k == 1 ? bytes(p) : events(p)) p - 0.5)
     }
     set xlabel (k == 1 ? "size of the request; each bar is one power of two" : \
-        "lifetime in events; each bar is one power of two") textcolor "#333333"
+        "lifetime in events; each bar is one power of two") textcolor rgb plain
     if (k == 1) {
-        set key at screen 1 - 24.0/wide, screen 1 - 44.0/high_px right top \
-            horizontal maxrows 1 samplen 2 width -1 textcolor "#333333"
+        set key at screen 1 - 24.0/wide, screen 1 - 44.0/high right top \
+            horizontal maxrows 1 samplen 2 width -1 textcolor rgb plain
     } else {
         unset key
         unset label 1

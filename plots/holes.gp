@@ -16,10 +16,7 @@
 #                         -1: no number
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='holes'; out='holes.svg'" holes.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
+load ARG0[1:strlen(ARG0) - strlen("holes.gp")]."canvas.gp"
 
 trace = ""; cause = ""
 array f[20]
@@ -43,54 +40,42 @@ lines = rows + above + (above > 0 ? 0.6 : 0.2)
 step = 480.0/lines > 46 ? 46.0 : 480.0/lines < 32 ? 32.0 : 480.0/lines
 wide = int(left + wide_n + right)
 high = int(head + step*lines + foot)
-suffix = out[strlen(out)-2:]
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
+eval open_canvas
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
 set tmargin at screen 1 - head/high
 set bmargin at screen foot/high
-set border 1 linecolor "#555555"
-set tics nomirror out textcolor "#333333"
+set border 1 linecolor rgb soft
+set tics nomirror out textcolor rgb plain
 unset ytics
 unset key
 set xrange [0:row_bytes/unit]
 set yrange [-rows + 0.5:lines - rows + 0.5]
 set xlabel "bytes of a row, ".(unit > 2**20 ? "GiB" : "MiB") \
-    textcolor "#333333"
+    textcolor rgb plain
 
-# The inks of the figure breakdown; in grey each of them differs too.
-array ink[4] = ["#0072B2", "#CC79A7", "#F7DFA0", "#B9B9B9"]
+array ink[4] = [ink_main, ink_pending, ink_pale, ink_grey]
 array name[4] = ["live", "freed, not yet reusable", \
     failed ? "free, of the request's stream, pool and class" : "free", \
     "free, of no use for it"]
-wanted = "#D55E00"
+wanted = ink_failing
 
 title = (failed ? "Holes at the failed request: " : "Holes at the end: ").trace
-set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
-    font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
+eval put_title
 set label 2 "reserved ".size(reserved). \
     (failed && limit > 0 ? " of ".size(limit) : "").": ".size(cached)." free in ". \
     sprintf("%.0f hole", holes).(holes == 1 ? "" : "s").(holes > 0 ? \
     ", the largest ".size(largest) : "").(failed && usable < largest ? \
     ", the largest that the request can use ".(usable > 0 ? size(usable) : \
     "0 B") : "").(failed ? \
-    sprintf(". Event %.0f, cause: ", event).cause."." : ".") noenhanced \
-    at screen 24.0/wide, screen 1 - 48.0/high left font ",12" \
-    textcolor "#555555"
+    sprintf(". Event %.0f, cause: ", event).cause."." : ".") noenhanced at screen 24.0/wide, screen 1 - 48.0/high left font ",12" \
+    textcolor rgb soft
 
 # The key: the kinds that occur, and the frame.
 x = 24.0
 y = high - 76.0
-letter = suffix eq "svg" ? 6.3 : 7.0
+narrow = letter*(is_vector ? 0.79 : 0.7)
 do for [k=1:4] {
     if (k == 1 || k == 2 && pending > 0 || k == 3 && useful > 0 || \
         k == 4 && other > 0) {
@@ -98,13 +83,13 @@ do for [k=1:4] {
             to screen (x+18)/wide, screen (y+7)/high \
             fillcolor rgb ink[k] fillstyle solid 1.0 noborder
         set label 10+k name[k] at screen (x+24)/wide, screen y/high left \
-            font ",12" textcolor "#333333"
-        x = x + 44 + letter*strlen(name[k])
+            font ",12" textcolor rgb plain
+        x = x + 44 + narrow*strlen(name[k])
     }
 }
 x = 24.0
 y = high - 102.0
-array frame[3] = ["#444444", wanted, "#111111"]
+array frame[3] = [soft, wanted, strong]
 array framed[3] = ["a segment", "the largest hole for the request", \
     "the largest hole".(failed ? " of all" : "")]
 do for [k=1:3] {
@@ -114,14 +99,14 @@ do for [k=1:3] {
             to screen (x+18)/wide, screen (y+6)/high fillstyle empty \
             border linecolor rgb frame[k] linewidth (k == 1 ? 1 : 3)
         set label 20+k framed[k] at screen (x+24)/wide, screen y/high left \
-            font ",12" textcolor "#333333"
-        x = x + 44 + letter*strlen(framed[k])
+            font ",12" textcolor rgb plain
+        x = x + 44 + narrow*strlen(framed[k])
     }
 }
 stats in.".frames.tsv" skip 1 using 5 nooutput
 if (STATS_max > 0) {
     set label 24 "→  goes on in the next row" at screen x/wide, \
-        screen y/high left font ",12" textcolor "#333333"
+        screen y/high left font ",12" textcolor rgb plain
 }
 
 # Above the rows: the request, and what is not reserved.
@@ -132,17 +117,17 @@ if (above > 0) {
         to first cut(request), first at(0) + 0.34 \
         fillcolor rgb wanted fillstyle solid 1.0 noborder
     set label 31 "the request, ".size(request) at screen (left - 10)/wide, \
-        first at(0) right font ",12" textcolor rgb "#A34700"
+        first at(0) right font ",12" textcolor rgb ink_failing
 }
 if (above > 1) {
     set object 32 rectangle from first 0, first at(1) - 0.34 \
-        to first cut(free), first at(1) + 0.34 fillcolor rgb "#ffffff" \
-        fillstyle solid 1.0 border linecolor rgb "#777777" dashtype 2
+        to first cut(free), first at(1) + 0.34 fillcolor rgb paper \
+        fillstyle solid 1.0 border linecolor rgb soft dashtype 2
     set label 32 "not reserved, ".size(free) at screen (left - 10)/wide, \
-        first at(1) right font ",12" textcolor "#333333"
+        first at(1) right font ",12" textcolor rgb plain
     if (free > row_bytes) {
         set label 33 "continues beyond the row" at graph 0.99, first at(1) \
-            right font ",11" textcolor "#333333"
+            right font ",11" textcolor rgb plain
     }
 }
 
@@ -151,21 +136,26 @@ kind(k, word) = (strcol(4) eq word ? k : NaN)
 plot for [k=0:3] in.".tsv" skip 1 \
          using ($4 == k ? per(0.5*($2 + $3)) : NaN):(-$1): \
          (per($2)):(per($3)):(-$1 - 0.34):(-$1 + 0.34) \
-         with boxxyerror fillstyle solid 1.0 noborder linecolor rgb ink[k+1], \
+         with boxxyerror fillstyle solid 1.0 noborder linecolor rgb ink[k+1] \
+         title name[k+1], \
      in.".frames.tsv" skip 1 \
          using (per($2) + kind(0, "segment")):(-$1):(per($2)):(per($3)): \
          (-$1 - 0.34):(-$1 + 0.34) with boxxyerror fillstyle empty \
-         border linecolor rgb "#444444" linewidth 1 linecolor rgb "#444444", \
+         border linecolor rgb soft linewidth 1 linecolor rgb soft \
+         title framed[1], \
      "" skip 1 \
          using (per($2) + kind(0, "largest")):(-$1):(per($2)):(per($3)): \
          (-$1 - 0.40):(-$1 + 0.40) with boxxyerror fillstyle empty \
-         border linecolor rgb "#111111" linewidth 3 linecolor rgb "#111111", \
+         border linecolor rgb strong linewidth 3 linecolor rgb strong \
+         title framed[3], \
      "" skip 1 \
          using (per($2) + kind(0, "usable")):(-$1):(per($2)):(per($3)): \
          (-$1 - 0.40):(-$1 + 0.40) with boxxyerror fillstyle empty \
-         border linecolor rgb wanted linewidth 3 linecolor rgb wanted, \
+         border linecolor rgb wanted linewidth 3 linecolor rgb wanted \
+         title framed[2], \
      "" skip 1 using (per($3)):(-$1):($5 > 0 && strcol(4) eq "segment" ? \
-         "→" : "") with labels left offset 0.6,0 textcolor "#333333", \
+         "→" : "") with labels left offset 0.6,0 textcolor rgb plain \
+         notitle, \
      in.".spaces.tsv" skip 1 using (0):(-$1):($3 < 0 ? strcol(2) : \
          strcol(2)."\n".size($3).", ".size($4)." free") with labels right \
-         offset -1.2,0.45 noenhanced font ",11" textcolor "#333333"
+         offset -1.2,0.45 noenhanced font ",11" textcolor rgb plain notitle

@@ -14,10 +14,7 @@
 #      PREFIX.windows.tsv  unit, to, live_at_begin, peak_requested (bytes)
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='leaks'; out='leaks.svg'" leaks.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
+load ARG0[1:strlen(ARG0) - strlen("leaks.gp")]."canvas.gp"
 
 trace = ""; policy = ""; verdict = ""; reason = ""; unit = ""
 array f[14]
@@ -75,27 +72,15 @@ gap = n > 0 ? 46.0 : 14.0
 below = n > 0 ? 150.0 : 260.0
 foot = 72.0
 high = int(head + tall + gap + below + foot)
-marks = 1.1
-suffix = out[strlen(out)-2:]
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    marks = 0.7
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
-# Okabe and Ito's palette; the points differ too.
-array ink[6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", \
-    "#000000"]
+eval open_canvas
+marks = (is_vector ? 0.7 : 1.1)*zoom
+# The points differ too.
 array shape[6] = [7, 9, 5, 13, 6, 8]
 
 set multiplot
-set border 3 linecolor "#555555"
-set tics nomirror out textcolor "#333333"
-set grid ytics linecolor "#dddddd" linetype 1 linewidth 1
+set border 3 linecolor rgb soft
+set tics nomirror out textcolor rgb plain
+set grid ytics linecolor rgb grid_ink linetype 1 linewidth 1
 set style fill solid 1.0 noborder
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
@@ -103,40 +88,40 @@ set xrange [begin:(end > begin ? end : begin + 1)]
 unset key
 
 title = "Leaks of ".trace
-set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
-    font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
+eval put_title
 words = verdict eq "leak" ? sprintf("%.0f leak%s of ", leaks, leaks > 1 ? \
     "s" : "").size(rate).a_unit." together".(leaks > n ? sprintf("; the %d " \
     ."fastest are shown", n) : "").". Dashed: the growth." : \
     verdict eq "none" ? "No site keeps more and more memory." : \
     "Not known: ".reason.".".(n > 0 ? " What grows is shown." : "")
 set label 2 words at screen 24.0/wide, screen 1 - 48.0/high left font ",12" \
-    textcolor "#555555"
+    textcolor rgb soft
 set label 3 (least < 0 ? "" : policy." fills ".size(capacity). \
     sprintf(" between %.0f and %.0f ", least, most_left). \
     (unit eq "step" ? "steps" : "thousand events")." after the end.") noenhanced at screen 24.0/wide, screen 1 - 66.0/high left \
-    font ",12" textcolor "#555555"
+    font ",12" textcolor rgb soft
 if (n > 0) {
     do for [i=1:n] {
         y = high - 70.0 - 21*i
         set label 10+i labels[i] noenhanced at screen (left + 36)/wide, \
-            screen y/high left font ",12" textcolor "#222222"
+            screen y/high left font ",12" textcolor rgb strong
         set label 20+i "" at screen (left + 18)/wide, screen y/high \
             point pointtype shape[i] pointsize 1.3*marks \
-            linecolor rgb ink[i]
+            linecolor rgb line_ink[i]
     }
     set tmargin at screen 1 - head/high
     set bmargin at screen (foot + below + gap)/high
     set yrange [0:1.06*held/up]
-    set ylabel "held, ".word_of(up) textcolor "#333333"
+    set ylabel "held, ".word_of(up) textcolor rgb plain
     set format x ""
     set samples 2
     plot for [i=1:n] in.".tsv" index i-1 using 1:($2/up) with linespoints \
-             linecolor rgb ink[i] linewidth 2 pointtype shape[i] \
-             pointsize marks, \
+             linecolor rgb line_ink[i] linewidth 2 pointtype shape[i] \
+             pointsize marks title labels[i] \
+             noenhanced, \
          for [i=1:n] [starts[i]:lasts[i]] \
              (bases[i] + slopes[i]*(x - starts[i]))/up with lines \
-             linecolor rgb "#333333" linewidth 1.5 dashtype 2
+             linecolor rgb plain linewidth 1.5 dashtype 2 title "growth"
     do for [i=1:n] { unset label 10+i; unset label 20+i }
     unset label 1; unset label 2; unset label 3
 }
@@ -144,16 +129,16 @@ set tmargin at screen (foot + below)/high
 set bmargin at screen foot/high
 set yrange [0:1.1*peak/down]
 set ytics distance(1.1*peak/down)
-set ylabel word_of(down) textcolor "#333333"
+set ylabel word_of(down) textcolor rgb plain
 set format x "%g"
-set xlabel (unit eq "step" ? "step" : "1000 events") textcolor "#333333"
+set xlabel (unit eq "step" ? "step" : "1000 events") textcolor rgb plain
 set key at screen 1 - right/wide, screen (foot + below + 30)/high right top \
-    horizontal maxrows 1 samplen 2 width -1 textcolor "#333333"
+    horizontal maxrows 1 samplen 2 width -1 textcolor rgb plain
 if (end > begin) {
     plot in.".windows.tsv" skip 1 using (($1 + $2)/2):($4/down):(0.84*($2 - $1)) \
              with boxes \
-             linecolor rgb "#56B4E9" title "peak requested", \
-         "" skip 1 using 1:($3/down) with lines linecolor rgb "#00436B" \
+             linecolor rgb ink_second title "peak requested", \
+         "" skip 1 using 1:($3/down) with lines linecolor rgb ink_main \
              linewidth 2 title "live at begin"
 } else {
     plot NaN notitle

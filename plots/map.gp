@@ -10,10 +10,7 @@
 #                       pool lie, and its name
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='map'; out='map.svg'" map.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
+load ARG0[1:strlen(ARG0) - strlen("map.gp")]."canvas.gp"
 
 trace = ""; policy = ""; color = ""; events = 0.0; bytes = 0.0; ooms = 0.0
 dead = -1; died = -1
@@ -35,97 +32,85 @@ head = 132.0
 foot = 70.0
 wide = int(left + wide_n + right)
 high = int(head + high_n + foot)
-suffix = out[strlen(out)-2:]
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
+eval open_canvas
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
 set tmargin at screen 1 - head/high
 set bmargin at screen foot/high
-set border 3 linecolor "#555555"
-set tics nomirror out textcolor "#333333"
+set border 3 linecolor rgb soft
+set tics nomirror out textcolor rgb plain
 set xrange [0:events]
 set yrange [0:bytes/unit]
 # Labels with enough digits that no two are equal.
 lead = events/1000.0**floor(log10(events + 1)/3)
 set format x (events < 1e4 ? "%g" : lead < 5 ? "%.1s%c" : "%.0s%c")
-set xlabel "event" textcolor "#333333"
+set xlabel "event" textcolor rgb plain
 set ylabel "addresses ever reserved, ".(unit > 2**20 ? "GiB" : "MiB") \
-    textcolor "#333333"
+    textcolor rgb plain
 title = "Memory map: ".trace.", ".policy
-set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
-    font (strlen(title) > 62 ? ",12" : ",18") \
-    textcolor "#111111"
+eval put_title
 set label 2 sprintf("peak reserved %.2f %s", peak/unit, \
     unit > 2**20 ? "GiB" : "MiB").(ooms > 0 ? sprintf(", %d OOM%s", ooms, \
-    ooms > 1 ? "s" : "") : "").". Grey: reserved and free; white: not " \
-    ."reserved." at screen 24.0/wide, screen 1 - 48.0/high left \
-    textcolor "#555555"
+    ooms > 1 ? "s" : "") : "").". Grey: reserved and free; blank: " \
+    ."not reserved." at screen 24.0/wide, screen 1 - 48.0/high left \
+    textcolor rgb soft
 
-# Cividis, which looks the same to the colour-blind: a darker block lives
+# A darker block lives
 # longer or is larger.
 low = color eq "size" ? 9 : 0
 most = most > low + 1 ? most : low + 1
 span = most - low
-set palette defined (-2.5 "#ffffff", -1.5 "#ffffff", -1.5 "#dedede", \
-    -0.5 "#dedede", -0.5 "#FDEA45", low "#FDEA45", \
-    low + span/4 "#BCAF6F", low + span/2 "#7C7B78", \
-    low + 3*span/4 "#414D6B", most "#00224E") maxcolors 1024
+set palette defined (-2.5 paper, -1.5 paper, -1.5 grid_ink, \
+    -0.5 grid_ink, -0.5 scale[1], low scale[1], \
+    low + span/4 scale[2], low + span/2 scale[3], \
+    low + 3*span/4 scale[4], most scale[5]) maxcolors 1024
 set cbrange [-2.5:most]
 
 # The key: a strip of boxes with their values.
 key_x = 24.0
 strip = 24
-ink(i) = int(i) == 0 ? "#FDEA45" : i == 1 ? "#BCAF6F" : i == 2 ? "#7C7B78" : \
-    i == 3 ? "#414D6B" : "#00224E"
 amount(p) = color eq "size" ? (p < 10 ? sprintf("%d B", 2**p) : \
     p < 20 ? sprintf("%.0f KiB", 2**(p-10)) : \
     p < 30 ? sprintf("%.0f MiB", 2**(p-20)) : \
     sprintf("%.1f GiB", 2**(p-30))) : p < 10 ? sprintf("%.0f", 2**p) : gprintf("%.1s%c", 2**p)
 y = high - 76.0
 set label 10 "blocks by ".color.(color eq "lifetime" ? ", events:" : ":") \
-    at screen key_x/wide, screen y/high left textcolor "#333333"
+    at screen key_x/wide, screen y/high left textcolor rgb plain
 do for [i=0:4] {
     x = key_x + 260 + i*125
     set object 10+i rectangle from screen x/wide, screen (y-7)/high \
         to screen (x+20)/wide, screen (y+7)/high \
-        fillcolor rgb ink(i) fillstyle solid 1.0 noborder
+        fillcolor rgb scale[i+1] fillstyle solid 1.0 noborder
     set label 11+i amount(low + span*i/4.0) \
-        at screen (x+28)/wide, screen y/high left textcolor "#333333"
+        at screen (x+28)/wide, screen y/high left textcolor rgb plain
 }
 # The points of death: of the replay and of the recorded job.
 if (dead >= 0) {
     set arrow 1 nohead front from dead, graph 0 to dead, graph 1 \
-        dashtype 3 linewidth 2 linecolor rgb "#D55E00"
+        dashtype 3 linewidth 2 linecolor rgb ink_failing
 }
 if (died >= 0) {
     set arrow 2 nohead front from died, graph 0 to died, graph 1 \
-        dashtype 2 linewidth 2 linecolor rgb "#D55E00"
+        dashtype 2 linewidth 2 linecolor rgb ink_failing
 }
 marks = (dead >= 0 ? "Triangles: requests that failed (OOM); dotted " \
     ."line: the first of them. " : "").(died >= 0 ? \
     "Dashed line: the recorded job ran out of memory." : "")
 set label 3 marks \
     at screen key_x/wide, screen (high - 102.0)/high left font ",11" \
-    textcolor "#D55E00"
+    textcolor rgb ink_failing
 unset key
 unset colorbox
 plot in.".cells" matrix using (($1 + 0.5)*events/wide_n): \
-         (($2 + 0.5)*bytes/unit/high_n):3 with image, \
+         (($2 + 0.5)*bytes/unit/high_n):3 with image notitle, \
      in.".pools.tsv" skip 1 using (events*0.997):($1/unit): \
          (0):(($2 - $1)/unit) with vectors nohead linewidth 5 \
-         linecolor rgb "#D55E00", \
+         linecolor rgb ink_failing title "private pool", \
      in.".pools.tsv" skip 1 using (events*0.99):(($1 + $2)/2.0/unit): \
          (($2 - $1)/bytes*high_n < 10 ? "" : \
          stringcolumn(3)." ".stringcolumn(4)) \
-         with labels right font ",11" textcolor "#D55E00", \
+         with labels right font ",11" textcolor rgb ink_failing notitle, \
      in.".ooms.tsv" skip 1 using ($1 >= 0 ? $1 : NaN):(bytes/unit) \
-         with points pointtype 11 pointsize 1.3 linecolor rgb "#D55E00"
+         with points pointtype 11 pointsize 1.3*zoom linecolor rgb ink_failing \
+         title "a request failed"

@@ -11,14 +11,8 @@
 #                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='pareto'; out='pareto.svg'" pareto.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
-
-note = ""; rule = ""; noted = 0
-stats in.".note.tsv" skip 1 using \
-    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
+load ARG0[1:strlen(ARG0) - strlen("pareto.gp")]."canvas.gp"
+eval read_note
 
 stats in.".tsv" skip 1 using 0 nooutput
 n = int(STATS_records)
@@ -61,44 +55,23 @@ from_y = from_y - 0.09*span_y; span_y = 1.17*span_y
 wide = 1000
 left = 100.0; right = 24.0; head = 84.0; foot = 80.0 + 40*noted
 high = int(670 + 40*noted)
-letter = 8.0
-size = 0.8
-suffix = out[strlen(out)-2:]
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-    size = 1.5
-    letter = 10.0
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-    size = 0.8
-    letter = 10.0
-} else {
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
-if (noted) {
-    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
-        font ",11" textcolor "#111111"
-    set label 902 rule noenhanced at screen 24.0/wide, \
-        screen 14.0/high left font ",11" textcolor "#555555"
-}
+eval open_canvas
+size = (is_vector || suffix eq "pdf" ? 0.8 : 1.5)*zoom
 
-# Okabe and Ito's palette, which the colour-blind can tell apart.
-best = "#0072B2"
-beaten = "#9A9A9A"
-lost = "#D55E00"
-offline = "#009E73"
-ink(what) = what eq "front" ? "#111111" : what eq "failed" ? lost : \
-    what eq "offline" ? offline : "#707070"
+best = ink_main
+beaten = ink_grey
+lost = ink_failing
+offline = line_ink[3]
+ink(what) = what eq "front" ? strong : what eq "failed" ? lost : \
+    what eq "offline" ? offline : soft
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
 set tmargin at screen 1 - head/high
 set bmargin at screen foot/high
-set border 3 linecolor "#555555"
-set tics nomirror out textcolor "#333333"
-set grid linecolor "#e4e4e4" linetype 1 linewidth 1
+set border 3 linecolor rgb soft
+set tics nomirror out textcolor rgb plain
+set grid linecolor rgb grid_ink linetype 1 linewidth 1
 set xrange [from_x:from_x + span_x]
 set yrange [from_y:from_y + span_y]
 
@@ -207,7 +180,7 @@ do for [pass=0:1] {
                                 from screen px[i]/wide, screen py[i]/high \
                                 to screen (cx - 3*sx)/wide, \
                                 screen (cy - 5*sy)/high \
-                                linecolor "#bbbbbb" linewidth 1
+                                linecolor rgb grid_ink linewidth 1
                         }
                     }
                     side = side + 1
@@ -218,19 +191,18 @@ do for [pass=0:1] {
     }
 }
 
-set label 1 (subjects > 1 ? "Memory and its price over ".subjects." traces" : \
-    "Memory and its price: ".trace) noenhanced \
-    at screen left/wide, screen 1 - 24.0/high left font ",18" \
-    textcolor "#111111"
+title = (subjects > 1 ? "Memory and its price over ".subjects." traces" : \
+    "Memory and its price: ".trace)
+eval put_title
 set label 2 "Lower left is better. No policy beats those on the line; grey ones " \
     ."are beaten in both measures." \
-    at screen left/wide, screen 1 - 48.0/high left \
-    textcolor "#555555"
+    at screen 24.0/wide, screen 1 - 48.0/high left \
+    textcolor rgb soft
 set xlabel "modelled time in driver calls".(log_x ? "" : ", s") \
-    textcolor "#333333"
+    textcolor rgb plain
 set ylabel (subjects > 1 ? \
     "peak reserved over the lower bound, geometric mean" : \
-    "peak reserved, ".(unit > 2**20 ? "GiB" : "MiB")) textcolor "#333333"
+    "peak reserved, ".(unit > 2**20 ? "GiB" : "MiB")) textcolor rgb plain
 if (!log_y) { set format y "%g" }
 unset key
 
@@ -258,16 +230,19 @@ if (last) {
 }
 if (floor_y > 0) {
     set arrow 3 nohead back from graph 0, first at_y(floor_y) \
-        to graph 1, first at_y(floor_y) linecolor "#333333" dashtype 2
+        to graph 1, first at_y(floor_y) linecolor rgb plain dashtype 2
     set label 3 "lower bound" right at graph 1, first at_y(floor_y) \
-        offset -0.3,-0.6 textcolor "#555555"
+        offset -0.3,-0.6 textcolor rgb soft
 }
 plot in.".tsv" skip 1 using (strcol(4) eq "beaten" ? to_x($3) : NaN):(at_y($2)) \
-         with points pointtype 7 pointsize size linecolor rgb beaten, \
+         with points pointtype 7 pointsize size linecolor rgb beaten \
+         title "beaten in both measures", \
      "" skip 1 using (strcol(4) eq "failed" ? to_x($3) : NaN):(at_y($2)) \
-         with points pointtype 11 pointsize size linecolor rgb lost, \
+         with points pointtype 11 pointsize size linecolor rgb lost \
+         title "a request failed", \
      "" skip 1 using (strcol(4) eq "offline" ? to_x($3) : NaN):(at_y($2)) \
          with points pointtype 12 pointsize 1.2*size linewidth 2 \
-         linecolor rgb offline, \
+         linecolor rgb offline title "knows the future: a bound", \
      "" skip 1 using (strcol(4) eq "front" ? to_x($3) : NaN):(at_y($2)) \
-         with points pointtype 7 pointsize 1.15*size linecolor rgb best
+         with points pointtype 7 pointsize 1.15*size linecolor rgb best \
+         title "the best"

@@ -11,10 +11,7 @@
 #                        ooms
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='steps'; out='steps.svg'" steps.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
+load ARG0[1:strlen(ARG0) - strlen("steps.gp")]."canvas.gp"
 
 trace = ""; policy = ""
 array f[9]
@@ -38,37 +35,26 @@ end = steps > 0 ? steps : 1
 wide = 1000
 high = 460
 left = 92.0; right = 24.0; head = 118.0; foot = 72.0
-marks = 1.3
-suffix = out[strlen(out)-2:]
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    marks = 0.8
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
-# Okabe and Ito's palette, which the colour-blind can tell apart.
-reserved = "#F0C36B"
-requested = "#56B4E9"
-live = "#00436B"
-failed = "#D55E00"
+eval open_canvas
+marks = (is_vector ? 0.8 : 1.3)*zoom
+reserved = ink_amber
+requested = ink_second
+live = ink_main
+failed = ink_failing
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
 set tmargin at screen 1 - head/high
 set bmargin at screen foot/high
-set border 3 linecolor "#555555"
-set tics nomirror out textcolor "#333333"
-set grid ytics linecolor "#dddddd" linetype 1 linewidth 1
+set border 3 linecolor rgb soft
+set tics nomirror out textcolor rgb plain
+set grid ytics linecolor rgb grid_ink linetype 1 linewidth 1
 set style fill solid 1.0 noborder
 set xrange [first - 0.6*stride:last + 0.6*stride]
 set yrange [0:1.08*near/unit]
 set xlabel "step".(stride > 1 ? sprintf(" (a bar shows the largest of %d " \
-    ."steps)", int(stride)) : "") textcolor "#333333"
-set ylabel (unit > 2**20 ? "GiB" : "MiB") textcolor "#333333"
+    ."steps)", int(stride)) : "") textcolor rgb plain
+set ylabel (unit > 2**20 ? "GiB" : "MiB") textcolor rgb plain
 # The parts before and after the steps have words for numbers.
 if (steps > 0) {
     apart = steps <= 20 ? 1 : steps <= 50 ? 5 : 10.0**floor(log10(steps/2.0))
@@ -81,8 +67,7 @@ if (last > steps && steps > 0) { set xtics add ("after" last) }
 if (steps == 0) { set xtics ("the whole trace" 0) }
 
 title = "Steps of ".trace.", ".policy
-set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
-    font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
+eval put_title
 words = steps == 0 ? "No step was found." : sprintf("%d complete step%s; " \
     ."largest peak reserved ", int(steps), steps == 1 ? "" : "s").size(most)."."
 words = words.(slope > 0 ? " Live bytes grow by ".size(slope)." a step." : \
@@ -94,15 +79,15 @@ then = rest >= 0 ? sprintf("At this rate the peak requested exceeds the " \
     near < capacity ? "The bound, ".size(capacity).", lies above the " \
     ."picture." : ""
 set label 2 words at screen 24.0/wide, screen 1 - 48.0/high left \
-    font ",12" textcolor "#555555"
+    font ",12" textcolor rgb soft
 set label 3 then at screen 24.0/wide, screen 1 - 66.0/high left \
-    font ",12" textcolor "#555555"
+    font ",12" textcolor rgb soft
 set key at screen 1 - right/wide, screen 1 - 80.0/high right top \
-    horizontal maxrows 1 samplen 2 width -1 font ",11" textcolor "#333333"
+    horizontal maxrows 1 samplen 2 width -1 font ",11" textcolor rgb plain
 if (near == capacity) {
     set arrow 1 from graph 0, first capacity/unit to graph 1, \
         first capacity/unit nohead dashtype 2 linewidth 1.5 \
-        linecolor "#333333" front
+        linecolor rgb plain front
 }
 set boxwidth (last > 100 ? 1.0 : 0.84)*stride
 line(x) = (base + slope*x)/unit
@@ -118,7 +103,7 @@ plot in.".tsv" skip 1 using 1:($5/unit) with boxes linecolor rgb reserved \
          linecolor rgb failed linewidth 3 dashtype (12,8) \
          title (slope > 0 ? "growth" : ""), \
      (near == capacity ? NaN : NaN) with lines dashtype 2 linewidth 1.5 \
-         linecolor "#333333" title (near == capacity ? "bound" : ""), \
+         linecolor rgb plain title (near == capacity ? "bound" : ""), \
      in.".tsv" skip 1 using ($6 > 0 ? $1 : NaN):($5/unit) with points \
          pointtype 11 pointsize marks linecolor rgb failed \
          title (ooms > 0 ? "OOM" : "")

@@ -1,7 +1,8 @@
 # sweep.gp - draws peak reserved over the values of one parameter.
-# in:  PREFIX.tsv         line, value, reserved, ooms, bound, label: one row
-# for
-#                         each run; reserved is bytes and bound the lower bound,
+# in:  PREFIX.tsv         line, value, reserved, ooms, bound, label: one row for
+#                         each run, with an empty line before and after a run
+#                         with an OOM, which no line may join to another run;
+#                         reserved is bytes and bound the lower bound,
 #                         or reserved is the ratio of both and bound is 0; value
 #                         is the index of a row of the other file
 #      PREFIX.values.tsv  value, text, policy, parameter, trace
@@ -9,14 +10,8 @@
 #                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='sweep'; out='sweep.svg'" sweep.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
-
-note = ""; rule = ""; noted = 0
-stats in.".note.tsv" skip 1 using \
-    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
+load ARG0[1:strlen(ARG0) - strlen("sweep.gp")]."canvas.gp"
+eval read_note
 
 policy = ""; parameter = ""; trace = ""
 stats in.".values.tsv" skip 1 using \
@@ -47,8 +42,6 @@ do for [i=1:lines] {
 stats in.".tsv" skip 1 using 4 nooutput
 ooms = STATS_max
 
-suffix = out[strlen(out)-2:]
-letter = suffix eq "svg" ? 8.0 : 10.0
 wide = longest > 30 ? 1200 : 1000
 left = 100.0
 right = 56 + letter*longest
@@ -60,63 +53,46 @@ foot = (aslant ? 70.0 + 0.72*letter*widest : 78.0) + 40*noted
 every_n = int(ceil(ticks*18.0/(wide - left - right)))
 high = int(560 + foot)
 high = high < head + foot + 19*lines ? int(head + foot + 19*lines) : high
-size = 0.8
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-    size = 1.4
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
-if (noted) {
-    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
-        font ",11" textcolor "#111111"
-    set label 902 rule noenhanced at screen 24.0/wide, \
-        screen 14.0/high left font ",11" textcolor "#555555"
-}
+eval open_canvas
+size = (suffix eq "png" ? 1.4 : 0.8)*zoom
 
-# Okabe and Ito's palette, which the colour-blind can tell apart. A line has a
+# A line has a
 # colour, a shape of its points and a dash that no other line has together.
-array ink[6] = ["#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555"]
 array shape[6] = [7, 5, 13, 6, 4, 12]
-color_of(i) = ink[1 + (i-1)%6]
+color_of(i) = line_ink[1 + (i-1)%6]
 shape_of(i) = shape[1 + ((i-1)/6 + (i-1))%6]
 dash_of(i) = 1 + ((i-1)/6)%5
-failed = "#D55E00"
+failed = ink_failing
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
 set tmargin at screen 1 - head/high
 set bmargin at screen foot/high
-set border 3 linecolor "#555555"
-set tics nomirror out textcolor "#333333"
-set grid ytics linecolor "#e4e4e4" linetype 1 linewidth 1
+set border 3 linecolor rgb soft
+set tics nomirror out textcolor rgb plain
+set grid ytics linecolor rgb grid_ink linetype 1 linewidth 1
 span = (most - low)/unit
 span = span > 0 ? span : most/unit
 floor_y = low/unit - 0.12*span
 ceil_y = most/unit + 0.1*span
 set xrange [-0.3:ticks - 0.7]
 set yrange [floor_y:ceil_y]
-set label 1 "Peak reserved over ".parameter." of ".policy. \
-    (bound > 0 ? ": ".trace : "") noenhanced \
-    at screen 24.0/wide, screen 1 - 24.0/high left font ",18" \
-    textcolor "#111111"
+title = "Peak reserved over ".parameter." of ".policy. \
+    (bound > 0 ? ": ".trace : "")
+eval put_title
 set label 2 "The axis does not begin at zero.". \
     (ooms > 0 ? " Triangles: runs with an OOM." : "") \
-    at screen 24.0/wide, screen 1 - 50.0/high left textcolor "#555555"
-set xlabel parameter noenhanced textcolor "#333333"
+    at screen 24.0/wide, screen 1 - 50.0/high left textcolor rgb soft
+set xlabel parameter noenhanced textcolor rgb plain
 set ylabel (bound > 0 ? "peak reserved, ".(unit > 2**20 ? "GiB" : "MiB") : \
-    "peak reserved over the lower bound") textcolor "#333333"
+    "peak reserved over the lower bound") textcolor rgb plain
 unset key
 if (aslant) { set xtics rotate by 45 right }
 if (bound > 0) {
     set arrow 3 nohead back from graph 0, first bound/unit \
-        to graph 1, first bound/unit linecolor "#333333" dashtype 2
+        to graph 1, first bound/unit linecolor rgb plain dashtype 2
     set label 3 "lower bound" left at graph 0, first bound/unit \
-        offset 0.5,-0.6 textcolor "#555555"
+        offset 0.5,-0.6 textcolor rgb soft
 }
 
 # Names at the right end, in the order of the lines' ends, without overlap.
@@ -145,11 +121,18 @@ do for [k=1:lines] {
 }
 
 set datafile missing NaN
-plot for [i=1:lines] in.".tsv" skip 1 using ($1 == i-1 ? $2 : NaN):($3/unit) \
+plot for [i=1:lines] in.".tsv" skip 1 using \
+         ($1 != i-1 ? NaN : $4 == 0 ? $2 : -99):($3/unit) \
          with linespoints linewidth 2 dashtype dash_of(i) \
-         pointtype shape_of(i) pointsize size linecolor rgb color_of(i), \
+         pointtype shape_of(i) pointsize size linecolor rgb color_of(i) title name[i] \
+         noenhanced, \
      in.".tsv" skip 1 using ($4 > 0 ? $2 : -99):($3/unit) \
-         with points pointtype 9 pointsize 1.5*size linecolor rgb failed, \
+         with points pointtype 9 pointsize 1.5*size linecolor rgb failed \
+         title "a request failed", \
+     for [i=1:lines] in.".tsv" skip 1 using \
+         ($1 == i-1 && $4 > 0 ? $2 : -99):($3/unit) with points pointtype 8 \
+         pointsize 1.9*size linewidth 2 linecolor rgb color_of(i) \
+         title name[i] noenhanced, \
      in.".values.tsv" skip 1 using 1:(floor_y): \
          xtic(int($1)%every_n == 0 ? strcol(2) : "") with dots \
-         linecolor "#ffffff"
+         linecolor rgb paper notitle

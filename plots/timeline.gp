@@ -12,14 +12,8 @@
 #                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='timeline'; out='timeline.svg'" timeline.gp
-set datafile separator tab
-set encoding utf8
-# A name may begin with #.
-set datafile commentschars ""
-
-note = ""; rule = ""; noted = 0
-stats in.".note.tsv" skip 1 using \
-    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
+load ARG0[1:strlen(ARG0) - strlen("timeline.gp")]."canvas.gp"
+eval read_note
 
 label = ""; trace = ""; name = ""; text = ""; capacity = -1.0; events = 0.0
 first = -1.0
@@ -82,43 +76,27 @@ small = columns < 3 ? ",11" : ",10"
 # Where the runs have different lengths, each panel has labels of its own.
 below = differ && columns < 3 ? 38.0 : 8.0
 tall = tall + below - 8
-panel = (wide - left - right - gap*(columns - 1))/columns
 high = int(head + rows*tall + foot)
-marks = 1.3
-suffix = out[strlen(out)-2:]
-if (suffix eq "png") {
-    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
-} else { if (suffix eq "pdf") {
-    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
-        background "white"
-} else {
-    marks = 0.8
-    set terminal svg size wide,high font "Helvetica,14" background "white"
-} }
-set output out
-if (noted) {
-    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
-        font ",11" textcolor "#111111"
-    set label 902 rule noenhanced at screen 24.0/wide, \
-        screen 14.0/high left font ",11" textcolor "#555555"
-}
-# Okabe and Ito's palette, which the colour-blind can tell apart.
-reserved = "#0072B2"
-allocated = "#56B4E9"
-waste = "#F0C36B"
-failed = "#D55E00"
+eval open_canvas
+panel = (wide - left - right - gap*(columns - 1))/columns
+tall = (high - head - foot)/rows
+marks = (is_vector ? 0.8 : 1.3)*zoom
+reserved = ink_main
+allocated = ink_second
+waste = ink_amber
+failed = ink_failing
 
 set multiplot
-set border 3 linecolor "#555555"
-set tics nomirror out textcolor "#333333"
-set grid ytics linecolor "#dddddd" linetype 1 linewidth 1
+set border 3 linecolor rgb soft
+set tics nomirror out textcolor rgb plain
+set grid ytics linecolor rgb grid_ink linetype 1 linewidth 1
 set grid front
 set style fill solid 1.0 noborder
 set format x ""
 
 # The legend and the caption are drawn with the first panel.
-set label 1 trace noenhanced at screen left/wide, screen 1 - 24.0/high left \
-    font ",18" textcolor "#111111"
+title = "Memory over the events: ".trace
+eval put_title
 do for [i=1:n] {
     row = (i - 1)/columns
     column = (i - 1)%columns
@@ -130,17 +108,20 @@ do for [i=1:n] {
     set bmargin at screen (high - head - (row + 1)*tall + below)/high
     # Above a panel: its trace, its policy and capacity, its peak.
     set label 2 names[i] noenhanced at screen x/wide, screen (y + 28)/high \
-        left font small textcolor "#111111"
+        left font small textcolor rgb strong
     set label 3 labels[i] noenhanced at screen x/wide, screen (y + 11)/high \
-        left font small textcolor "#111111"
+        left font small textcolor rgb strong
     set label 4 texts[i] noenhanced at screen (x + panel)/wide, \
         screen (y + (names[i] eq "" ? 11 : 28))/high right font small \
-        textcolor rgb (deaths[i] < 0 ? "#555555" : failed)
+        textcolor rgb (deaths[i] < 0 ? soft : failed)
     set yrange [0:tops[i]]
     set ytics distance(tops[i], (tall - titles - below)/24)
     set format y "%g"
+    # Without labels of its own the axis has no tics, which the text of the
+    # panel below would meet.
+    set xtics scale (i > n - columns || below > 8 ? 1 : 0)
     set ylabel (column == 0 ? (unit > 2**20 ? "GiB" : "MiB") : "") \
-        offset 0.6,0 textcolor "#333333"
+        offset 0.6,0 textcolor rgb plain
     set xrange [0:lasts[i] > 0 ? lasts[i] : 1]
     set format x ""
     set xlabel ""
@@ -149,10 +130,10 @@ do for [i=1:n] {
         lead = lasts[i]/1000.0**floor(log10(lasts[i] + 1)/3)
         set format x (lasts[i] < 1e4 ? "%g" : lead < 5 ? "%.1s%c" : "%.0s%c")
     }
-    if (i > n - columns) { set xlabel "event" textcolor "#333333" }
+    if (i > n - columns) { set xlabel "event" textcolor rgb plain }
     if (i == 1) {
         set key at screen 1 - right/wide, screen 1 - 44.0/high right top \
-            horizontal maxrows 1 samplen 2 width -2 textcolor "#333333"
+            horizontal maxrows 1 samplen 2 width -2 textcolor rgb plain
     } else {
         unset key
     }
@@ -160,7 +141,7 @@ do for [i=1:n] {
     if (capacities[i] > 0 && capacities[i]/unit < tops[i]) {
         set arrow 1 from graph 0, first capacities[i]/unit \
             to graph 1, first capacities[i]/unit nohead \
-            dashtype 2 linewidth 1.5 linecolor "#333333" front
+            dashtype 2 linewidth 1.5 linecolor rgb plain front
     }
     if (deaths[i] >= 0) {
         set arrow 2 from first deaths[i], graph 0 \
@@ -174,7 +155,7 @@ do for [i=1:n] {
              linecolor rgb allocated title "allocated", \
          "" index i-1 using 1:($3/unit) with lines \
              linecolor rgb reserved linewidth 2 title "reserved", \
-         NaN with lines dashtype 2 linewidth 1.5 linecolor "#333333" \
+         NaN with lines dashtype 2 linewidth 1.5 linecolor rgb plain \
              title "capacity", \
          in.".ooms.tsv" skip 1 using ($1 == i-1 ? $2 : NaN):($3/unit) \
              with points pointtype 11 pointsize marks linecolor rgb failed \

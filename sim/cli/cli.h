@@ -60,6 +60,8 @@ struct verb {
     const char *summary; /* one line */
     const char *about;   /* paragraphs, separated by empty lines */
     const char *example; /* a command line, or NULL */
+    const char *words;   /* that an argument may be, each after a blank, for the
+                            completion; NULL: none are known */
     const struct option_row *options; /* ended by a NULL name */
     size_t size;          /* bytes of the struct of values, whose first member
                              is struct common */

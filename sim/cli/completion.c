@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "policies/policy.h"
+#include "policies/torch/versions.h"
 #include "sim/cli/cli.h"
+#include "sim/results/columns.h"
 
 /* ---- lists of words; a space precedes each word ---- */
 
@@ -35,18 +37,41 @@ static void put_choices(FILE *out, const char *choices)
         fputc(*choices == '|' ? ' ' : *choices, out);
 }
 
-/* Whether the option's value is one of a known set of words. */
-static bool has_words(const struct option_row *row)
+static void put_releases(FILE *out)
 {
-    return row->kind == OPTION_CHOICE || !strcmp(row->name, "policy");
+    for (int i = TORCH_MODEL_OLDEST; i <= TORCH_MODEL_NEWEST; i++)
+        fprintf(out, " 2.%d", i);
 }
 
-static void put_words(FILE *out, const struct option_row *row)
+static void put_measures(FILE *out)
 {
-    if (row->kind == OPTION_CHOICE)
-        put_choices(out, row->choices);
-    else
-        put_policies(out);
+    for (const struct frag_column *c = frag_summary_columns; c->name; c++)
+        if (c->kind != FRAG_COLUMN_TEXT)
+            fprintf(out, " %s", c->name);
+}
+
+/* The options, beside those of a choice, whose values are of a known set. */
+static const struct {
+    const char *name;
+    void (*put)(FILE *out);
+} known[] = {
+    {"policy", put_policies},
+    {"torch-version", put_releases},
+    {"measure", put_measures},
+};
+
+/* The words that an option's value may be; NULL: any text. */
+static const char *choices_of(const struct option_row *row)
+{
+    return row->kind == OPTION_CHOICE ? row->choices : NULL;
+}
+
+static void (*put_of(const struct option_row *row))(FILE *out)
+{
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strcmp(row->name, known[i].name))
+            return known[i].put;
+    return NULL;
 }
 
 static void put_options(FILE *out, const struct option_row *row)
@@ -63,27 +88,52 @@ static void put_values(FILE *out, const struct verb *v,
                        const struct option_row *row)
 {
     for (; row && row->name; row++) {
-        if (!has_words(row))
+        if (!choices_of(row) && !put_of(row))
             continue;
         fprintf(out, "    %s:--%s", v->name, row->name);
         if (row->key)
             fprintf(out, " | %s:-%c", v->name, row->key);
         fputs(") words=\"", out);
-        put_words(out, row);
-        fputs("\" ;;\n", out);
+        if (choices_of(row))
+            put_choices(out, choices_of(row));
+        else
+            put_of(row)(out);
+        fprintf(out, "\"%s ;;\n",
+                put_of(row) == put_policies ? " policy=$whole" : "");
+    }
+}
+
+/* The cases of the keys of each policy's parameters. */
+static void put_keys(FILE *out)
+{
+    for (size_t i = 0; frag_policies[i]; i++) {
+        const struct frag_param *p = frag_policies[i]->params;
+
+        fprintf(out, "        %s) words=\"", frag_policies[i]->name);
+        for (; p && p->name; p++)
+            fprintf(out, " %s", p->name);
+        fprintf(out, "\" end=%c ;;\n", frag_policies[i]->configure ? ':' : '=');
     }
 }
 
 void completion_bash(FILE *out, const struct verb *const *verbs)
 {
-    fputs("# bash completion of fragsim\n"
-          "_fragsim() {\n"
-          "    local now=${COMP_WORDS[COMP_CWORD]} words=\n"
-          "    local before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-          "    [ \"$before\" != = ] || before=${COMP_WORDS[COMP_CWORD - 2]}\n"
-          "    [ \"$now\" != = ] || now=\n"
-          "    case ${COMP_WORDS[1]}:$before in\n",
-          out);
+    fputs(
+        "# bash completion of fragsim\n"
+        "_fragsim() {\n"
+        "    local now=${COMP_WORDS[COMP_CWORD]} i=$COMP_CWORD\n"
+        "    local words= more= policy= end= whole=$now head= before\n"
+        "    # bash divides words at : = and @; `whole' is the undivided one.\n"
+        "    while ((i > 2)) && [[ ${COMP_WORDS[i - 1]} != -* ]] &&\n"
+        "        [[ ${COMP_WORDS[i]} == [:=@] ||\n"
+        "            ${COMP_WORDS[i - 1]} == [:=@] ]]; do\n"
+        "        ((i--))\n"
+        "        whole=${COMP_WORDS[i]}$whole\n"
+        "    done\n"
+        "    whole=${whole#=} before=${COMP_WORDS[i - 1]}\n"
+        "    [[ $now != [:=@] ]] || now=\n"
+        "    case ${COMP_WORDS[1]}:$before in\n",
+        out);
     for (size_t i = 0; verbs[i]; i++) {
         put_values(out, verbs[i], verbs[i]->options);
         put_values(out, verbs[i], common_options);
@@ -94,23 +144,44 @@ void completion_bash(FILE *out, const struct verb *const *verbs)
     fputs("\" ;;\n    *:fragsim | *:*/fragsim) words=\"", out);
     put_verbs(out, verbs);
     fputs("\" ;;\n    esac\n"
-          "    [ -n \"$words\" ] || case ${COMP_WORDS[1]}:$now in\n",
+          "    [ -n \"$words\" ] || case ${COMP_WORDS[1]}:$whole in\n",
           out);
     for (size_t i = 0; verbs[i]; i++) {
         fprintf(out, "    %s:-*) words=\"", verbs[i]->name);
         put_options(out, verbs[i]->options);
         put_options(out, common_options);
         fputs("\" ;;\n", out);
+        if (verbs[i]->words)
+            fprintf(out, "    %s:*) more=\"%s\" ;;\n", verbs[i]->name,
+                    verbs[i]->words);
     }
-    fputs(
-        "    esac\n"
-        "    if [ -n \"$words\" ]; then\n"
-        "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$now\")\n"
-        "    else\n"
-        "        mapfile -t COMPREPLY < <(compgen -f -- \"$now\")\n"
-        "        compopt -o filenames 2>/dev/null\n"
-        "    fi\n"
-        "}\n"
-        "complete -F _fragsim fragsim\n",
-        out);
+    fputs("    conf:?*) policy=torch:$whole ;;\n"
+          "    esac\n"
+          "    if [[ $policy == *:* ]]; then\n"
+          "        policy=${policy/@*:/:}\n"
+          "        whole=${policy#*:} words= more=\n"
+          "        [[ ${whole##*,} == *[:=]* ]] || case ${policy%%:*} in\n",
+          out);
+    put_keys(out);
+    fputs("        esac\n"
+          "        [ -n \"$words\" ] || return 0\n"
+          "        head=${now%\"${now##*,}\"} now=${now##*,}\n"
+          "        compopt -o nospace 2>/dev/null\n"
+          "    elif [[ $policy == torch@* ]]; then\n"
+          "        words=\"recorded",
+          out);
+    put_releases(out);
+    fputs("\"\n"
+          "    fi\n"
+          "    if [ -n \"$words\" ]; then\n"
+          "        mapfile -t COMPREPLY < <(compgen -P \"$head\" -S \"$end\" "
+          "-W \"$words\" -- \"$now\")\n"
+          "    else\n"
+          "        mapfile -t COMPREPLY < <(compgen -W \"$more\" -- \"$now\"\n"
+          "            compgen -f -- \"$now\")\n"
+          "        compopt -o filenames 2>/dev/null\n"
+          "    fi\n"
+          "}\n"
+          "complete -F _fragsim fragsim\n",
+          out);
 }

@@ -119,6 +119,59 @@ static enum frag_err choose(struct policy_choice *p, const char *params,
     return err;
 }
 
+/* "NAME=" of an environment variable of PyTorch at the start of the text, or
+ * NULL. */
+static const char *variable_of(const char *text)
+{
+    static const char *const names[] = {
+        "PYTORCH_CUDA_ALLOC_CONF=", "PYTORCH_ALLOC_CONF=",
+        "PYTORCH_HIP_ALLOC_CONF="};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (!strncmp(text, names[i], strlen(names[i])))
+            return names[i];
+    return NULL;
+}
+
+/* A part after a comma that begins with the name of a policy; NULL if there is
+ * none. */
+static const char *second_policy(const char *text)
+{
+    const char *at = text + strcspn(text, ",");
+    char name[64];
+
+    for (; *at; at += strcspn(at, ",")) {
+        const size_t length = strcspn(++at, ",:@=");
+
+        if (length >= sizeof(name) || at[length] == '=')
+            continue;
+        memcpy(name, at, length);
+        name[length] = '\0';
+        if (frag_policy_find(name))
+            return at;
+    }
+    return NULL;
+}
+
+/* INVALID for texts that mean something else than one policy, with the text
+ * that the user may have meant. */
+static enum frag_err check_meaning(const char *text, struct frag_error *e)
+{
+    const char *variable = variable_of(text), *second = second_policy(text);
+
+    if (variable)
+        return frag_fail(e, FRAG_INVALID,
+                         "\"%s\": expected a policy; write torch: before the "
+                         "value of the variable: -p torch:%s",
+                         text, text + strlen(variable));
+    if (second)
+        return frag_fail(e, FRAG_INVALID,
+                         "\"%s\": expected one policy for each -p: -p %.*s "
+                         "-p %s",
+                         text, (int)(second - 1 - text), text, second);
+    return FRAG_OK;
+}
+
 enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
                                  struct frag_error *e)
 {
@@ -128,6 +181,8 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
     const char *rest;
     size_t length = kind_read(text, &p.policy);
 
+    if (!plugin_is_meant(text))
+        FRAG_TRY(check_meaning(text, e));
     if (length)
         return choose(&p, text + length, out, e);
     snprintf(name, sizeof(name), "%.*s", (int)to_colon, text);
@@ -308,6 +363,7 @@ static enum frag_err bound_read(const char *text, enum frag_bound_kind kind,
     else
         FRAG_TRY(
             size_choice_read(options[kind], text, true, &c.fixed.bytes, e));
+    snprintf(c.text, sizeof(c.text), "%s", text);
     *out = c;
     return FRAG_OK;
 }
@@ -321,14 +377,15 @@ struct bound_list {
 static enum frag_err bounds_add(struct bound_list *l, const char *text,
                                 enum frag_bound_kind kind, struct frag_error *e)
 {
-    char one[64];
+    char one[BOUND_TEXT];
 
     for (;;) {
         size_t n = strcspn(text, ",");
 
         if (!GROW(*l->list, l->room, *l->count + 1))
             return frag_no_memory(e, "the bounds");
-        snprintf(one, sizeof(one), "%.*s", (int)(n < 63 ? n : 63), text);
+        snprintf(one, sizeof(one), "%.*s",
+                 (int)(n < BOUND_TEXT - 1 ? n : BOUND_TEXT - 1), text);
         FRAG_TRY(bound_read(one, kind, &(*l->list)[*l->count], e));
         ++*l->count;
         if (!text[n])
@@ -351,7 +408,13 @@ enum frag_err bound_choices_read(const struct texts given[FRAG_BOUND_KINDS],
         return FRAG_OK;
     FRAG_TRY(bounds_add(&l, "inf", FRAG_BOUND_CAPACITY, e));
     (*list)->kind = BOUND_DEFAULT;
+    *(*list)->text = '\0';
     return FRAG_OK;
+}
+
+const char *bound_choice_capacity(const struct bound_choice *c)
+{
+    return c->fixed.kind == FRAG_BOUND_CAPACITY ? c->text : "";
 }
 
 struct frag_bound bound_choice_of(const struct bound_choice *c,

@@ -82,8 +82,11 @@ enum bound_choice_kind {
     BOUND_DEFAULT,
 };
 
+enum { BOUND_TEXT = 64 }; /* bytes */
+
 struct bound_choice {
     enum bound_choice_kind kind;
+    char text[BOUND_TEXT];   /* as the user wrote it; "" for BOUND_DEFAULT */
     struct frag_bound fixed; /* BOUND_SHARE: of that kind, any bytes */
     double share;            /* BOUND_SHARE */
 };
@@ -118,6 +121,9 @@ enum frag_err bound_choices_read(const struct texts given[FRAG_BOUND_KINDS],
  * policy is torch@recorded, without more, under the recorded bound. */
 bool bound_repeats(const struct policy_choice *policy, struct frag_bound bound,
                    struct frag_bound recorded);
+
+/* The text of a capacity, borrowed from *c; "" for a limit of the process. */
+const char *bound_choice_capacity(const struct bound_choice *c);
 
 /* The bound for a policy on a trace with these facts. */
 struct frag_bound bound_choice_of(const struct bound_choice *c,

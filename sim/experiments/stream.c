@@ -67,6 +67,7 @@ static enum frag_err open_cell(const struct stream_plan *plan,
     c->id.policy = policy->text;
     c->id.policy_used = policy->policy;
     c->id.bound = capacity->fixed;
+    c->id.capacity = bound_choice_capacity(capacity);
     FRAG_TRY(
         policy_choice_params(policy, NULL, NULL, s->path, 0, &c->params, e));
     return cell_feed_open(plan->settings, &c->id, c->params, &c->feed, e);

@@ -166,6 +166,9 @@ const struct frag_column frag_summary_columns[] = {
      "least bound from which on nothing fails, of the kind that `sweep --need' "
      "names; none (NaN) if there is none, for runs under a bound, and without "
      "the option", NULL},
+    {"capacity", TEXT, ROW(asked), "",
+     "capacity as it was asked for, such as 1.05x, 80GiB or inf; empty without "
+     "the option, and before schema 3.1", NULL},
     {NULL, END, 0, NULL, NULL, NULL},
 };
 
@@ -300,6 +303,7 @@ struct frag_result_row frag_result_row(const struct frag_run_identity *id,
         .backend = id->backend,
         .trace_sha256 = id->trace.sha256,
         .edit = edit_of(id),
+        .asked = id->capacity ? id->capacity : "",
         .start = run->summary.start < FRAG_START_COUNT
                      ? frag_start_names[run->summary.start]
                      : "",

@@ -39,7 +39,8 @@ struct frag_column {
 
 /* A row of /summary. All texts are borrowed. */
 struct frag_result_row {
-    const char *trace, *policy, *params, *backend, *trace_sha256, *edit, *start;
+    const char *trace, *policy, *params, *backend, *trace_sha256, *edit, *start,
+        *asked;
     uint64_t device, capacity, limit, total, seed;
     struct frag_summary summary;
 };

@@ -67,6 +67,7 @@ static bool put_identity(hid_t at, const struct frag_run_identity *id,
            put_text(at, "trace_settings", t->settings ? t->settings : "") &&
            put_texts(at, "trace_notes", t->notes, t->note_count) &&
            put_text(at, "edit", t->edit ? t->edit : "") &&
+           put_text(at, "capacity", id->capacity ? id->capacity : "") &&
            put_text(at, "start", frag_start_names[run->summary.start]) &&
            put_count(at, "device", t->device) &&
            put_text(at, "policy", id->policy) &&

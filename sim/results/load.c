@@ -291,6 +291,7 @@ static void drop_run(struct frag_loaded_run *r)
     for (size_t i = 0; i < RUN_TEXTS; i++)
         free(*text_at(r, i)); /* run.params is NULL by now */
     free(r->edit);
+    free(r->capacity);
     free(r->trace_notes);
 }
 
@@ -316,7 +317,8 @@ static bool get_identity(const struct input *in, hid_t at,
             return false;
     }
     r->edit = get_text_or_none(in, at, "edit");
-    if (!r->edit || !get_start(in, at, &r->run.summary.start))
+    r->capacity = get_text_or_none(in, at, "capacity");
+    if (!r->edit || !r->capacity || !get_start(in, at, &r->run.summary.start))
         return false;
     r->trace_bytes = get_count(at, "trace_bytes");
     r->trace_events = get_count(at, "trace_events");

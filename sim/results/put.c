@@ -53,14 +53,14 @@ static bool put_scalar(hid_t at, const char *name, hid_t type,
     return done;
 }
 
-/* The type of texts of at most `length` bytes; the caller closes it. Negative
- * on failure. */
-static hid_t text_type(size_t length)
+/* The type of texts in `wide` bytes, a null at the end included; the caller
+ * closes it. Negative on failure. */
+static hid_t text_type(size_t wide)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
 
-    if (type >= 0 && H5Tset_size(type, length ? length : 1) >= 0 &&
-        H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
+    if (type >= 0 && H5Tset_size(type, wide) >= 0 &&
+        H5Tset_strpad(type, H5T_STR_NULLTERM) >= 0 &&
         H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
         return type;
     if (type >= 0)
@@ -70,7 +70,7 @@ static hid_t text_type(size_t length)
 
 bool put_text(hid_t at, const char *name, const char *value)
 {
-    hid_t type = text_type(strlen(value));
+    hid_t type = text_type(strlen(value) + 1);
     bool done = type >= 0 && put_scalar(at, name, type, value);
 
     if (type >= 0)
@@ -109,7 +109,7 @@ bool put_texts(hid_t at, const char *name, const char *const *values,
     bool done;
 
     for (uint64_t i = 0; i < count; i++)
-        wide = strlen(values[i]) > wide ? strlen(values[i]) : wide;
+        wide = strlen(values[i]) + 1 > wide ? strlen(values[i]) + 1 : wide;
     type = text_type(wide);
     texts = pad(values, count, wide);
     done = space >= 0 && type >= 0 && texts &&
@@ -288,8 +288,8 @@ static const char *text_of(const struct frag_result_row *row,
     return text;
 }
 
-/* Bytes of a column in a row of the table: 8, or the length of the longest
- * text, at least 1. */
+/* Bytes of a column in a row of the table: 8, or those of the longest text with
+ * its null. */
 static size_t width(const struct put_table *t, const struct frag_column *c)
 {
     size_t most = 1;
@@ -297,7 +297,7 @@ static size_t width(const struct put_table *t, const struct frag_column *c)
     if (c->kind != FRAG_COLUMN_TEXT)
         return sizeof(uint64_t);
     for (size_t i = 0; i < t->count; i++) {
-        size_t n = strlen(text_of(&t->rows[i], c));
+        size_t n = strlen(text_of(&t->rows[i], c)) + 1;
 
         most = n > most ? n : most;
     }

@@ -42,11 +42,12 @@ FRAG_BEGIN_DECLS
  * of the run; `is_lower_bound' of the `stats' of validate. 2.3 and JSON 1.3 add
  * process_limit_bytes, quantum_bytes, peak_device_bytes and need_bytes. 3.0 and
  * JSON 2.0 rename overhead_at_live_peak to overhead_at_peak_requested, and
- * overhead_at_held_peak to overhead_at_peak_reserved.
+ * overhead_at_held_peak to overhead_at_peak_reserved. 3.1 and JSON 2.1 add
+ * capacity, and texts end with a null.
  * frag_results_load reads files of all earlier versions; in those of version 1,
  * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
-#define FRAG_RESULTS_SCHEMA "3.0"
-#define FRAG_JSON_SCHEMA    "2.0"
+#define FRAG_RESULTS_SCHEMA "3.1"
+#define FRAG_JSON_SCHEMA    "2.1"
 
 /* The inputs of a run. All texts are borrowed. */
 struct frag_run_identity {
@@ -55,11 +56,13 @@ struct frag_run_identity {
                            "torch:expandable_segments:True" */
     const struct frag_policy *policy_used;
     struct frag_bound bound;
-    bool repeats;        /* the run repeats the recorded allocator under its
-                            recorded bound: its segments get their recorded
-                            addresses */
-    frag_size total;     /* bytes that the device reports as its size */
-    const char *backend; /* name of the backend, for example "arena" */
+    const char *capacity; /* as the user wrote it, for example "1.05x"; NULL: it
+                             was not written */
+    bool repeats;         /* the run repeats the recorded allocator under its
+                             recorded bound: its segments get their recorded
+                             addresses */
+    frag_size total;      /* bytes that the device reports as its size */
+    const char *backend;  /* name of the backend, for example "arena" */
     uint64_t seed;
     bool stopped_at_oom; /* the run was set to end at its first OOM */
     bool bare;    /* write the summary row and the attributes only: no series,
@@ -127,6 +130,7 @@ struct frag_loaded_run {
     char *trace_path, *trace_format, *trace_settings;
     char *policy_name, *policy_source;
     char *edit; /* "" if the trace was not edited, and in files before 2.1 */
+    char *capacity;     /* as the user wrote it; "" in files before 3.1 */
     char **trace_notes; /* [note_count] */
     uint64_t note_count, trace_bytes, trace_events;
     uint64_t device; /* number of the device in the trace */

@@ -13,5 +13,9 @@ for policy in cuda_async cuda_async:run_ahead=1000000 cuda_async:sync=1; do
 done
 fragsim replay ahead.csv -p cuda_async -p direct 2>&1 >table |
     grep -c 'a trace shows neither'
+# The note of several traces is printed once.
+cp ahead.csv two.csv
+fragsim replay ahead.csv two.csv -p cuda_async -c inf,1GiB 2>&1 >table |
+    grep 'a trace shows neither' | cut -c1-70
 fragsim replay ahead.csv -q -p cuda_async:run_ahead=-1
 echo "exit $?"

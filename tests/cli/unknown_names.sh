@@ -14,3 +14,10 @@ try gen training:step=5 -o t.h5
 try gen trainig -o t.h5
 try plot small.csv comprae -o c.svg
 try plot small.csv small.csv -o c.svg
+# A text that means something else has the right form in its message.
+try replay small.csv -p torch,best_fit
+try replay small.csv -p tlsf:segment=2MiB,best_fit:segment=2MiB
+try replay small.csv -p PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+try replay small.csv -o x.csv
+try sweep small.csv -o x.json
+ls

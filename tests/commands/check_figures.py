@@ -9,9 +9,11 @@ drawings must be equal byte for byte, and nothing in the SVG may lie outside of
 it.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
+import itertools
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,7 +58,7 @@ def cells(path):
     """The rows of a kept file, as dictionaries with the names in its first
     line."""
     with open(path, encoding="utf-8") as file:
-        lines = [line.split("\t") for line in file.read().splitlines()]
+        lines = [line.split("\t") for line in file.read().splitlines() if line]
     return [dict(zip(lines[0], line)) for line in lines[1:]]
 
 
@@ -89,18 +91,32 @@ def draw_from(folder, source, figure, *more):
     return kept
 
 
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
+def placed(path):
+    """Place, size, anchor and words of each level text of an SVG."""
+    for group in xml.parse(path).getroot().iter(SPACE + "g"):
+        place = re.fullmatch(r"translate\(([-\d.]+),([-\d.]+)\)",
+                             group.get("transform", ""))
+        text = group.find(SPACE + "text")
+        if place and text is not None:
+            yield (float(place[1]), float(place[2]),
+                   float(group.get("font-size")), group.get("text-anchor"),
+                   "".join(text.itertext()))
+
+
 def inside(path):
-    """Checks that every text of an SVG begins inside of it."""
-    root = xml.parse(path).getroot()
+    """Checks that every text of an SVG lies inside of it: a letter of Helvetica
+    is about half as wide as high."""
+    root, seen = xml.parse(path).getroot(), 0
     wide, high = (float(root.get(k)) for k in ("width", "height"))
-    space, seen = "{http://www.w3.org/2000/svg}", 0
-    for group in root.iter(space + "g"):
-        place = group.get("transform", "")
-        if place.startswith("translate(") and group.find(space + "text") \
-                is not None:
-            x, y = map(float, place[10:place.index(")")].split(",")[:2])
-            assert 0 <= x <= wide and 0 <= y <= high, f"{path}: {x}, {y}"
-            seen += 1
+    for x, y, size, anchor, text in placed(path):
+        long = 0.5 * size * len(text)
+        left = x - {"start": 0, "middle": long / 2, "end": long}[anchor]
+        assert 0 <= left <= left + long <= wide and 0 <= y - size / 2 <= high, \
+            f"{path}: {text!r} at {left}, {y}, {long} long"
+        seen += 1
     assert seen > 2, f"{path}: {seen} texts"
 
 
@@ -140,12 +156,71 @@ def check_breakdown(folder):
     kept = cells(os.path.join(draw(folder, runs, "breakdown", "--limit", "48"),
                               "breakdown.tsv"))
     assert len(kept) == len(runs.rows)
-    draw(folder, runs, "compare", "--limit", "48")
     parts = list(kept[0])[2:9]
     for cell, row in zip(kept, runs.rows):
         assert [int(cell[p]) for p in parts] == \
             [row[f"at_peak_{p}_bytes"] for p in parts], cell
         assert sum(int(cell[p]) for p in parts) == row["peak_reserved_bytes"]
+
+
+def check_compare(folder):
+    """Up to 24 runs keep their order; more are sorted, those that failed last.
+    --measure compares any other number of the results."""
+    runs = several_runs(folder)
+    assert len(runs.rows) > 24
+    for measure, column, mark in (
+            ((), "peak_reserved_bytes", "peak_requested_bytes"),
+            (("--measure", "fragmentation_ratio"), "fragmentation_ratio", None),
+            (("--measure", "first_oom_event"), "first_oom_event", None)):
+        for trace in TRACES[0], "*":
+            found = cells(os.path.join(
+                draw(folder, runs, "compare", "--trace", trace, *measure),
+                "compare.tsv"))
+            rows = [r for r in runs.rows if trace in ("*", r["trace"])]
+            if trace == "*":
+                rows = sorted(rows, key=lambda r: (
+                    r["num_ooms"] > 0, r[column] is None, r[column] or 0))
+            assert [c["known"] == "1" for c in found] == \
+                [r[column] is not None for r in rows], (measure, trace)
+            assert all(near(c["value"], r[column] or 0)
+                       for c, r in zip(found, rows)), (measure, trace)
+            assert [int(c["ooms"]) for c in found] == \
+                [int(r["num_ooms"] > 0) for r in rows], (measure, trace)
+            assert [int(c["mark"]) for c in found] == \
+                [r[mark] if mark else 0 for r in rows], (measure, trace)
+    for figure, name, hint in (
+            ("compare", "peak_reserved_byte", "peak_reserved_bytes"),
+            ("compare", "policy", "the numbers are"),
+            ("heatmap", "overhead", "shows its own measures")):
+        words = run("plot", runs.path, figure, "--measure", name, "-o",
+                    os.path.join(folder, "no.svg"), code=(2,))
+        assert hint in words, words
+
+
+def check_need(folder):
+    """The need of each policy, as fit finds it, the least first."""
+    trace = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
+    policies = ["torch", "torch:expandable_segments:True", "best_fit", "bfc"]
+    chosen = [word for p in policies for word in ("-p", p)]
+    path, rows = (os.path.join(folder, "need" + s) for s in (".h5", ".json"))
+    run("sweep", "-q", trace, *chosen, "-c", "inf,1.05x", "--need", "capacity",
+        "-o", path)
+    run("fit", "-q", trace, *chosen, "--json", rows)
+    with open(rows, encoding="utf-8") as file:
+        fits = sorted(json.load(file)["results"],
+                      key=lambda r: r["need_bytes"])
+    kept = draw_from(folder, path, "need")
+    found = cells(os.path.join(kept, "compare.tsv"))
+    assert [c["label"] for c in found] == [r["policy"] for r in fits], found
+    assert [int(c["value"]) for c in found] == \
+        [r["need_bytes"] for r in fits], found
+    assert all(0 < float(c["mark"]) <= float(c["value"]) for c in found), found
+    texts = texts_of(os.path.join(folder, "need-a.svg"))
+    assert not texts or any("8.11 GiB" in t for t in texts), texts
+    bare = several_runs(folder).path
+    words = run("plot", bare, "need", "-o", os.path.join(folder, "no.svg"),
+                code=(2,))
+    assert "fragsim sweep --need" in words, words
 
 
 def check_timeline(folder):
@@ -247,6 +322,31 @@ def check_frontier(folder):
             (len(TRACES), sum(mine)), cell
 
 
+def paths_of(picture):
+    """The corners of each line that a series of an SVG draws."""
+    for group in xml.parse(picture).getroot().iter(SPACE + "g"):
+        if group.get("id", "").startswith("gnuplot_plot_"):
+            for path in group.iter(SPACE + "path"):
+                yield len(re.findall(r"[\d.]+,[\d.]+", path.get("d")))
+
+
+def joined(data, picture):
+    """No line joins a run with an OOM to another run: an empty row, at which
+    gnuplot breaks a line, is beside it, and the lines of the SVG have as many
+    corners as there are survivors in a row."""
+    with open(data, encoding="utf-8") as file:
+        parts = [[line.split("\t") for line in part.splitlines()
+                  if not line.startswith("line")]
+                 for part in file.read().split("\n\n")]
+    failed = [part for part in parts if any(int(c[3]) for c in part)]
+    assert failed and all(len(part) == 1 for part in failed), failed
+    rows = [len(list(run)) for part in parts if part not in failed
+            for _, run in itertools.groupby(part, lambda cell: cell[0])]
+    if os.path.exists(picture):
+        found = sorted(n for n in paths_of(picture) if n > 1)
+        assert found == sorted(n for n in rows if n > 1), (found, rows)
+
+
 def check_sweep(folder):
     values = ["1GiB", "2MiB", "64MiB"]
     runs = Runs(folder, "sweep", ["leak", "cudagraph"],
@@ -271,6 +371,8 @@ def check_sweep(folder):
         lines.setdefault(cell["line"], []).append(cell["label"])
     assert len(lines) == 4
     assert all(len(set(l)) == 1 and len(l) == 3 for l in lines.values())
+    joined(os.path.join(kept, "sweep.tsv"),
+                 os.path.join(folder, "sweep-a.svg"))
 
     # What cannot be drawn of these runs says what it needs.
     bare = os.path.join(folder, "bare.h5")
@@ -585,7 +687,7 @@ LONG = "a_training_job_with_a_long_name_and_seed_{}_on_eight_gpus_of_a_node"
 # Names are data: nothing of them may be read as gnuplot, XML or shell.
 NAMES = ["#1 {Symbol a}^b_c @d &{e}", "it's 'q' `id` $(id) <b>x",
          "&amp; %d %s \\n \\\\ \\'"]
-LIMITS = {"timeline": 48, "compare": 48, "breakdown": 48, "heatmap": 56,
+LIMITS = {"timeline": 48, "compare": 1000, "breakdown": 48, "heatmap": 56,
           "frontier": 60, "sweep": 36, "pareto": 32}
 
 
@@ -651,7 +753,10 @@ def draw_small(folder, runs, figure, *more, formats=(".png", ".svg")):
         return [], "", kept
     if ".png" in formats:
         wide, high = size_of(out + ".png")
-        assert wide <= MOST_WIDE and high <= MOST_HIGH, (figure, wide, high)
+        assert wide <= MOST_WIDE, (figure, wide)
+        # The figure of all runs grows, so that no label meets another one.
+        assert high <= (18 * 400 + 300 if figure == "compare" else MOST_HIGH), \
+            (figure, high)
     if ".svg" in formats:
         inside(out + ".svg")
     return texts_of(out + ".svg"), words, kept
@@ -667,13 +772,24 @@ def hinted(texts, words, count):
     assert any(t.startswith("Shown: ") for t in texts), texts
 
 
+def apart(path, count):
+    """Checks that so many labels end at one place, none over another one."""
+    if not os.path.exists(path):
+        return
+    places = [(x, y) for x, y, _, anchor, _ in placed(path) if anchor == "end"]
+    column = max({x for x, _ in places},
+                 key=lambda x: sum(p[0] == x for p in places))
+    rows = sorted(y for x, y in places if x == column)
+    assert len(rows) == count, len(rows)
+    assert min(b - a for a, b in zip(rows, rows[1:])) > 14, rows
+
+
 def check_scale(folder):
     """Every figure at 3, 30 and 300 runs, and at its highest limit."""
     traces, policies = many_traces(folder), many_policies(folder)
     assert len(traces.rows) == 324 and len(policies.rows) == 372
     for runs, figure, count in (
             (traces, "timeline", "12 of 324 runs"),
-            (traces, "compare", "24 of 324 runs"),
             (traces, "breakdown", "24 of 324 runs"),
             (traces, "heatmap", "24 of 27 traces"),
             (traces, "sweep", "12 of 81 lines"),
@@ -685,6 +801,12 @@ def check_scale(folder):
                     os.path.join(folder, "no.svg"), "--limit",
                     str(LIMITS[figure] + 1), code=(2,))
         assert f"at most {LIMITS[figure]} " in words, words
+    texts, words, kept = draw_small(folder, traces, "compare")
+    assert not words and len(cells(os.path.join(kept, "compare.tsv"))) == 324
+    apart(os.path.join(folder, "small-compare.svg"), 324)
+    words = run("plot", traces.path, "compare", "-o", "no.svg", "--limit",
+                "1001", code=(2,))
+    assert "at most 1000 runs" in words, words
     for figure, limit, count in (
             ("frontier", "20", "20 of 31 policies and 9 of 12 capacities"),
             ("heatmap", "20", "20 of 31 policies"), ("pareto", "4", "4 of ")):
@@ -703,10 +825,10 @@ def check_choice(folder):
     for most in (12, 30):
         kept = draw_small(folder, runs, "compare", "--limit", str(most),
                           formats=(".svg",))[2]
-        found = [int(c["reserved"])
+        found = [int(c["value"])
                  for c in cells(os.path.join(kept, "compare.tsv"))]
-        assert found == [runs.rows[i]["peak_reserved_bytes"]
-                         for i in range(most)]
+        assert sorted(found) == sorted(r["peak_reserved_bytes"]
+                                       for r in runs.rows[:most])
 
     def chosen(*options):
         kept = draw_small(folder, runs, "breakdown", *options,
@@ -777,14 +899,136 @@ def check_legends(folder):
     assert len(names) == len(set(names.values())) == 36, names
     if not shutil.which("gnuplot"):
         return
+    with open(os.path.join(kept, "canvas.gp"), encoding="utf-8") as file:
+        inks = re.findall(r"array line_ink[^]]*\][^]]*\]", file.read())
     with open(os.path.join(kept, "sweep.gp"), encoding="utf-8") as file:
         looks = [line for line in file if line.startswith(
-            ("array ink", "array shape", "color_of", "shape_of"))]
-    script = "".join(looks) + "do for [i=1:36] " \
+            ("array shape", "color_of", "shape_of"))]
+    script = inks[0] + "\n" + "".join(looks) + "do for [i=1:36] " \
         "{ print color_of(i), shape_of(i) }\n"
     done = subprocess.run(["gnuplot"], input=script, capture_output=True,
                           text=True, check=True).stderr.splitlines()
     assert len(done) == len(set(done)) == 36, done
+
+
+# -- the look -----------------------------------------------------------------
+
+PAPERS = {"light": "#ffffff", "dark": "#15181d", "print": "#ffffff"}
+
+
+def check_look(folder):
+    """--title, --size, --font and --theme on every command that draws."""
+    trace = os.path.join(BUNDLED, "leak_frames.pickle.xz")
+    runs = several_runs(folder)
+    title = "A title & <more> of 'mine'"
+    out = os.path.join(folder, "look")
+    drawn = shutil.which("gnuplot") is not None
+    for command in (("plot", runs.path, "timeline", "-o"),
+                    ("plot", runs.path, "heatmap", "-o"),
+                    ("plot", trace, "map", "-o"), ("steps", trace, "-o"),
+                    ("leaks", trace, "-o"), ("explain", trace, "-c", "300MiB",
+                                             "-o"),
+                    ("explain", trace, "-c", "300MiB", "--map")):
+        for theme, paper in PAPERS.items():
+            run(*command, out + ".svg", "-f", "-q", "--title", title, "--size",
+                "1500x900", "--font", "DejaVu Serif,12", "--theme", theme,
+                code=(0,) if drawn else (4,))
+            if not drawn:
+                continue
+            root = xml.parse(out + ".svg").getroot()
+            assert (root.get("width"), root.get("height")) == ("1500", "900")
+            assert title in [t.replace("\xa0", " ")
+                             for t in texts_of(out + ".svg")], command
+            with open(out + ".svg", encoding="utf-8") as file:
+                text = file.read()
+            assert f'fill="{paper}"' in text.lower(), (command, theme)
+            assert 'font-family="DejaVu Serif"' in text
+            inside(out + ".svg")
+        for suffix in (".png", ".pdf") if drawn else ():
+            run(*command, out + suffix, "-f", "-q", "--size", "640x480")
+        assert not drawn or size_of(out + ".png") == (640, 480), command
+        for option, value in (
+                ("--size", "0x0"), ("--size", "900"), ("--size", "900x"),
+                ("--size", "900x900x"), ("--size", "-5x900"),
+                ("--font", ""), ("--font", "A\"B,12"), ("--font", "Arial,1000"),
+                ("--font", "Arial,x"), ("--theme", "blue")):
+            words = run(*command, out + ".no.svg", option, value, code=(2,))
+            assert f"{option}: expected" in words or "blue" in words, words
+        assert not os.path.exists(out + ".no.svg")
+    # A page has the look in each of its figures, and the title once.
+    if drawn:
+        run("report", runs.path, "-o", out + ".html", "-q", "--title", title,
+            "--theme", "dark", "--size", "800x600")
+        with open(out + ".html", encoding="utf-8") as file:
+            page = file.read()
+        figures = page.split("<svg")[1:]
+        assert len(figures) > 3
+        for tag in "title", "h1":
+            assert f"<{tag}>A title &amp; &lt;more" in page, tag
+        assert all('width="800" height="600"' in f and '"#15181d"' in f.lower()
+                   for f in figures)
+        assert "--size: expected" in run("report", runs.path, "-o",
+                                         out + ".no.html", "--size", "8",
+                                         code=(2,))
+    # Letters that are twice as large need twice the width and height.
+    if drawn:
+        sizes = []
+        for letter in ("14", "28"):
+            run("plot", runs.path, "compare", "-f", "-o", out + ".svg",
+                "--font", "," + letter, "-q")
+            root = xml.parse(out + ".svg").getroot()
+            sizes.append([int(root.get(k)) for k in ("width", "height")])
+        assert sizes[1] == [2 * n for n in sizes[0]], sizes
+
+
+def check_hover(folder):
+    """Where the mouse rests, a browser shows words and no source of gnuplot."""
+    paths = [os.path.join(folder, n) for n in os.listdir(folder)
+             if n.endswith(".svg")]
+    if not paths:
+        draw(folder, several_runs(folder), "compare")
+        draw(folder, several_runs(folder), "heatmap")
+        paths = [os.path.join(folder, f"{n}-a.svg")
+                 for n in ("compare", "heatmap")]
+    for path in paths if shutil.which("gnuplot") else ():
+        titles = [t.text for t in xml.parse(path).getroot().iter(
+            SPACE + "title")]
+        assert len(titles) > 1, path
+        for title in titles:
+            assert title and not re.search(
+                r"\$\d|\busing\b|skip 1|NaN|gnuplot|\?.*:.*\(", title,
+                re.I), f"{path}: {title}"
+
+
+def lightness(color):
+    """L* of a colour, from 0, black, to 100, white."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+              for c in (int(color[i:i + 2], 16) / 255 for i in (1, 3, 5))]
+    y = sum(k * c for k, c in zip((0.2126, 0.7152, 0.0722), linear))
+    return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
+
+
+def check_colors(_):
+    """In grey, each colour of data differs from the others and from paper."""
+    plots = os.path.join(os.path.dirname(__file__), "..", "..", "plots")
+    with open(os.path.join(plots, "canvas.gp"), encoding="utf-8") as file:
+        text = file.read()
+    themes = text.split("paper = ")[1:]
+    assert len(themes) == len(PAPERS)
+    for theme in themes:
+        paper = re.match(r'"(#\w{6})"', theme)[1]
+        lines = re.search(r"line_ink\[6\] = \[(.*?)\]", theme, re.S)[1]
+        for inks in (re.findall(r'ink_\w+ = "(#\w{6})"', theme),
+                     re.findall(r"#\w{6}", lines)):
+            assert len(inks) in (6, 7), inks
+            greys = sorted(map(lightness, [i for i in inks]))
+            least = min(b - a for a, b in zip(greys, greys[1:]))
+            assert least >= 7, (inks, greys)
+            assert min(abs(g - lightness(paper)) for g in greys) >= 7, inks
+    for name in os.listdir(plots):  # no script has colours of its own
+        if name.endswith(".gp") and name != "canvas.gp":
+            with open(os.path.join(plots, name), encoding="utf-8") as file:
+                assert not re.findall(r'"#[0-9A-Fa-f]{6}"', file.read()), name
 
 
 CHECKS = {name[6:]: function for name, function in list(globals().items())

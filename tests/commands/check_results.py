@@ -102,7 +102,7 @@ def check_file(path, rows):
         names = table.dtype.names
         assert f.attrs["complete"] == 1
         assert f.attrs["schema_name"] == b"fragsim-results"
-        assert f.attrs["schema_version"] == b"3.0"
+        assert f.attrs["schema_version"] == b"3.1"
         f.visititems(check_texts)
         check_texts("/", f)
         for key in ("units", "long_name", "formula"):
@@ -110,6 +110,9 @@ def check_file(path, rows):
         for name in OPTIONAL:
             assert table.dtype[name] == "<f8", name
         assert len(table) == len(rows) == 3 * len(POLICIES)
+        # Capacities as they were asked for.
+        assert sorted({row["capacity"] for row in rows}) == \
+            ["0.9x", "256MiB", "inf"], rows
         for i, wanted in enumerate(rows):
             check_row(table[i], wanted, names)
             check_run(f[f"runs/{i}"], wanted)
@@ -232,7 +235,7 @@ def check_refused(folder, new):
         return change
 
     bad = os.path.join(folder, "bad.h5")
-    for change, words in ((version("4.0"), 'up to 3.0, found "4.0"'),
+    for change, words in ((version("4.0"), 'up to 3.1, found "4.0"'),
                           (version("12.0"), 'found "12.0"'),
                           (number(0.5), "/summary"),
                           (number(-2), "/summary"),

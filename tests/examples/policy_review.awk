@@ -1,6 +1,6 @@
-# policy_review.awk: writes the preface (the answer and its tables) or the
-# appendix (method and limits) of policy_review.sh as HTML, from the outputs of
-# fragsim. It computes no memory or time of its own, only counts and ratios.
+# policy_review.awk: writes the preface of policy_review.sh (a page with the answer
+# and a row for each job, then the first part of its appendix) or the end of its
+# appendix (method and limits) as HTML, from the outputs of fragsim. It computes no memory or time of its own, only counts and ratios.
 # Variable: part, preface or appendix.
 
 # The cells of a row of CSV in cell[1..]; a quoted cell may contain commas.
@@ -41,12 +41,15 @@ function plural(n, word) { return n " " word (n == 1 ? "" : "s") }
 function add(list, text) { return list (list == "" ? "" : ", ") text }
 function die(text) { print "policy_review: " text >"/dev/stderr"; exit failed = 3 }
 
-# A row of a table; cells are separated by |, and the first one is a text.
+# A row of a table; cells are separated by |. The first one is a text, and one
+# that begins with ~ is a text that may take several lines, so that the table is
+# as wide as its page at most.
 function row(kind, text,    cell, n, i, side) {
     n = split(text, cell, "|")
     printf "<tr>"
     for (i = 1; i <= n; i++) {
-        side = i == 1 ? " class=\"l\"" : ""
+        side = i == 1 ? " class=\"l\"" : \
+            sub(/^~/, "", cell[i]) ? " class=\"l w\"" : ""
         printf "<%s%s>%s</%s>", kind, side, cell[i], kind
     }
     print "</tr>"
@@ -143,6 +146,10 @@ function count_deaths(    i, k, j, ratio, dies, lives) {
             lives = ooms[j, "switch", k] == 0
             deaths[ratio, "default"] += dies
             deaths[ratio, "switch"] += !lives
+            if (dies)
+                dead[j, "default"] = add(dead[j, "default"], ratio "x")
+            if (!lives)
+                dead[j, "switch"] = add(dead[j, "switch"], ratio "x")
             deaths_all["default"] += dies
             deaths_all["switch"] += !lives
             if (dies && lives) {
@@ -243,44 +250,43 @@ function say_answer(    extra) {
 }
 
 function table_of_capacities(    i, r) {
-    print "<h2>Who dies at which capacity</h2>\n<p>A run dies if the device " \
+    print "<h2 class=\"page\">Appendix: who dies at which capacity</h2>\n<p>A run dies if the device " \
         "refuses a request. The capacity is a multiple of the peak that the " \
         "job requests. Recordings whose requests do not fit are not counted: " \
         "no allocator can serve them.</p>"
     table_begins("capacity|recordings|die with<br>the default|die with " \
-        "expandable<br>segments|rescued by the switch|lost by the switch")
+        "expandable<br>segments|~rescued by the switch|~lost by the switch")
     for (i = 1; i <= ratio_count; i++) {
         r = ratios[i]
         row("td", r "x|" possible[r] "|" deaths[r, "default"] + 0 "|" \
-            deaths[r, "switch"] + 0 "|" (r in gains ? gains[r] : "&ndash;") \
-            "|" (r in losses ? losses[r] : "&ndash;"))
+            deaths[r, "switch"] + 0 "|~" (r in gains ? gains[r] : "&ndash;") \
+            "|~" (r in losses ? losses[r] : "&ndash;"))
     }
     table_ends()
 }
 
-function table_of_needs(    i, j) {
-    print "<h2>What each recording needs</h2>\n<p>The need, the least " \
-        "capacity of a device from which on no request fails (<code>fragsim " \
-        "sweep --need</code>), decides whether a job dies; the " \
-        "peak on a device without limit is what a monitor sees. Driver calls " \
-        "and their modelled time are those of the recorded requests, as a " \
-        "share of the recorded time; the review below counts those of the " \
-        "completed jobs.</p>"
-    table_begins("recording|peak<br>requested|need:<br>default|" \
-        "expandable<br>segments|change|peak reserved:<br>default|" \
-        "expandable<br>segments|change|driver calls:<br>default|" \
-        "expandable<br>segments|added time|of recorded")
+# Capacities at which a job dies.
+function died(j, side) {
+    return "~" ((j, side) in dead ? dead[j, side] : "&ndash;")
+}
+
+# One row for each job: all that the page says of it.
+function table_of_jobs(    i, j) {
+    print "<p>The need is the least capacity of a device from which on no " \
+        "request fails. A job dies at a capacity, a multiple of the peak that " \
+        "it requests, if the device refuses a request. Driver calls are those " \
+        "of the recorded requests.</p>"
+    table_begins("job|peak<br>requested|need:<br>default|" \
+        "expandable<br>segments|change|~dies with<br>the default at|" \
+        "~with expandable<br>segments at|driver<br>calls|added time,<br>of recorded")
     for (i = 1; i <= job_count; i++) {
         j = jobs[i]
         row("td", html(j) "|" mib(requested[j]) "|" mib(need[j, "default"]) \
             "|" mib(need[j, "switch"]) "|" \
             percent(need[j, "switch"] / need[j, "default"]) "|" \
-            mib(peak[j, "default"]) "|" mib(peak[j, "switch"]) "|" \
-            percent(peak[j, "switch"] / peak[j, "default"]) "|" \
-            calls[j, "default"] "|" calls[j, "switch"] "|" \
-            sprintf("%+.2f ms", 1000 * (time[j, "switch"] - \
-                time[j, "default"])) "|" (seconds[j] > 0 ? \
-                sprintf("%+.2f %%", 100 * share(j)) : "&ndash;"))
+            died(j, "default") "|" died(j, "switch") "|" \
+            calls[j, "default"] " &rarr; " calls[j, "switch"] "|" \
+            (seconds[j] > 0 ? sprintf("%+.2f %%", 100 * share(j)) : "&ndash;"))
     }
     table_ends()
 }
@@ -368,7 +374,7 @@ END {
     print "<h1>Should a training platform switch its default to expandable " \
         "segments?</h1>"
     say_answer()
+    table_of_jobs()
     table_of_capacities()
-    table_of_needs()
     other_settings()
 }

@@ -2,7 +2,8 @@
 # policy_review.sh FOLDER [TRACE...]: should a training platform switch its
 # default to expandable segments? Replays recordings of its jobs with PyTorch's
 # default and with expandable segments, and writes FOLDER/report.html and
-# FOLDER/report.pdf: the answer, then tables and figures, then method and limits.
+# FOLDER/report.pdf: one page with the answer and a row for each job; then, as
+# its appendix, tables and figures, method and limits.
 #
 # Without traces it takes the recordings that come with fragsim, one for each
 # job. policy_review.awk, beside this script, puts the answer into words. FOLDER
@@ -17,7 +18,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 bundled=$(cd "$here/../.." && pwd)/traces/bundled
 if [ $# -eq 0 ]; then
     for job in cudagraph gpt2_train late_start leak lstm_varlen__cap_below \
-        lstm_varlen__cap_tight_exp multistream; do
+        multistream; do
         set -- "$@" "$bundled/$job.pickle.xz"
     done
     set -- "$@" "$bundled/two_streams.pt"

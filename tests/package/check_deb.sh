@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # check_deb.sh: checks that cpack makes a Debian package that contains all
-# installed files, lists its dependencies, and runs where it is unpacked.
+# installed files, lists its dependencies, and runs where it is unpacked. What is
+# not built yet, as after ./run demo, is built by cpack.
 # Environment: FRAG_BUILD_DIR (default build).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,6 +12,8 @@ for tool in cpack dpkg-deb dpkg-shlibdeps; do
     command -v $tool >/dev/null || exit 77
 done
 
+completion=$(find "$build" -maxdepth 2 -name fragsim.bash)
+[ -n "$completion" ] && rm "$completion"
 cd "$folder"
 cpack -G DEB --config "$build/CPackConfig.cmake" -B "$folder" >log 2>&1 || {
     cat log

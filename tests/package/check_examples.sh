@@ -95,6 +95,29 @@ if command -v gnuplot >/dev/null; then
     states two "<code>cudagraph</code> (+80 MiB, +11.0 %)"
     states two 'class="l">1.20x</td><td>2</td><td>0</td><td>1</td>'
     states two "exact on 2 of 2 devices"
+    # A row for each job on the first page, each job in one row.
+    page=$(sed '/<h2 class="page">/,$d' "$folder/two/preface.html")
+    for job in cudagraph lstm_varlen__cap_below; do
+        [ "$(grep -c "<td class=\"l\">$job</td>" <<<"$page")" = 1 ] ||
+            fail "policy_review: the first page has not one row for $job"
+        [ "$(grep -c "<td class=\"l\">$job</td>" "$folder/two/preface.html")" = 1 ] ||
+            fail "policy_review: the preface has not one row for $job"
+    done
+    # No table is wider than its page in a window of 1280 pixels.
+    if command -v chromium >/dev/null; then
+        cat >"$folder/wide.js" <<'SCRIPT'
+<script>addEventListener("load", () => document.title = "too wide:" +
+[...document.querySelectorAll(".wide")].filter(w => w.scrollWidth >
+w.clientWidth + 1).map(w => w.innerText.slice(0, 40)).join(";"))</script>
+SCRIPT
+        sed "/<\/body>/e cat '$folder/wide.js'" "$folder/two/report.html" \
+            >"$folder/wide.html"
+        chromium --headless --no-sandbox --disable-gpu --window-size=1280,900 \
+            --user-data-dir="$folder/profile" --dump-dom \
+            "file://$folder/wide.html" >"$folder/wide.dom" 2>/dev/null
+        grep -q "<title>too wide:</title>" "$folder/wide.dom" ||
+            fail "policy_review: $(grep -o '<title>[^<]*' "$folder/wide.dom")"
+    fi
     # Without a browser that works the page is left, and the exit code is 4.
     printf '#!/bin/sh\nexit 1\n' >"$folder/bin/chromium"
     chmod +x "$folder/bin/chromium"

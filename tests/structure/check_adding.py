@@ -30,7 +30,7 @@ TRACE = os.path.join(ROOT, "traces", "bundled", "two_streams.pt")
 # The schema version of result files and the CRC-32 of the columns' names. A
 # column that is added, removed or renamed raises FRAG_RESULTS_SCHEMA
 # (sim/results/results.h) and changes this line.
-COLUMNS = ("3.0", 0x2a4533e5)
+COLUMNS = ("3.1", 0x7fd514a4)
 
 TOPS = ("sim", "policies", "traces", "real")
 
@@ -173,8 +173,11 @@ def check_lists(root):
 def check_scripts(root):
     for name in re.findall(r"^FIGURE\((\w+),",
                            read(root, "sim/cli/figures/figure_list.h"), re.M):
-        if not os.path.exists(os.path.join(root, "plots", name + ".gp")):
-            yield f"the figure {name} has no script plots/{name}.gp"
+        other = re.search(r'\.script = "(\w+)"', read(
+            root, f"sim/cli/figures/figure_{name}.c"))
+        script = other.group(1) if other else name
+        if not os.path.exists(os.path.join(root, "plots", script + ".gp")):
+            yield f"the figure {name} has no script plots/{script}.gp"
 
 
 def members(root):

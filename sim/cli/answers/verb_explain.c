@@ -10,7 +10,7 @@
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/gnuplot/gnuplot.h"
+#include "sim/cli/gnuplot/drawing.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/host_text.h"
 #include "sim/cli/output/inputs.h"
@@ -21,7 +21,8 @@
 struct explain_values {
     struct common common;
     const char *at, *stats, *settings, *json;
-    const char *picture, *map, *keep;
+    struct drawing drawing; /* of the segments; out: NULL: none */
+    const char *map;
     frag_size limit, bounds[FRAG_BOUND_KINDS], total;
     uint64_t device;
     bool force;
@@ -63,6 +64,15 @@ static enum frag_err settle(const struct explain_values *v,
 
 /* ---- the pictures ---- */
 
+/* The drawing of --map: it looks as the other one. */
+static struct drawing map_of(const struct explain_values *v)
+{
+    struct drawing map = v->drawing;
+
+    map.out = v->map;
+    return map;
+}
+
 /* A view of the events up to the failure. */
 static struct frag_device_trace cut_at(const struct explain *x)
 {
@@ -79,6 +89,7 @@ static enum frag_err draw_view(const struct explain_values *v,
                                const struct explain *x, struct trace_view *view,
                                struct frag_error *e)
 {
+    const struct drawing map = map_of(v);
     struct frag_params *params;
     char *name;
     enum frag_err err;
@@ -90,7 +101,7 @@ static enum frag_err draw_view(const struct explain_values *v,
     if (err == FRAG_OK) {
         view->params = params;
         view->name = name;
-        err = figure_draw_trace(&figure_map, view, v->map, v->keep, e);
+        err = figure_draw_trace(&figure_map, view, &map, e);
     }
     free(name);
     free(params);
@@ -135,8 +146,8 @@ static enum frag_err draw(const struct explain_values *v,
                          "%s: the map shows events, and the snapshot has "
                          "no history",
                          x->trace->path);
-    if (v->picture)
-        FRAG_TRY(draw_holes(x, in->name, v->picture, v->keep, e));
+    if (v->drawing.out)
+        FRAG_TRY(draw_holes(x, in->name, &v->drawing, e));
     return draw_map(v, x, progress, e);
 }
 
@@ -176,7 +187,7 @@ static enum frag_err visit(void *user, const struct input *in,
     struct explain x;
     enum frag_err err;
 
-    if (w->values->picture || w->values->map)
+    if (w->values->drawing.out || w->values->map)
         FRAG_TRY(input_device(in->trace, w->values->device, &one, e));
     if (in->device->device == FRAG_HOST_DEVICE)
         return host_text_show(in, w->out, w->json, &w->first, e);
@@ -230,14 +241,11 @@ static enum frag_err write_all(struct work *w, struct frag_error *e)
 static int explain_run(const struct call *call, const void *values)
 {
     const struct explain_values *v = values;
+    const struct drawing map = map_of(v);
     struct work w = {.call = call, .values = v, .first = true};
     struct frag_error e = {""};
     int code;
 
-    if ((v->picture && !gnuplot_can_draw(v->picture)) ||
-        (v->map && !gnuplot_can_draw(v->map)))
-        return cli_misuse(call, "expected -o or --map FILE.svg, FILE.png or "
-                                "FILE.pdf");
     if (bound_of(v).bytes && (v->at || v->limit))
         return cli_misuse(call, "--capacity and --process-limit explain the "
                                 "first failure of a replay: they exclude --at "
@@ -246,10 +254,10 @@ static int explain_run(const struct call *call, const void *values)
         return cli_misuse(call, "--capacity bounds the device, --process-limit "
                                 "the process: expected one of them");
     code = cli_may_write(call, v->json, v->force);
-    if (code == EXIT_DONE && v->picture)
-        code = cli_may_replace(call, v->picture, v->force);
+    if (code == EXIT_DONE && v->drawing.out)
+        code = drawing_check(call, &v->drawing, v->force);
     if (code == EXIT_DONE && v->map)
-        code = cli_may_replace(call, v->map, v->force);
+        code = drawing_check(call, &map, v->force);
     if (code != EXIT_DONE)
         return code;
     w.progress = progress_start(&v->common);
@@ -291,13 +299,12 @@ static const struct option_row options[] = {
     {"output", 'o', "FILE",
      "draw the segments at the failure to scale, with their holes and the "
      "request: .svg, .png or .pdf",
-     OPTION_TEXT, AT(picture), NULL},
+     OPTION_TEXT, AT(drawing.out), NULL},
     {"map", 0, "FILE",
      "draw the addresses of all blocks and holes up to the failure, as "
      "`fragsim plot SNAPSHOT map' does: .svg, .png or .pdf",
      OPTION_TEXT, AT(map), NULL},
-    {"keep", 0, "DIR", "keep the gnuplot scripts of -o and --map and their "
-     "data here", OPTION_TEXT, AT(keep), NULL},
+    DRAWING_OPTIONS(AT(drawing)),
     {"json", 0, "FILE", "write the answer as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
     FORCE_OPTION(AT(force)),

@@ -38,9 +38,9 @@ static enum frag_err show(struct step_command *c, const struct input *in,
         leaks_json_put(in, l, &reach, c->json);
     else if (leaks_text_put(in, l, &reach, c->out, c->color) != FRAG_OK)
         return frag_no_memory(e, "the table of leaks");
-    return c->values->picture ? draw_leaks(in, l, &reach, c->values->picture,
-                                           c->values->keep, e)
-                              : FRAG_OK;
+    return c->values->drawing.out
+               ? draw_leaks(in, l, &reach, &c->values->drawing, e)
+               : FRAG_OK;
 }
 
 static enum frag_err answer(struct step_command *c, const struct input *in,

@@ -11,9 +11,8 @@ static enum frag_err show(struct step_command *c,
         steps_json_put(on, t, c->json);
     else if (steps_text_put(on, t, c->out, c->color) != FRAG_OK)
         return frag_no_memory(e, "the table of steps");
-    return c->values->picture
-               ? draw_steps(on, t, c->values->picture, c->values->keep, e)
-               : FRAG_OK;
+    return c->values->drawing.out ? draw_steps(on, t, &c->values->drawing, e)
+                                  : FRAG_OK;
 }
 
 static enum frag_err answer(struct step_command *c, const struct input *in,

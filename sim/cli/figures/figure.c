@@ -22,8 +22,7 @@ static void put_note(FILE *out, const void *user)
 }
 
 static enum frag_err draw(const struct figure *f, const struct figure_source *s,
-                          const char *out, const char *keep,
-                          struct frag_error *e)
+                          const struct drawing *d, struct frag_error *e)
 {
     struct gnuplot_file files[sizeof(f->files) / sizeof(*f->files) + 1];
     size_t n = 0;
@@ -34,7 +33,7 @@ static enum frag_err draw(const struct figure *f, const struct figure_source *s,
     if (s->note)
         files[n++] = (struct gnuplot_file){".note.tsv", put_note};
     files[n].suffix = NULL;
-    return gnuplot_draw(f->name, files, s, out, keep, e);
+    return gnuplot_draw(f->script ? f->script : f->name, files, s, d, e);
 }
 
 static enum frag_err find(const struct figure *f, struct figure_source *s,
@@ -98,28 +97,45 @@ static void limit_found(const struct figure *f, const void *found, size_t limit,
                             "--limit N");
 }
 
-enum frag_err figure_draw(const struct figure *f, const struct selection *s,
-                          const char *out, const char *keep, size_t limit,
-                          struct figure_note *note, struct frag_error *e)
+/* INVALID if the figure cannot be drawn so from these runs. */
+static enum frag_err check(const struct figure *f, const struct selection *s,
+                           const struct figure_wish *wish, struct frag_error *e)
 {
     const char *lacks = f->lacks ? f->lacks(s) : NULL;
+
+    if (wish->measure && !f->has_measure)
+        return frag_fail(e, FRAG_INVALID,
+                         "--measure: %s shows its own measures; compare shows "
+                         "the one that you name",
+                         f->name);
+    if (lacks)
+        return frag_fail(e, FRAG_INVALID, "%s: %s", f->name, lacks);
+    if (wish->limit > f->limits[0].most)
+        return frag_fail(e, FRAG_INVALID,
+                         "--limit: %s has room for at most %zu %s; found %zu",
+                         f->name, f->limits[0].most, f->limits[0].what,
+                         wish->limit);
+    return FRAG_OK;
+}
+
+enum frag_err figure_draw(const struct figure *f, const struct selection *s,
+                          const struct figure_wish *wish,
+                          const struct drawing *d, struct figure_note *note,
+                          struct frag_error *e)
+{
     struct selection shown = {0};
-    struct figure_source source = {.runs = &shown, .note = note};
+    struct figure_source source = {
+        .runs = &shown, .note = note, .measure = wish->measure};
     enum frag_err err;
 
     *note = (struct figure_note){"", ""};
-    if (lacks)
-        return frag_fail(e, FRAG_INVALID, "%s: %s", f->name, lacks);
-    if (limit > f->limits[0].most)
-        return frag_fail(e, FRAG_INVALID,
-                         "--limit: %s has room for at most %zu %s; found %zu",
-                         f->name, f->limits[0].most, f->limits[0].what, limit);
-    err = choose(f, s, limit, &shown, note);
+    FRAG_TRY(check(f, s, wish, e));
+    err = choose(f, s, wish->limit, &shown, note);
     if (err == FRAG_OK)
         err = find(f, &source, e);
     if (err == FRAG_OK) {
-        limit_found(f, source.found, limit, &shown, note);
-        err = draw(f, &source, out, keep, e);
+        limit_found(f, source.found, wish->limit, &shown, note);
+        err = draw(f, &source, d, e);
     }
     release(f, &source);
     selection_free(&shown);
@@ -127,14 +143,14 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
 }
 
 enum frag_err figure_draw_trace(const struct figure *f,
-                                const struct trace_view *v, const char *out,
-                                const char *keep, struct frag_error *e)
+                                const struct trace_view *v,
+                                const struct drawing *d, struct frag_error *e)
 {
     struct figure_source s = {.trace = v};
     enum frag_err err = find(f, &s, e);
 
     if (err == FRAG_OK)
-        err = draw(f, &s, out, keep, e);
+        err = draw(f, &s, d, e);
     release(f, &s);
     return err;
 }

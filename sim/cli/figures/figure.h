@@ -39,6 +39,7 @@ struct figure_source {
     const struct trace_view *trace;
     void *found;                    /* by the figure's `find` */
     const struct figure_note *note; /* of runs */
+    const char *measure;            /* of runs; see figure_wish */
 };
 
 /* A figure has room for a limited number of panels, rows, columns or lines. Of
@@ -68,9 +69,17 @@ struct figure_note {
     char rule[256];  /* "of each trace in turn ..." */
 };
 
+/* What the user wants of a figure of runs; all zero: the figure as it is. */
+struct figure_wish {
+    size_t limit;        /* replaces the figure's usual limit */
+    const char *measure; /* the column of /summary that it compares; NULL: peak
+                            reserved. Only for a figure that has_measure. */
+};
+
 struct figure {
     const char *name;
-    bool is_of_trace;
+    const char *script; /* in plots/, without .gp; NULL: that of the name */
+    bool is_of_trace, has_measure;
     struct gnuplot_file files[5]; /* `user` of their functions is a struct
                                      figure_source */
     /* Computes what the files share, in `size` bytes at s->found that are
@@ -93,20 +102,18 @@ struct figure {
 extern const struct figure *const figures[];        /* ended by NULL */
 const struct figure *figure_find(const char *name); /* NULL if unknown */
 
-/* Draws to the file `out`, in the format of its suffix (.svg, .png, .pdf). The
- * file appears complete or not at all. keep: folder in which script and data
- * are kept; NULL: they are not kept. limit replaces the figure's usual limit; 0
- * keeps it. *note tells what has no room in the figure. INVALID with the reason
- * of `lacks`, and for a limit above the figure's highest one; IO, NOMEM. */
+/* Draws as gnuplot_draw does. *note tells what has no room in the figure.
+ * INVALID with the reason of `lacks`, and for a wish that the figure cannot
+ * fulfil; IO, NOMEM. */
 enum frag_err figure_draw(const struct figure *f, const struct selection *s,
-                          const char *out, const char *keep, size_t limit,
-                          struct figure_note *note,
+                          const struct figure_wish *wish,
+                          const struct drawing *d, struct figure_note *note,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
 /* The same for a figure of a trace; also errors of its replay. */
 enum frag_err figure_draw_trace(const struct figure *f,
-                                const struct trace_view *v, const char *out,
-                                const char *keep,
+                                const struct trace_view *v,
+                                const struct drawing *d,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

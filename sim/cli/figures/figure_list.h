@@ -4,7 +4,11 @@
  * definitions of FIGURE. */
 FIGURE(timeline, "reserved and allocated memory over the events of each run, "
                  "with capacity and OOM points")
-FIGURE(compare, "peak reserved of each run against peak requested")
+FIGURE(compare, "one number of each run, which --measure names: peak reserved, "
+                "against peak requested; more than 24 runs are sorted")
+FIGURE(need, "the least bound from which on nothing fails, of each policy, "
+             "against its peak allocated; of the results of fragsim sweep "
+             "--need")
 FIGURE(pareto, "memory and its price: peak reserved over the lower bound "
                "against modelled seconds of driver calls, one point for each "
                "policy, and the front of the policies that no other policy "

@@ -373,14 +373,24 @@ static void put_point(FILE *out, const struct sweep *w, const struct point *p)
     fputc('\n', out);
 }
 
+static bool has_oom(const struct point *p)
+{
+    return p->entry->run->run.summary.num_ooms > 0;
+}
+
+/* An empty line stands between a run with an OOM and its neighbours: what such
+ * a run reserved is no point of the line of the others. */
 static void points(FILE *out, const void *user)
 {
     const struct figure_source *s = user;
     struct sweep *w = s->found;
 
     fputs("line\tvalue\treserved\tooms\tbound\tlabel\n", out);
-    for (size_t i = 0; i < shown(w, s->runs); i++)
+    for (size_t i = 0; i < shown(w, s->runs); i++) {
+        if (i && (has_oom(&w->points[i]) || has_oom(&w->points[i - 1])))
+            fputc('\n', out);
         put_point(out, w, &w->points[i]);
+    }
 }
 
 static void ticks(FILE *out, const void *user)

@@ -1,4 +1,4 @@
-/* gnuplot.c - finds and copies the script, opens the data files and runs
+/* gnuplot.c - finds and copies the scripts, opens the data files and runs
  * gnuplot.
  */
 #include "sim/cli/gnuplot/gnuplot.h"
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "sim/cli/gnuplot/pdf.h"
+#include "sim/cli/gnuplot/svg.h"
 #include "sim/cli/program.h"
 #include "sim/cli/scratch.h"
 #include "traces/bytes/atomic_file.h"
@@ -56,16 +57,16 @@ static enum frag_err find_script(const char *name, char path[PATH_MAX],
                      name);
 }
 
-/* Creates the data file FOLDER/NAME<suffix>; NULL with *e if it cannot be
- * created. */
-static FILE *open_data(const struct gnuplot *g, const char *suffix,
-                       struct frag_error *e)
+/* Creates the file FOLDER/NAME<suffix>; NULL with *e if it cannot be created.
+ */
+static FILE *open_data(const struct gnuplot *g, const char *name,
+                       const char *suffix, struct frag_error *e)
 {
-    char *path = scratch_path(g->folder, g->name, suffix);
+    char *path = scratch_path(g->folder, name, suffix);
     FILE *data = path ? fopen(path, "w") : NULL;
 
     if (!data)
-        frag_fail(e, FRAG_IO, "%.256s: %s", path ? path : g->name,
+        frag_fail(e, FRAG_IO, "%.256s: %s", path ? path : name,
                   strerror(errno));
     free(path);
     return data;
@@ -93,17 +94,18 @@ static enum frag_err copy(FILE *from, FILE *to, struct frag_error *e)
     return written(to, e);
 }
 
-static enum frag_err copy_script(const struct gnuplot *g, struct frag_error *e)
+static enum frag_err copy_script(const struct gnuplot *g, const char *name,
+                                 struct frag_error *e)
 {
     char path[PATH_MAX];
     FILE *from, *to;
     enum frag_err err;
 
-    FRAG_TRY(find_script(g->name, path, e));
+    FRAG_TRY(find_script(name, path, e));
     from = fopen(path, "r");
     if (!from)
         return frag_fail(e, FRAG_IO, "%.256s: %s", path, strerror(errno));
-    to = open_data(g, ".gp", e);
+    to = open_data(g, name, ".gp", e);
     err = to ? copy(from, to, e) : FRAG_IO;
     fclose(from);
     return err;
@@ -137,7 +139,9 @@ static enum frag_err open_folder(struct gnuplot *g, const char *name,
 
     *g = (struct gnuplot){.name = name};
     FRAG_TRY(make_folder(g, keep, e));
-    err = copy_script(g, e);
+    err = copy_script(g, name, e);
+    if (err == FRAG_OK)
+        err = copy_script(g, "canvas", e);
     if (err != FRAG_OK)
         close_folder(g);
     return err;
@@ -145,34 +149,25 @@ static enum frag_err open_folder(struct gnuplot *g, const char *name,
 
 /* -- gnuplot ------------------------------------------------------------- */
 
-/* Appends 'text' as gnuplot quotes it: single quotes in the text are doubled.
- */
-static void quote(char **at, const char *text)
+/* "in='...'; out='...'" and the look of the drawing, to be freed. */
+static char *assignments(const char *in, const char *out,
+                         const struct drawing *d)
 {
-    *(*at)++ = '\'';
-    for (; *text; text++) {
-        if (*text == '\'')
-            *(*at)++ = '\'';
-        *(*at)++ = *text;
-    }
-    *(*at)++ = '\'';
-    **at = '\0';
-}
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
 
-/* "in='...'; out='...'", to be freed. */
-static char *assignments(const char *in, const char *out)
-{
-    static const char words[] = "in=''; out=''";
-    char *text = malloc(2 * strlen(in) + 2 * strlen(out) + sizeof(words));
-    char *at = text;
-
-    if (!text)
+    if (!to)
         return NULL;
-    at += sprintf(at, "in=");
-    quote(&at, in);
-    at += sprintf(at, "; out=");
-    quote(&at, out);
-    return text;
+    fputs("in=", to);
+    drawing_quote(to, in);
+    fputs("; out=", to);
+    drawing_quote(to, out);
+    drawing_put(to, d);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 static enum frag_err judge(const struct gnuplot *g, int code,
@@ -205,12 +200,12 @@ static enum frag_err execute(const struct gnuplot *g, const char *values,
     return judge(g, code, e);
 }
 
-static enum frag_err run(const struct gnuplot *g, const char *out,
-                         struct frag_error *e)
+static enum frag_err run(const struct gnuplot *g, const struct drawing *d,
+                         const char *out, struct frag_error *e)
 {
     char *in = scratch_path(g->folder, g->name, "");
     char *script = scratch_path(g->folder, g->name, ".gp");
-    char *values = in ? assignments(in, out) : NULL;
+    char *values = in ? assignments(in, out, d) : NULL;
     enum frag_err err =
         script && values ? execute(g, values, script, e) : FRAG_NOMEM;
 
@@ -218,17 +213,6 @@ static enum frag_err run(const struct gnuplot *g, const char *out,
     free(script);
     free(values);
     return err;
-}
-
-bool gnuplot_can_draw(const char *out)
-{
-    static const char *const suffixes[] = {".svg", ".png", ".pdf"};
-    const char *dot = strrchr(out, '.');
-
-    for (size_t i = 0; dot && i < sizeof(suffixes) / sizeof(*suffixes); i++)
-        if (!strcmp(dot, suffixes[i]))
-            return true;
-    return false;
 }
 
 bool gnuplot_is_installed(void)
@@ -242,17 +226,20 @@ bool gnuplot_is_installed(void)
            code == 0;
 }
 
-static enum frag_err draw(const struct gnuplot *g, const char *out,
+static enum frag_err draw(const struct gnuplot *g, const struct drawing *d,
                           struct frag_error *e)
 {
+    const char *out = d->out;
     struct atomic_file file;
     struct stat made;
     enum frag_err err;
 
     FRAG_TRY(atomic_file_begin(&file, out, strrchr(out, '.'), e));
-    err = run(g, file.partial, e);
+    err = run(g, d, file.partial, e);
     if (err == FRAG_OK && (stat(file.partial, &made) < 0 || !made.st_size))
         err = frag_fail(e, FRAG_IO, "%s: gnuplot wrote nothing to it", out);
+    if (err == FRAG_OK)
+        err = svg_set_titles(file.partial, d->title ? d->title : g->name, e);
     if (err == FRAG_OK) {
         pdf_settle_dates(file.partial);
         return atomic_file_commit(&file, e);
@@ -267,7 +254,7 @@ static enum frag_err write_file(const struct gnuplot *g,
                                 const struct gnuplot_file *file,
                                 const void *user, struct frag_error *e)
 {
-    FILE *data = open_data(g, file->suffix, e);
+    FILE *data = open_data(g, g->name, file->suffix, e);
 
     if (!data)
         return FRAG_IO;
@@ -276,17 +263,17 @@ static enum frag_err write_file(const struct gnuplot *g,
 }
 
 enum frag_err gnuplot_draw(const char *name, const struct gnuplot_file *files,
-                           const void *user, const char *out, const char *keep,
+                           const void *user, const struct drawing *d,
                            struct frag_error *e)
 {
     struct gnuplot g;
     enum frag_err err = FRAG_OK;
 
-    FRAG_TRY(open_folder(&g, name, keep, e));
+    FRAG_TRY(open_folder(&g, name, d->keep, e));
     for (; err == FRAG_OK && files->suffix; files++)
         err = write_file(&g, files, user, e);
     if (err == FRAG_OK)
-        err = draw(&g, out, e);
+        err = draw(&g, d, e);
     close_folder(&g);
     return err;
 }

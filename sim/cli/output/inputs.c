@@ -125,13 +125,34 @@ void input_say_notes(const char *path, const struct frag_trace *t)
         printable_line(stderr, "%s: %s", path, t->notes[i]);
 }
 
+/* The number of notes in [from, to) with the text of `note`. */
+static size_t count_equal(const struct cell_note_list *notes, size_t from,
+                          size_t to, const char *note)
+{
+    size_t n = 0;
+
+    for (size_t i = from; i < to; i++)
+        n += !strcmp(notes->items[i].text, note);
+    return n;
+}
+
 void input_say_cells(const struct cell_note_list *notes)
 {
     char text[CELL_NOTE_TEXT];
 
-    for (size_t i = 0; i < notes->count; i++)
-        printable_line(stderr, "%s: %s", notes->items[i].trace,
-                       cell_note_text(&notes->items[i], text));
+    for (size_t i = 0; i < notes->count; i++) {
+        const struct cell_note *n = &notes->items[i];
+        const size_t more = count_equal(notes, i + 1, notes->count, n->text);
+
+        if (count_equal(notes, 0, i, n->text))
+            continue;
+        cell_note_text(n, text);
+        if (more)
+            printable_line(stderr, "%s, and %zu more: %s", n->trace, more,
+                           text);
+        else
+            printable_line(stderr, "%s: %s", n->trace, text);
+    }
 }
 
 /* Visits the devices of an open trace. */

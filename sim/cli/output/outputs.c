@@ -17,15 +17,43 @@ static void list(const struct outputs *o, const char *paths[ALL])
     memcpy(paths + 3, o->own, sizeof(o->own));
 }
 
+/* Names that mean another format than HDF5, and its option. */
+static const struct {
+    const char *suffix, *option;
+} others[] = {{".csv", "csv"}, {".json", "json"}};
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+
+    return n >= k && !strcmp(text + n - k, end);
+}
+
+/* The option whose format the name of the HDF5 file means; NULL: none, or the
+ * file is an input, which has a message of its own. */
+static const char *other_option(const struct call *call, const char *path)
+{
+    for (size_t i = 0; i < call->args->count; i++)
+        if (!strcmp(call->args->items[i], path))
+            return NULL;
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (ends_with(path, others[i].suffix))
+            return others[i].option;
+    return NULL;
+}
+
 int outputs_misused(const struct call *call, const struct outputs *o)
 {
-    const char *paths[ALL];
+    const char *paths[ALL], *option;
 
     list(o, paths);
     for (size_t i = 0; i < ALL; i++)
         for (size_t k = 0; k < i; k++)
             if (paths[i] && paths[k] && !strcmp(paths[i], paths[k]))
                 return cli_misuse(call, "two outputs have the same path");
+    if (o->hdf5 && (option = other_option(call, o->hdf5)))
+        return cli_misuse(call, "-o writes HDF5; did you mean --%s %s?", option,
+                          o->hdf5);
     if (sink_is_stdout(o->hdf5))
         return cli_misuse(call, "an HDF5 file cannot be written to stdout");
     return EXIT_DONE;

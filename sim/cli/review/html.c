@@ -141,20 +141,19 @@ static const char *mark_at(const char *text)
     return NULL;
 }
 
-/* Writes the figure: its number is inserted into each id, and gnuplot's title
- * is replaced. */
+/* Writes the figure: its number is inserted into each id, and its own title,
+ * the first one, is replaced. */
 static void put_svg(FILE *out, const char *text, unsigned number,
                     const char *title)
 {
-    static const char old[] = "<title>Gnuplot</title>";
-    const char *mark;
+    static const char open_tag[] = "<title>", close_tag[] = "</title>";
+    const char *own = strstr(text, open_tag), *mark;
 
     while (*text) {
-        if (!strncmp(text, old, strlen(old))) {
-            fputs("<title>", out);
+        if (text == own && strstr(own, close_tag)) {
+            fputs(open_tag, out);
             html_text(out, title);
-            fputs("</title>", out);
-            text += strlen(old);
+            text = strstr(own, close_tag);
         } else if ((mark = mark_at(text))) {
             size_t open = strspn(mark, "'\"#");
 

@@ -27,6 +27,7 @@ enum frag_err page_figure(struct page *p, const struct figure *f,
                           const struct selection *s, const char *caption,
                           struct frag_error *e)
 {
+    struct drawing d = *p->review->look;
     struct figure_note note;
     enum frag_err err;
     char *path;
@@ -39,7 +40,9 @@ enum frag_err page_figure(struct page *p, const struct figure *f,
     path = scratch_path(p->folder, "figure", ".svg");
     if (!path)
         return FRAG_NOMEM;
-    err = figure_draw(f, s, path, NULL, 0, &note, e);
+    d.title = NULL;
+    d.out = path;
+    err = figure_draw(f, s, &(const struct figure_wish){0}, &d, &note, e);
     if (err == FRAG_OK) {
         fputs("<figure>\n", p->out);
         err = html_svg(p->out, path, p->figures, caption, e);

@@ -35,6 +35,7 @@ struct review {
     const char *appendix; /* review, as they are; NULL: none */
     double slowdown; /* driver time that a choice may add to the baseline's, as
                         a share of the recorded time */
+    const struct drawing *look; /* of all figures; its title is the page's */
     struct progress *progress;
 
     /* Output of review_make. */

@@ -56,7 +56,9 @@ static enum frag_err put_file(struct page *p, const char *path,
 
 static enum frag_err put_page(struct page *p, struct frag_error *e)
 {
-    html_open(p->out, "Policy review");
+    const char *title = p->review->look->title;
+
+    html_open(p->out, title ? title : "Policy review");
     FRAG_TRY(put_file(p, p->review->preface, e));
     page_verdict(p);
     page_notes(p);

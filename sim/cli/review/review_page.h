@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "sim/cli/gnuplot/drawing.h"
 #include "sim/cli/review/review.h"
 
 /* A page while it is written. */

@@ -212,8 +212,10 @@ void page_verdict(struct page *p)
     const char *heading = r->preface ? "h2 class=\"page\"" : "h1";
     FILE *out = p->out;
 
-    fprintf(out, "<%s>Which allocator policy fits?</%.2s>\n<p class=\"soft\">",
-            heading, heading);
+    fprintf(out, "<%s>", heading);
+    html_text(out,
+              r->look->title ? r->look->title : "Which allocator policy fits?");
+    fprintf(out, "</%.2s>\n<p class=\"soft\">", heading);
     put_plural(out, r->ranking.count, "policy", "policies");
     fputs(" on ", out);
     put_plural(out, r->ranking.subject_count, "recorded trace",

@@ -265,7 +265,8 @@ static enum frag_err begin(struct comparison *s, const struct input *in,
                        .policy = s->policies[p].text,
                        .policy_used = s->policies[p].policy,
                        .bound = bound_choice_of(&s->bounds[i], &s->policies[p],
-                                                &facts)},
+                                                &facts),
+                       .capacity = bound_choice_capacity(&s->bounds[i])},
                 .measured = UINT64_MAX};
     }
     return FRAG_OK;

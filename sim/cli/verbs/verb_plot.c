@@ -8,7 +8,6 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/filter.h"
-#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/experiments/recording.h"
 #include "traces/name.h"
@@ -17,9 +16,10 @@
 struct plot_values {
     struct common common;
     struct wanted wanted;
-    const char *out, *keep;
-    uint64_t limit;  /* 0: the figure's */
-    uint64_t device; /* INPUT_ANY_DEVICE: the only one */
+    struct drawing drawing;
+    const char *measure; /* NULL: the figure's */
+    uint64_t limit;      /* 0: the figure's */
+    uint64_t device;     /* INPUT_ANY_DEVICE: the only one */
     unsigned color;
     bool force;
 };
@@ -45,7 +45,9 @@ static enum frag_err plot(const struct figure *f, const struct plot_values *v,
     if (err == FRAG_OK)
         err = selection_filter(&s, &v->wanted, e);
     if (err == FRAG_OK)
-        err = figure_draw(f, &s, v->out, v->keep, v->limit, &note, e);
+        err = figure_draw(f, &s,
+                          &(const struct figure_wish){v->limit, v->measure},
+                          &v->drawing, &note, e);
     if (err == FRAG_OK)
         tell(v, &note);
     selection_free(&s);
@@ -95,7 +97,7 @@ static enum frag_err draw_view(const struct figure *f,
         view->params = params;
         view->name = name;
         view->color = v->color;
-        err = figure_draw_trace(f, view, v->out, v->keep, e);
+        err = figure_draw_trace(f, view, &v->drawing, e);
     }
     free(name);
     free(params);
@@ -144,10 +146,10 @@ static enum frag_err plot_trace(const struct figure *f,
                          "%s is a figure of a trace: "
                          "expected one trace, found several",
                          f->name);
-    if (v->limit || v->wanted.traces.count)
+    if (v->limit || v->measure || v->wanted.traces.count)
         return frag_fail(e, FRAG_INVALID,
-                         "%s is a figure of a trace: --trace and "
-                         "--limit choose runs of result files",
+                         "%s is a figure of a trace: --trace, --limit and "
+                         "--measure are for runs of result files",
                          f->name);
     if (v->wanted.policies.count > 1)
         return frag_fail(e, FRAG_INVALID,
@@ -191,9 +193,7 @@ static int plot_run(const struct call *call, const void *values)
 
     if (!f)
         return no_such_figure(call, name);
-    if (!v->out || !gnuplot_can_draw(v->out))
-        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
-    code = cli_may_replace(call, v->out, v->force);
+    code = drawing_check(call, &v->drawing, v->force);
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
@@ -205,7 +205,7 @@ static int plot_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct plot_values, field)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "file of the figure: .svg, .png or .pdf",
-     OPTION_TEXT, AT(out), NULL},
+     OPTION_TEXT, AT(drawing.out), NULL},
     FORCE_OPTION(AT(force)),
     {"trace", 0, "NAME",
      "draw only the runs of this trace; NAME may be a pattern such as "
@@ -232,8 +232,12 @@ static const struct option_row options[] = {
      "for a map: the property that sets the colour of a block: lifetime "
      "(default) or size",
      OPTION_CHOICE, AT(color), FIGURE_COLORS},
-    {"keep", 0, "DIR", "keep the gnuplot script and its data in this folder",
-     OPTION_TEXT, AT(keep), NULL},
+    {"measure", 0, "COLUMN",
+     "for compare: the number of a run that is compared, a column of "
+     "`fragsim help results' such as overhead, need_bytes or "
+     "modelled_device_seconds (default: peak_reserved_bytes)",
+     OPTION_TEXT, AT(measure), NULL},
+    DRAWING_OPTIONS(AT(drawing)),
     {0},
 };
 /* clang-format on */
@@ -249,6 +253,11 @@ const struct verb verb_plot = {
              "\n\n"
              "gnuplot draws each figure with a script. --keep keeps the "
              "script, so that you can edit it and run it yourself.",
+    .words =
+#define FIGURE(name, text) " " #name
+#include "sim/cli/figures/figure_list.h"
+#undef FIGURE
+        ,
     .example = "fragsim plot results.h5 compare -o compare.svg",
     .options = options,
     .size = sizeof(struct plot_values),

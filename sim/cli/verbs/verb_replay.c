@@ -126,6 +126,7 @@ static enum frag_err run_policy(struct plan *plan, const struct input *in,
     id->policy_used = params->policy;
     for (size_t c = 0; err == FRAG_OK && c < plan->bound_count; c++) {
         id->bound = bound_choice_of(&plan->bounds[c], policy, facts);
+        id->capacity = bound_choice_capacity(&plan->bounds[c]);
         id->repeats = bound_repeats(policy, id->bound, facts->recorded);
         announce(plan, id, p * plan->bound_count + c);
         err = measure(plan, in, policy, id, params, e);

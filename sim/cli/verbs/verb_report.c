@@ -1,12 +1,14 @@
 /* verb_report.c - the command report: writes a review of result files as one
  * page, HTML or PDF. The page itself is made in sim/cli/review/. */
 #include "sim/cli/cli.h"
+#include "sim/cli/gnuplot/drawing.h"
 #include "sim/cli/review/publish.h"
 #include "sim/cli/review/review.h"
 
 struct report_values {
     struct common common;
     const char *out, *baseline, *preface, *appendix;
+    struct drawing look;
     double slowdown;
     bool force;
 };
@@ -29,6 +31,7 @@ static enum frag_err report(const struct call *call,
                        .preface = v->preface,
                        .appendix = v->appendix,
                        .slowdown = v->slowdown,
+                       .look = &v->look,
                        .progress = progress};
     enum frag_err err;
 
@@ -53,7 +56,9 @@ static int report_run(const struct call *call, const void *values)
 
     if (!publish_can(v->out))
         return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
-    code = cli_may_replace(call, v->out, v->force);
+    code = drawing_check_look(call, &v->look);
+    if (code == EXIT_DONE)
+        code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
@@ -84,6 +89,7 @@ static const struct option_row options[] = {
      "file of HTML that stands after the review, as it is, for example a "
      "method and its limits",
      OPTION_TEXT, AT(appendix), NULL},
+    DRAWING_LOOK_OPTIONS(AT(look)),
     {0},
 };
 /* clang-format on */
@@ -108,7 +114,7 @@ const struct verb verb_report = {
         "The page is one file that contains its figures and refers to nothing "
         "on the network, unless its preface or its appendix does. gnuplot "
         "draws the figures.",
-    .example = "fragsim report results.h5 -o review.html",
+    .example = "fragsim report results.h5 -o policies.html",
     .options = options,
     .size = sizeof(struct report_values),
     .defaults = &(const struct report_values){.slowdown = 0.01},

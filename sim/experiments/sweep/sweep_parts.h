@@ -13,6 +13,7 @@ struct sweep_cell {
     uint32_t device; /* index in the trace */
     uint32_t policy; /* index in the grid */
     struct frag_bound bound;
+    const char *capacity;       /* as in struct frag_run_identity */
     bool repeats;               /* as in struct frag_run_identity */
     struct frag_params *params; /* NULL if they are invalid for this trace */
     char *key;                  /* identifies the cell in the journal */

@@ -50,6 +50,7 @@ static const struct frag_run_identity identity = {
     .policy = "first_fit:segment=20MiB,x=\"1\"",
     .policy_used = &policy,
     .bound = {.bytes = FRAG_UNLIMITED},
+    .capacity = "1.05x",
     .total = FRAG_GIB,
     .backend = "arena",
     .seed = 7,
@@ -268,7 +269,11 @@ static void h5dump_reads_the_same_numbers(void **state)
         const char *option, *object, *expected;
     } rows[] = {
         {"-d", "/summary", "first_fit:segment=20MiB,x="},
-        {"-d", "/summary", "STRSIZE 3;"}, /* as wide as "a b" */
+        {"-d", "/summary", "STRSIZE 4;"}, /* "a b" and its null */
+        {"-d", "/summary", "STRPAD H5T_STR_NULLTERM;"},
+        {"-d", "/summary", "\"1.05x\""},
+        {"-a", "/runs/0/trace", "(0): \"a b\""},
+        {"-a", "/runs/0/capacity", "(0): \"1.05x\""},
         {"-d", "/summary", "1005,"},
         {"-d", "/summary", "H5T_STD_I64LE \"num_ooms\""},
         {"-d", "/summary", "H5T_IEEE_F64LE \"first_oom_event\""},

@@ -368,8 +368,7 @@ static enum frag_err make(struct packed *p, struct frag_error *e)
 }
 
 enum frag_err draw_holes(const struct explain *x, const char *name,
-                         const char *out, const char *keep,
-                         struct frag_error *e)
+                         const struct drawing *d, struct frag_error *e)
 {
     static const struct gnuplot_file files[] = {{".facts.tsv", facts},
                                                 {".tsv", runs},
@@ -380,7 +379,7 @@ enum frag_err draw_holes(const struct explain *x, const char *name,
     enum frag_err err = make(&p, e);
 
     if (err == FRAG_OK)
-        err = gnuplot_draw("holes", files, &p, out, keep, e);
+        err = gnuplot_draw("holes", files, &p, d, e);
     free(p.segments);
     free(p.filled);
     free(p.pixels);

@@ -123,8 +123,8 @@ static void peaks(FILE *out, const void *user)
 }
 
 enum frag_err draw_leaks(const struct input *in, const struct leaks *l,
-                         const struct leaks_reach *reach, const char *out,
-                         const char *keep, struct frag_error *e)
+                         const struct leaks_reach *reach,
+                         const struct drawing *d, struct frag_error *e)
 {
     static const struct gnuplot_file files[] = {{".facts.tsv", facts},
                                                 {".sites.tsv", sites},
@@ -133,5 +133,5 @@ enum frag_err draw_leaks(const struct input *in, const struct leaks *l,
                                                 {NULL, NULL}};
 
     return gnuplot_draw("leaks", files, &(const struct plotted){in, l, reach},
-                        out, keep, e);
+                        d, e);
 }

@@ -134,8 +134,8 @@ static void bars(FILE *out, const void *user)
 }
 
 enum frag_err draw_steps(const struct steps_subject *on,
-                         const struct step_table *t, const char *out,
-                         const char *keep, struct frag_error *e)
+                         const struct step_table *t, const struct drawing *d,
+                         struct frag_error *e)
 {
     static const struct gnuplot_file files[] = {
         {".facts.tsv", facts}, {".tsv", bars}, {NULL, NULL}};
@@ -144,7 +144,7 @@ enum frag_err draw_steps(const struct steps_subject *on,
     enum frag_err err = find_growth(&p, e);
 
     if (err == FRAG_OK)
-        err = gnuplot_draw("steps", files, &p, out, keep, e);
+        err = gnuplot_draw("steps", files, &p, d, e);
     free(p.live);
     return err;
 }

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/answer.h"
 #include "traces/printable.h"
 
@@ -95,7 +94,7 @@ static enum frag_err visit(void *user, const struct input *in,
     const struct frag_device_trace *one;
 
     FRAG_TRY(input_has_history(in, e));
-    if (c->values->picture)
+    if (c->values->drawing.out)
         FRAG_TRY(input_device(in->trace, c->values->cell.device, &one, e));
     progress_clear(&c->progress);
     if (c->shown++ && !c->json)
@@ -139,14 +138,12 @@ static int may_write(const struct call *call, const struct step_values *v)
 {
     const int code = cli_may_write(call, v->json, v->force);
 
-    if (code != EXIT_DONE || !v->picture)
+    if (code != EXIT_DONE || !v->drawing.out)
         return code;
-    if (!gnuplot_can_draw(v->picture))
-        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
     if (v->common.args.count > 1)
         return cli_misuse(call, "-o draws one trace; found %zu",
                           v->common.args.count);
-    return cli_may_replace(call, v->picture, v->force);
+    return drawing_check(call, &v->drawing, v->force);
 }
 
 int step_command_run(const struct call *call, const struct step_values *values,

@@ -6,6 +6,7 @@
 #include "sim/answers/steps/step_table.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/gnuplot/drawing.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/experiments/recording.h"
 
@@ -16,7 +17,7 @@ struct step_values {
     const char *policy;      /* NULL: torch, with the recorded settings */
     frag_size capacity;      /* 0: as recorded */
     const char *json;
-    const char *picture, *keep;
+    struct drawing drawing; /* out: NULL: none */
     bool force;
 };
 
@@ -39,9 +40,8 @@ struct step_values {
     {"json", 0, "FILE", "the same as JSON; - is stdout", OPTION_TEXT,          \
      STEP_AT(json), NULL},                                                     \
     {"output", 'o', "FILE", "draw " PICTURE ": .svg, .png or .pdf",            \
-     OPTION_TEXT, STEP_AT(picture), NULL},                                     \
-    {"keep", 0, "DIR", "keep the gnuplot script of -o and its data here",      \
-     OPTION_TEXT, STEP_AT(keep), NULL},                                        \
+     OPTION_TEXT, STEP_AT(drawing.out), NULL},                                 \
+    DRAWING_OPTIONS(STEP_AT(drawing)),                                         \
     FORCE_OPTION(STEP_AT(force)),                                              \
     {"device", 0, "N", "only this device of the trace (default: all)",         \
      OPTION_DEVICE, STEP_AT(cell.device), NULL},                               \

@@ -1,0 +1,63 @@
+/* drawing.h - where a figure is drawn and how it looks: the options that every
+ * command that draws has. */
+#ifndef FRAG_SIM_CLI_GNUPLOT_DRAWING_H
+#define FRAG_SIM_CLI_GNUPLOT_DRAWING_H
+
+#include <stdio.h>
+
+#include "sim/cli/cli.h"
+
+/* The texts are as the user wrote them; NULL: the figure's own. */
+struct drawing {
+    const char *out;   /* file, in the format of its suffix: .svg, .png, .pdf */
+    const char *keep;  /* folder for script and data; NULL: they are not kept */
+    const char *title; /* replaces the title */
+    const char *size;  /* "WIDTHxHEIGHT", pixels */
+    const char *font;  /* "NAME,SIZE", "NAME" or ",SIZE" */
+    unsigned theme;    /* index in DRAWING_THEMES */
+};
+
+#define DRAWING_THEMES "light|dark|print"
+
+/* Rows for the table of options of a verb; `at` is the offset of its struct
+ * drawing. The verb has its own row for `out`. */
+/* clang-format off */
+#define DRAWING_AT(at, field) (at) + offsetof(struct drawing, field)
+#define DRAWING_OPTIONS(at)                                                    \
+    DRAWING_LOOK_OPTIONS(at),                                                  \
+    {"keep", 0, "DIR", "keep the gnuplot scripts and their data in this "      \
+     "folder", OPTION_TEXT, DRAWING_AT(at, keep), NULL}
+#define DRAWING_LOOK_OPTIONS(at)                                               \
+    {"title", 0, "TEXT", "title of the figure, or of the page (default: what " \
+     "it shows)",                                                              \
+     OPTION_TEXT, DRAWING_AT(at, title), NULL},                                \
+    {"size", 0, "WxH",                                                         \
+     "width and height of the figure in pixels, such as 1600x900, to which it "\
+     "is scaled; a PDF has 100 to the inch (default: as its contents need)",   \
+     OPTION_TEXT, DRAWING_AT(at, size), NULL},                                 \
+    {"font", 0, "NAME,SIZE",                                                   \
+     "font of the figure and the size of its letters in points, such as "      \
+     "Arial,16 or ,16; the figure grows with it, and --size limits it "        \
+     "(default: Helvetica,14)", OPTION_TEXT, DRAWING_AT(at, font), NULL},      \
+    {"theme", 0, "THEME",                                                      \
+     "colours of the figure: light, dark or print, which is black and grey "   \
+     "(default: light)", OPTION_CHOICE, DRAWING_AT(at, theme),                 \
+     DRAWING_THEMES}
+/* clang-format on */
+
+/* EXIT_DONE if the texts of the look are right; else prints the reason and
+ * returns EXIT_USE. */
+int drawing_check_look(const struct call *call, const struct drawing *d);
+
+/* EXIT_DONE if the figure can be drawn and its file may be replaced; else
+ * prints the reason and returns the exit code. */
+int drawing_check(const struct call *call, const struct drawing *d, bool force);
+
+/* Writes what gnuplot must know of the look, each time after "; ":
+ * user_title='...' and the other variables of plots/canvas.gp. */
+void drawing_put(FILE *out, const struct drawing *d);
+
+/* Writes 'text' as gnuplot quotes it: single quotes in the text are doubled. */
+void drawing_quote(FILE *out, const char *text);
+
+#endif
