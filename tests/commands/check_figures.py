@@ -985,6 +985,7 @@ def check_hover(folder):
     """Where the mouse rests, a browser shows words and no source of gnuplot."""
     paths = [os.path.join(folder, n) for n in os.listdir(folder)
              if n.endswith(".svg")]
+    paths = [path for path in paths if os.path.getsize(path)]
     if not paths:
         draw(folder, several_runs(folder), "compare")
         draw(folder, several_runs(folder), "heatmap")
