@@ -43,11 +43,12 @@ static enum frag_err run_at(const struct trial *t, const struct attempt *a,
     struct outcome out;
 
     at.bound.bytes = limit;
+    at.stops = t->ooms == 1; /* no failure is one that the program survived */
     FRAG_TRY(attempt_run(&at, &out, NULL, t->e));
     c->served = out.served && out.ooms < t->ooms;
-    c->fails_at = !out.served  ? x->event
-                  : !c->served ? out.first_oom
-                               : out.later_oom;
+    c->fails_at = c->served                ? out.later_oom
+                  : out.served || at.stops ? out.first_oom
+                                           : x->event;
     c->result = c->fails_at != UINT64_MAX            ? EXPLAIN_FAILS
                 : x->completion.reach || predicts(c) ? EXPLAIN_SERVES
                                                      : EXPLAIN_SURVIVES;
@@ -103,16 +104,13 @@ enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
     return FRAG_OK;
 }
 
-enum frag_err trial_requested(const struct trial *t, const struct attempt *a,
-                              frag_size *peak)
+enum frag_err trial_unlimited(const struct trial *t, const struct attempt *a,
+                              struct outcome *out)
 {
     struct attempt at = *a;
-    struct outcome out;
 
     at.bound = FRAG_NO_BOUND;
-    FRAG_TRY(attempt_run(&at, &out, NULL, t->e));
-    *peak = out.requested;
-    return FRAG_OK;
+    return attempt_run(&at, out, NULL, t->e);
 }
 
 enum frag_err trial_add(struct trial *t, const struct attempt *a,
@@ -120,15 +118,16 @@ enum frag_err trial_add(struct trial *t, const struct attempt *a,
 {
     struct explain *x = t->x;
     struct explain_change c = *change;
-    frag_size peak = t->requested;
+    struct outcome least = {.requested = t->requested};
 
     if (change->limit)
         FRAG_TRY(run_at(t, a, change->limit, &c));
     else
         FRAG_TRY(judge(t, a, &c));
     if (a->scales || (a->edit_count && c.kind != EXPLAIN_EMPTY_CACHE))
-        FRAG_TRY(trial_requested(t, a, &peak));
-    c.saved = peak < t->requested ? t->requested - peak : 0;
+        FRAG_TRY(trial_unlimited(t, a, &least));
+    c.saved =
+        least.requested < t->requested ? t->requested - least.requested : 0;
     if (!GROW(x->changes, t->room, x->change_count + 1))
         return frag_no_memory(t->e, "the changes");
     x->changes[x->change_count++] = c;
