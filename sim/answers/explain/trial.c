@@ -171,7 +171,19 @@ static bool is_advice(const struct explain *x, const struct explain_change *c)
              c->kind != EXPLAIN_BATCH && c->kind != EXPLAIN_RECOMPUTE);
 }
 
-const struct explain_change *trial_advice(const struct explain *x)
+static bool is_any(enum explain_change_kind kind)
+{
+    (void)kind;
+    return true;
+}
+
+static bool is_of_program(enum explain_change_kind kind)
+{
+    return kind != EXPLAIN_SETTING && kind != EXPLAIN_CAPACITY;
+}
+
+static const struct explain_change *
+find_best(const struct explain *x, bool (*may)(enum explain_change_kind kind))
 {
     const struct explain_change *best = NULL;
 
@@ -179,10 +191,29 @@ const struct explain_change *trial_advice(const struct explain *x)
         const struct explain_change *c = &x->changes[i];
         const unsigned rank = rank_of(x, c->kind);
 
-        if (is_advice(x, c) &&
+        if (may(c->kind) && is_advice(x, c) &&
             (!best || rank < rank_of(x, best->kind) ||
              (rank == rank_of(x, best->kind) && c->bytes < best->bytes)))
             best = c;
     }
     return best;
+}
+
+const struct explain_change *trial_advice(const struct explain *x)
+{
+    return find_best(x, is_any);
+}
+
+const struct explain_change *explain_program_advice(const struct explain *x)
+{
+    return find_best(x, is_of_program);
+}
+
+const struct explain_change *explain_served_by(const struct explain *x,
+                                               enum explain_change_kind kind)
+{
+    for (uint64_t i = 0; i < x->change_count; i++)
+        if (x->changes[i].kind == kind && trial_serves(&x->changes[i]))
+            return &x->changes[i];
+    return NULL;
 }
