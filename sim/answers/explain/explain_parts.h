@@ -132,8 +132,9 @@ enum frag_err trial_add(struct trial *t, const struct attempt *a,
 /* Whether a request fails at this limit. */
 enum frag_err trial_fails(const struct trial *t, const struct attempt *a,
                           frag_size limit, bool *fails) FRAG_MUST_CHECK;
-/* Bisects between a limit that fails and one that does not, to
- * TORCH_ROUND_LARGE, the unit of segments. */
+/* Bisects between a limit that fails and one that does not, which is enough,
+ * to TORCH_ROUND_LARGE, the unit of segments, or for a large recording to a
+ * 64th of the limit. */
 enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
                            frag_size low, frag_size *high) FRAG_MUST_CHECK;
 /* Runs it without a limit: nothing fails. */

@@ -89,12 +89,20 @@ enum frag_err trial_fails(const struct trial *t, const struct attempt *a,
     return FRAG_OK;
 }
 
+enum { LARGE = 1000000 }; /* events, of which replays take long */
+
 /* Bisects between a limit that fails and one that does not, to
- * TORCH_ROUND_LARGE, the unit of segments. */
+ * TORCH_ROUND_LARGE, the unit of segments, or for a large recording to a 64th
+ * of the limit. */
 enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
                            frag_size low, frag_size *high)
 {
-    while (*high - low > TORCH_ROUND_LARGE) {
+    const frag_size unit =
+        a->device->count > LARGE && *high / 64 > TORCH_ROUND_LARGE
+            ? *high / 64
+            : TORCH_ROUND_LARGE;
+
+    while (*high - low > unit) {
         const frag_size middle = low + (*high - low) / 2;
         bool fails;
 

@@ -57,9 +57,11 @@ struct verdict_need {
     char setting[TUNE_TEXT]; /* "" for PyTorch's default */
     frag_size bytes;         /* the least bound from which on nothing fails;
                                 FRAG_UNLIMITED: not known */
-    frag_size enough;        /* of a job that died: enough with a probability of
-                                FRAG_SPREAD_LEVEL for all further steps; 0: not known
-                                */
+    bool is_most; /* less may do: of a large recording the least is not sought
+                   */
+    frag_size enough; /* of a job that died: enough with a probability of
+                         FRAG_SPREAD_LEVEL for all further steps; 0: not known
+                         */
 };
 
 struct verdict_question {
@@ -71,13 +73,13 @@ struct verdict_question {
     frag_size total;               /* of the recorded device; 0: not known */
     const struct cell_settings *settings;
     struct parallel on;
-    /* Is told what comes next, and the progress of that. */
+    /* Is told what comes next, and the progress of that, by one thread. */
     void (*began)(void *user, unsigned stage, const char *name);
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
 };
 
-enum { VERDICT_STAGES = 4 }; /* of `began', from 1 */
+enum { VERDICT_STAGES = 2 }; /* of `began', from 1 */
 
 struct verdict {
     /* The answers on which the verdict rests. */

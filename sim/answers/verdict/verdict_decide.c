@@ -124,8 +124,8 @@ static void say_calm(const struct verdict *v, char *text)
                  "The job did not fail, but has a fault: %.200s.", clause);
     } else if (need != FRAG_UNLIMITED)
         snprintf(text, VERDICT_TEXT,
-                 "The job did not fail, and it fits: it needs %s.",
-                 FRAG_SHOW_SIZE(need));
+                 "The job did not fail, and it fits: it needs %s%s.",
+                 v->needs[0].is_most ? "at most " : "", FRAG_SHOW_SIZE(need));
     else
         snprintf(text, VERDICT_TEXT, "The job did not fail, and it fits.");
 }

@@ -82,7 +82,6 @@ static enum frag_err climb(struct verdict *v, struct frag_error *e)
     struct tune_ladder *l = &v->ladder;
     struct bound_facts facts;
 
-    begin(v, 3, "the settings");
     FRAG_TRY(recording_facts(v->whole, v->device, &facts, e));
     if (facts.recorded.least)
         facts.recorded.bytes = facts.recorded.least;
@@ -104,10 +103,24 @@ static enum frag_err climb(struct verdict *v, struct frag_error *e)
 
 /* ---- the needs ---- */
 
+enum { LARGE = 1000000 }; /* events: the least bound is not sought */
+
+/* With the memory that is used without a bound, nothing is refused. */
+static enum frag_err find_least(const struct frag_capacity_spec *spec,
+                                const struct frag_capacity_span *unlimited,
+                                bool is_most, struct frag_capacity_span *out,
+                                struct frag_error *e)
+{
+    if (!is_most)
+        return frag_capacity_need(spec, unlimited, out, e);
+    out->from = unlimited->used;
+    return FRAG_OK;
+}
+
 static enum frag_err find_need(struct verdict *v, const char *policy,
                                struct verdict_need *out, struct frag_error *e)
 {
-    const struct verdict_question *q = &v->question;
+    struct stop asked = v->question.on.stop; /* the user is not const */
     struct frag_capacity_span unlimited, need = {.from = 0};
     struct frag_capacity_spec spec;
     struct policy_choice choice;
@@ -121,12 +134,13 @@ static enum frag_err find_need(struct verdict *v, const char *policy,
     policy_choice_free(&choice);
     FRAG_TRY(err);
     spec = frag_capacity_of_cell(&v->need_settings, v->device, params,
-                                 q->bound.kind);
-    spec.progress = q->progress;
-    spec.user = q->user;
+                                 v->question.bound.kind);
+    spec.progress = stop_tick;
+    spec.user = &asked;
     err = frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e);
+    out->is_most = v->device->count > LARGE;
     if (err == FRAG_OK && unlimited.exact && frag_capacity_survives(&unlimited))
-        err = frag_capacity_need(&spec, &unlimited, &need, e);
+        err = find_least(&spec, &unlimited, out->is_most, &need, e);
     free(params);
     if (need.from)
         out->bytes = need.from;
@@ -143,14 +157,9 @@ static enum frag_err find_needs(struct verdict *v, struct frag_error *e)
     const double spread =
         v->device->completion ? v->device->completion->spread : 0;
 
-    begin(v, 4, "the need");
     v->need_settings = *v->question.settings;
     v->need_settings.total = FRAG_H200_TOTAL;
     v->need_settings.stop_at_oom = true;
-    snprintf(v->needs[0].setting, TUNE_TEXT, "%s",
-             v->ladder.count && v->ladder.rungs[0].text
-                 ? v->ladder.rungs[0].text
-                 : settings);
     snprintf(v->needs[1].setting, TUNE_TEXT, "%s",
              is_expandable ? "" : expandable);
     FRAG_TRY(find_need(v, v->whole->settings ? "torch@recorded" : "torch",
@@ -184,16 +193,29 @@ static enum frag_err find_whole(struct verdict *v, struct frag_error *e)
     return FRAG_OK;
 }
 
+/* The answers are independent of each other. */
+static enum frag_err run_job(void *user, size_t i, struct frag_error *e)
+{
+    static enum frag_err (*const jobs[])(
+        struct verdict * v, struct frag_error * e) = {explain_both, find_needs,
+                                                      climb};
+
+    return jobs[i](user, e);
+}
+
 static enum frag_err ask(struct verdict *v, struct frag_error *e)
 {
+    const size_t jobs = has_history(v->question.device) ? 3 : 1;
+
     for (size_t i = 0; i < VERDICT_NEEDS; i++)
         v->needs[i].bytes = FRAG_UNLIMITED;
     FRAG_TRY(find_whole(v, e));
-    FRAG_TRY(explain_both(v, e));
-    if (!has_history(v->question.device))
-        return FRAG_OK;
-    FRAG_TRY(climb(v, e));
-    return find_needs(v, e);
+    FRAG_TRY(parallel_run(&v->question.on, jobs, run_job, v, e));
+    snprintf(v->needs[0].setting, TUNE_TEXT, "%s",
+             v->ladder.count               ? v->ladder.rungs[0].text
+             : v->question.trace->settings ? v->question.trace->settings
+                                           : "");
+    return FRAG_OK;
 }
 
 enum frag_err verdict_make(const struct verdict_question *question,

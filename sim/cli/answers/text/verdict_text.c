@@ -64,8 +64,9 @@ const char *verdict_fits(const struct verdict *v, char text[VERDICT_TEXT])
 
         if (n->bytes == FRAG_UNLIMITED)
             continue;
-        text_add(text, VERDICT_TEXT, " ", "The job needs %s with %.300s",
-                 FRAG_SHOW_SIZE(n->bytes), name_of(n));
+        text_add(text, VERDICT_TEXT, " ", "The job needs %s%s with %.300s",
+                 n->is_most ? "at most " : "", FRAG_SHOW_SIZE(n->bytes),
+                 name_of(n));
         if (n->enough > n->bytes)
             text_add(text, VERDICT_TEXT, "",
                      "; %s are enough for further steps",
@@ -77,6 +78,9 @@ const char *verdict_fits(const struct verdict *v, char text[VERDICT_TEXT])
         text_add(text, VERDICT_TEXT, " ", "GPUs that have it: ");
         add_gpus(gpus, text);
     }
+    if (v->needs[0].is_most && *text)
+        text_add(text, VERDICT_TEXT, " ",
+                 "The recording is large: `fragsim fit' finds the least.");
     return text;
 }
 
@@ -130,6 +134,7 @@ static void put_need(const struct verdict_need *n, struct frag_json *j)
     frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "setting", n->setting);
     frag_json_count(j, "need_bytes", n->bytes);
+    frag_json_bool(j, "is_least", !n->is_most);
     frag_json_count(j, "enough_bytes", n->enough ? n->enough : FRAG_UNLIMITED);
     frag_json_array(j, "gpus");
     for (const struct frag_gpu *g = frag_gpus;
