@@ -22,7 +22,8 @@ import tempfile
 from html.parser import HTMLParser
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUNDLED, results, run
+import terminal
+from harness import BUNDLED, FRAGSIM, results, run
 
 DEAD = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
 PARTS = ["why", "here", "change", "fits", "map", "held", "steps", "growth",
@@ -240,6 +241,21 @@ def check_names(folder):
     assert "<b>job" not in page and "\nexport EVIL" not in page
 
 
+def check_progress(folder):
+    """A terminal shows what the command does, but not with -q."""
+    if not terminal.has_terminals():
+        return
+    words = [FRAGSIM, "triage", os.path.join(BUNDLED, "gpt2_train.pickle.xz"),
+             "-c", "8GiB", "-f", "-o", os.path.join(folder, "shown.html")]
+    with open(os.devnull, "wb") as nowhere:
+        code, text = terminal.written(words, stdout=nowhere, stderr=True)
+        assert code == 0 and b"the capacity [" in text and \
+            b"(2 of 3)" in text and b"the page [" in text, text
+        code, text = terminal.written(words + ["-q"], stdout=nowhere,
+                                      stderr=True)
+        assert code == 0 and not text, text
+
+
 def check_misuse(folder):
     out = os.path.join(folder, "none.html")
     run("triage", "-q", DEAD, "-o", out, code=2)
@@ -267,6 +283,7 @@ def main():
         check_leak(folder)
         check_devices(folder)
         check_names(folder)
+        check_progress(folder)
         check_misuse(folder)
     print("the page of triage holds what its commands say")
 

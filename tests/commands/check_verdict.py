@@ -130,9 +130,26 @@ def check_need(trace, row):
         found, = results("fit", "-q", trace, "-p", policy, "--total",
                          f"{GPUS['h200']}B")
         assert found["need_bytes"] == fits["need_bytes"], (fits, found)
+        assert fits["is_least"], fits
         assert "h200" in fits["gpus"], fits
         assert ("t4" in fits["gpus"]) == (fits["need_bytes"] +
                                           (150 << 20) <= GPUS["t4"]), fits
+
+
+def check_cut():
+    """The need of a large recording is an upper bound, and said to be one."""
+    trace = os.path.join(SHARED, "recorded", "large", "generate_long.pickle.xz")
+    if not os.path.exists(trace):
+        print("check_verdict: no large recording; the cut is not checked")
+        return
+    row = verdict(trace, "80GiB")
+    fits = row["fits"][0]
+    assert not fits["is_least"] and "needs at most " in \
+        row["happened"]["text"], row
+    assert ooms(trace, "torch", f"{fits['need_bytes']}B") == 0, row
+    found, = results("fit", "-q", trace, "-p", "torch")
+    assert found["need_bytes"] < fits["need_bytes"] < \
+        found["need_bytes"] * 1.1, (found, fits)
 
 
 def ooms(trace, policy, bound):
@@ -204,6 +221,7 @@ def main():
     check_recorded()
     check_actions()
     check_leak()
+    check_cut()
     check_text()
     print("each cause has its words and its action")
 

@@ -57,11 +57,10 @@ struct verdict_need {
     char setting[TUNE_TEXT]; /* "" for PyTorch's default */
     frag_size bytes;         /* the least bound from which on nothing fails;
                                 FRAG_UNLIMITED: not known */
-    bool is_most; /* less may do: of a large recording the least is not sought
-                   */
-    frag_size enough; /* of a job that died: enough with a probability of
-                         FRAG_SPREAD_LEVEL for all further steps; 0: not known
-                         */
+    bool is_most;            /* less may do: the search took too long */
+    frag_size enough;        /* of a job that died: enough with a probability of
+                                FRAG_SPREAD_LEVEL for all further steps; 0: not known
+                                */
 };
 
 struct verdict_question {

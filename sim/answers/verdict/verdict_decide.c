@@ -407,7 +407,8 @@ static frag_size saved_by(const struct verdict *v)
 
     if (v->change)
         return v->change->saved;
-    return with && v->needs[0].bytes != FRAG_UNLIMITED &&
+    return with && !with->is_most && !v->needs[0].is_most &&
+                   v->needs[0].bytes != FRAG_UNLIMITED &&
                    with->bytes < v->needs[0].bytes
                ? v->needs[0].bytes - with->bytes
                : 0;

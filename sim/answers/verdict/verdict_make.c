@@ -103,19 +103,7 @@ static enum frag_err climb(struct verdict *v, struct frag_error *e)
 
 /* ---- the needs ---- */
 
-enum { LARGE = 1000000 }; /* events: the least bound is not sought */
-
-/* With the memory that is used without a bound, nothing is refused. */
-static enum frag_err find_least(const struct frag_capacity_spec *spec,
-                                const struct frag_capacity_span *unlimited,
-                                bool is_most, struct frag_capacity_span *out,
-                                struct frag_error *e)
-{
-    if (!is_most)
-        return frag_capacity_need(spec, unlimited, out, e);
-    out->from = unlimited->used;
-    return FRAG_OK;
-}
+enum { EVENTS = 6000000 }; /* of the replays that seek a need */
 
 static enum frag_err find_need(struct verdict *v, const char *policy,
                                struct verdict_need *out, struct frag_error *e)
@@ -137,13 +125,14 @@ static enum frag_err find_need(struct verdict *v, const char *policy,
                                  v->question.bound.kind);
     spec.progress = stop_tick;
     spec.user = &asked;
+    spec.runs = 1 + EVENTS / (v->device->count + 1);
     err = frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e);
-    out->is_most = v->device->count > LARGE;
     if (err == FRAG_OK && unlimited.exact && frag_capacity_survives(&unlimited))
-        err = find_least(&spec, &unlimited, out->is_most, &need, e);
+        err = frag_capacity_need(&spec, &unlimited, &need, e);
     free(params);
     if (need.from)
         out->bytes = need.from;
+    out->is_most = need.cut;
     return err;
 }
 

@@ -78,9 +78,9 @@ const char *verdict_fits(const struct verdict *v, char text[VERDICT_TEXT])
         text_add(text, VERDICT_TEXT, " ", "GPUs that have it: ");
         add_gpus(gpus, text);
     }
-    if (v->needs[0].is_most && *text)
+    if ((v->needs[0].is_most || v->needs[1].is_most) && *text)
         text_add(text, VERDICT_TEXT, " ",
-                 "The recording is large: `fragsim fit' finds the least.");
+                 "The search was cut short: `fragsim fit' finds the least.");
     return text;
 }
 
