@@ -1,11 +1,14 @@
 /* child.c - fork, exec and wait, for every program that fragsim runs. The child
- * reports a failed exec through a pipe that a successful exec closes. */
+ * reports a failed exec through a pipe that a successful exec closes. A copy of
+ * this process executes nothing. */
 #include "sim/cli/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -148,18 +151,30 @@ enum frag_err child_become(const struct child *c, struct frag_error *e)
     return child_cannot(c, error, e);
 }
 
-static volatile sig_atomic_t running; /* the child of child_run; 0: none */
+enum { CHILDREN = 16 };
+static volatile sig_atomic_t running[CHILDREN]; /* 0: no child */
+
+static void replace(pid_t old, pid_t process)
+{
+    for (size_t i = 0; i < CHILDREN; i++)
+        if (running[i] == (sig_atomic_t)old) {
+            running[i] = (sig_atomic_t)process;
+            return;
+        }
+}
 
 void child_end(int number)
 {
     enum { LOOK = 10, TIMES = 100 }; /* milliseconds; a second in all */
-    const pid_t process = (pid_t)running;
+    int times = TIMES;
 
-    if (!process)
-        return;
-    kill(process, number);
-    for (int i = 0; i < TIMES && waitpid(process, NULL, WNOHANG) == 0; i++)
-        poll(NULL, 0, LOOK);
+    for (size_t k = 0; k < CHILDREN; k++)
+        if (running[k])
+            kill((pid_t)running[k], number);
+    for (size_t k = 0; k < CHILDREN; k++)
+        while (running[k] && times-- > 0 &&
+               waitpid((pid_t)running[k], NULL, WNOHANG) == 0)
+            poll(NULL, 0, LOOK);
 }
 
 enum frag_err child_run(const struct child *c, int *code, struct frag_error *e)
@@ -170,10 +185,42 @@ enum frag_err child_run(const struct child *c, int *code, struct frag_error *e)
     *code = CHILD_MISSING;
     if (!process)
         return error == ENOENT ? FRAG_OK : child_cannot(c, error, e);
-    running = (sig_atomic_t)process;
+    replace(0, process);
     if (!wait_for(process, &status))
         return child_cannot(c, errno, e);
-    running = 0;
+    replace(process, 0);
+    *code = child_exit_code(status);
+    return FRAG_OK;
+}
+
+enum frag_err child_copy(const struct child_work *w, pid_t *process,
+                         struct frag_error *e)
+{
+    int code;
+
+    fflush(NULL); /* or both processes would write what is not written yet */
+    *process = fork();
+    if (*process < 0)
+        return frag_fail(e, FRAG_IO, "a child process: %s", strerror(errno));
+    if (*process) {
+        replace(0, *process);
+        return FRAG_OK;
+    }
+    memset((void *)(uintptr_t)running, 0, sizeof(running));
+    apply(w->settings);
+    if (!redirect(w->output))
+        _exit(CHILD_MISSING - 1);
+    code = w->work(w->user);
+    _exit(fflush(stdout) == 0 ? code : CHILD_MISSING - 1);
+}
+
+enum frag_err child_wait(pid_t process, int *code, struct frag_error *e)
+{
+    int status;
+
+    if (!wait_for(process, &status))
+        return frag_fail(e, FRAG_IO, "a child process: %s", strerror(errno));
+    replace(process, 0);
     *code = child_exit_code(status);
     return FRAG_OK;
 }

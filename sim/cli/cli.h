@@ -82,6 +82,12 @@ const struct verb *verb_find(const struct verb *const *verbs, const char *name);
 const struct verb *verb_meant(const struct verb *const *verbs,
                               const char *name);
 
+/* Reads the options of a verb from argv (argv[0] is its name), runs it and
+ * returns its exit code. Wrong use ends the process (options_parse). `command`
+ * is the command line, quoted for a shell. */
+int command_run(const struct verb *const *verbs, const struct verb *verb,
+                int argc, char **argv, const char *command);
+
 /* Prints "fragsim VERB: MESSAGE" to stderr, in its printable form, and returns
  * the exit code of err. MESSAGE is the text of e, or the description of err if
  * e is NULL or empty. For FRAG_OK nothing is printed. After a signal MESSAGE is

@@ -98,6 +98,14 @@ static enum frag_err note_unknown(struct frag_trace *t, struct frag_error *e)
     return *text ? frag_trace_note(t, text, e) : FRAG_OK;
 }
 
+enum frag_err reading_treat(const struct trace_reading *reading,
+                            struct frag_trace **t, struct frag_error *e)
+{
+    if (reading->kind != READING_RAW)
+        FRAG_TRY(treat(reading, *t, e));
+    return reading->edits ? edit(reading, t, e) : FRAG_OK;
+}
+
 enum frag_err
 reading_open(const struct trace_reading *reading, const char *path,
              bool (*progress)(void *user, uint64_t done, uint64_t total),
@@ -119,10 +127,8 @@ reading_open(const struct trace_reading *reading, const char *path,
         err = frag_trace_note(t, note.text, e);
     if (err == FRAG_OK)
         err = note_unknown(t, e);
-    if (err == FRAG_OK && reading->kind != READING_RAW)
-        err = treat(reading, t, e);
-    if (err == FRAG_OK && reading->edits)
-        err = edit(reading, &t, e);
+    if (err == FRAG_OK)
+        err = reading_treat(reading, &t, e);
     if (err == FRAG_OK)
         *out = t;
     else

@@ -37,4 +37,10 @@ reading_open(const struct trace_reading *reading, const char *path,
              void *user, struct frag_trace **out,
              struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Treats a trace that was opened as READING_RAW, with the same limit, as the
+ * reading says. Errors of reading_open; on error *t may be treated in part. */
+enum frag_err reading_treat(const struct trace_reading *reading,
+                            struct frag_trace **t,
+                            struct frag_error *e) FRAG_MUST_CHECK;
+
 #endif

@@ -1,7 +1,7 @@
 # The worked examples of steps: a job that died after ten complete steps, under
 # the recorded settings and at a capacity; other policies and JSON; bad use.
 bundled=$(dirname "$0")/../../traces/bundled
-fragsim steps -q "$bundled/lstm_varlen__cap_below.pickle.xz"
+fragsim steps "$bundled/lstm_varlen__cap_below.pickle.xz"
 fragsim steps -q "$bundled/gpt2_train.pickle.xz" -p best_fit -c 9GiB
 fragsim steps -q "$bundled/cudagraph.pickle.xz" | sed -n '1,5p;$p'
 fragsim steps -q small.csv

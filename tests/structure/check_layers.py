@@ -80,6 +80,7 @@ ROOMS = {
                         "sim/experiments/tune +"),
     "sim/answers/conf": ([], "sim/answers +"),
     "sim/answers/explain": ([], "sim/answers sim/answers/steps +"),
+    "sim/answers/verdict": ([], "sim/answers/explain +"),
     "sim/answers/check": ([], "sim/answers +"),
     "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
@@ -97,8 +98,8 @@ ROOMS = {
                       "policies/policy_list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
                     "sim/answers/check sim/answers/ranks sim/answers/steps "
-                    "sim/answers/summary sim/answers/held sim/export "
-                    "sim/experiments/capacity sim/experiments/contract "
+                    "sim/answers/summary sim/answers/held sim/answers/verdict "
+                    "sim/export sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export sim/cli/texts +"),
     "sim/cli/texts": ([], ""),

@@ -28,13 +28,36 @@ struct occurrences {
     double irregularity, live;
 };
 
-static int by_hash(const void *a, const void *b)
+/* Sorts by byte `shift` / 8 of the hash; equal ones keep their order. */
+static void sort_pass(const struct gram *from, struct gram *to, uint64_t count,
+                      unsigned shift)
 {
-    const struct gram *x = a, *y = b;
+    uint64_t next[256] = {0}, at = 0;
 
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+    for (uint64_t i = 0; i < count; i++)
+        next[from[i].hash >> shift & 0xff]++;
+    for (size_t k = 0; k < 256; k++) {
+        const uint64_t n = next[k];
+
+        next[k] = at;
+        at += n;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        to[next[from[i].hash >> shift & 0xff]++] = from[i];
+}
+
+/* Sorts by hash, and equal ones by their place, in which order they come.
+ * False if the host has no memory. */
+static bool sort_grams(struct gram *grams, uint64_t count)
+{
+    struct gram *other = malloc((size_t)count * sizeof(*other));
+
+    for (unsigned shift = 0; other && shift < 64; shift += 16) {
+        sort_pass(grams, other, count, shift);
+        sort_pass(other, grams, count, shift + 8);
+    }
+    free(other);
+    return other != NULL;
 }
 
 static uint64_t hash_gram(const uint32_t *shape)
@@ -55,8 +78,10 @@ static struct gram *make_grams(const struct search *s, uint64_t from,
         return NULL;
     for (uint64_t i = 0; i < count; i++)
         grams[i] = (struct gram){hash_gram(s->shape + from + i), from + i};
-    qsort(grams, count, sizeof(*grams), by_hash);
-    return grams;
+    if (sort_grams(grams, count))
+        return grams;
+    free(grams);
+    return NULL;
 }
 
 /* Moves to the next occurrence that does not overlap `at`; count if none. */

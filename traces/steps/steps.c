@@ -53,10 +53,22 @@ enum { BAGS = 1 << 16 };
 /* How often each shape occurs among some events. Shapes that fall together
  * make steps more alike than they are by a negligible amount. */
 static void fill_bag(const uint32_t *shape, uint64_t from, uint64_t to,
-                     uint32_t *bag, int sign)
+                     uint32_t *bag)
 {
     for (uint64_t i = from; i < to; i++)
-        bag[shape[i] * 2654435761u >> 16] += (uint32_t)sign;
+        bag[shape[i] * 2654435761u >> 16]++;
+}
+
+/* Empties the bag of the shapes of some events. */
+static void empty_bag(const uint32_t *shape, uint64_t from, uint64_t to,
+                      uint32_t *bag)
+{
+    if (to - from > BAGS / 16) {
+        memset(bag, 0, BAGS * sizeof(*bag));
+        return;
+    }
+    for (uint64_t i = from; i < to; i++)
+        bag[shape[i] * 2654435761u >> 16] = 0;
 }
 
 /* The number of events that both ranges have in common. */
@@ -65,7 +77,7 @@ static uint64_t common(const uint32_t *shape, uint64_t a, uint64_t a_end,
 {
     uint64_t same = 0;
 
-    fill_bag(shape, a, a_end, bag, 1);
+    fill_bag(shape, a, a_end, bag);
     for (uint64_t i = b; i < b_end; i++) {
         uint32_t *n = &bag[shape[i] * 2654435761u >> 16];
 
@@ -74,7 +86,7 @@ static uint64_t common(const uint32_t *shape, uint64_t a, uint64_t a_end,
             same++;
         }
     }
-    memset(bag, 0, BAGS * sizeof(*bag));
+    empty_bag(shape, a, a_end, bag);
     return same;
 }
 

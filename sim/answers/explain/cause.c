@@ -227,7 +227,10 @@ enum frag_err cause_growth(struct explain *x, struct frag_error *e)
 
     FRAG_TRY(leaks_find(x->trace, x->device, x->event, NULL, &leaks, e));
     x->steps = leaks.windows.steps.count;
+    x->growth = leaks.verdict;
+    x->growth_reason = leaks.reason;
     if (leaks.verdict == LEAKS_FOUND) {
+        x->growth_rate = leaks.windows.by_steps ? leaks.rate : 0;
         x->grown = leaks.held;
         x->grown_stack = leaks.items[0].stack;
     }

@@ -83,9 +83,14 @@ static enum frag_err find_spare(const struct trial *t, const struct attempt *a)
 {
     struct explain *x = t->x;
     frag_size high = x->limit_least;
+    bool fails = true;
 
     if (x->spare || !trial_serves(last_change(t)) || t->requested > high)
         return FRAG_OK;
+    if (last_change(t)->peak < high)
+        FRAG_TRY(trial_fails(t, a, last_change(t)->peak, &fails));
+    if (!fails)
+        high = last_change(t)->peak;
     FRAG_TRY(trial_bisect(t, a, t->requested, &high));
     x->spare = x->limit_least - high;
     return FRAG_OK;
@@ -359,13 +364,17 @@ static enum frag_err try_one_pool(struct trial *t)
 
 enum { DOUBLINGS = 12 };
 
-/* Finds a limit that is enough, by doubling what is added. */
+/* Finds a limit that is enough: what is reserved if nothing fails, or else by
+ * doubling what is added. */
 static enum frag_err find_high(struct trial *t, const struct attempt *a,
                                frag_size *low, frag_size *high)
 {
     frag_size more = t->x->segment;
     bool fails = true;
 
+    *high = t->reserved;
+    if (*high > *low)
+        FRAG_TRY(trial_fails(t, a, *high, &fails));
     for (unsigned i = 0; i < DOUBLINGS && fails; i++, more *= 2) {
         *high = t->x->limit_least + more;
         FRAG_TRY(trial_fails(t, a, *high, &fails));
@@ -407,8 +416,11 @@ enum frag_err changes_try(struct explain *x, const struct attempt *base,
 {
     struct trial t = {.x = x, .base = base, .ooms = base_ooms, .e = e};
     const struct attempt unchanged = trial_attempt(&t);
+    struct outcome whole;
 
-    FRAG_TRY(trial_requested(&t, &unchanged, &t.requested));
+    FRAG_TRY(trial_unlimited(&t, &unchanged, &whole));
+    t.requested = whole.requested;
+    t.reserved = whole.peak;
     x->need = x->requested + x->request;
     if (x->completion.reach == FRAG_REACH_WHOLE && t.requested > x->need)
         x->need = t.requested;

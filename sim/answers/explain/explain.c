@@ -228,6 +228,7 @@ static enum frag_err run_to_end(struct work *w)
     enum frag_err err;
 
     w->base.event = d->count - 1;
+    w->base.stops = true;
     w->base.starts_there = start_is_adoptable(d, &frag_policy_torch,
                                               w->base.settings, w->o->bound);
     err = attempt_run(&w->base, &w->outcome, NULL, w->e);
@@ -246,6 +247,7 @@ static enum frag_err explain_bound(struct work *w)
               w->o->bound);
     w->base.anchored = false;
     FRAG_TRY(run_to_end(w));
+    w->base.stops = false;
     if (!w->outcome.ooms)
         return explain_end(w);
     w->base.event = w->outcome.first_oom;

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#include "sim/answers/steps/leaks.h"
 #include "sim/experiments/release.h"
 #include "sim/results/json.h"
 #include "traces/steps/complete.h"
@@ -181,6 +182,10 @@ struct explain {
     frag_size largest; /* hole of all */
     uint64_t holes;
 
+    enum leaks_verdict growth;       /* of the live memory, until the event */
+    enum leaks_reason growth_reason; /* why that is unknown */
+    double growth_rate;   /* bytes a step; 0: nothing leaks, or no step is
+                             marked */
     uint64_t steps;       /* complete steps between marks; 0: there are none */
     frag_size grown;      /* bytes that leaked, by sim/answers/steps/leaks.h */
     uint32_t grown_stack; /* of the ALLOCs that leak most; 0: unknown */
@@ -232,6 +237,13 @@ enum frag_err explain_make(const struct explain_options *options,
                            struct explain *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 void explain_close(struct explain *x);
+
+/* The best change of the program that is known to serve: no setting, and no
+ * higher limit. NULL: there is none. */
+const struct explain_change *explain_program_advice(const struct explain *x);
+/* The first change of a kind that is known to serve; NULL: there is none. */
+const struct explain_change *explain_served_by(const struct explain *x,
+                                               enum explain_change_kind kind);
 
 /* Whether the failed request could use this hole if it were large enough: it is
  * free, of the request's stream and pool, and of its class of sizes. False if

@@ -66,6 +66,7 @@ struct attempt {
     bool starts_there; /* starts from the recorded layout */
     bool anchored;     /* segments get their recorded addresses */
     bool without_last; /* the request is left out */
+    bool stops;        /* the replay ends after the first OOM */
     bool one_space;    /* all requests use the stream of the request */
     bool one_pool;     /* all requests use the default pool */
     const struct explain_edit *edits; /* by event */
@@ -114,6 +115,7 @@ struct trial {
     const struct attempt *base;
     uint64_t ooms;       /* of the base */
     frag_size requested; /* peak, if nothing fails and nothing is changed */
+    frag_size reserved;  /* the same */
     uint64_t room;       /* of x->changes */
     struct frag_error *e;
 };
@@ -130,13 +132,14 @@ enum frag_err trial_add(struct trial *t, const struct attempt *a,
 /* Whether a request fails at this limit. */
 enum frag_err trial_fails(const struct trial *t, const struct attempt *a,
                           frag_size limit, bool *fails) FRAG_MUST_CHECK;
-/* Bisects between a limit that fails and one that does not, to
- * TORCH_ROUND_LARGE, the unit of segments. */
+/* Bisects between a limit that fails and one that does not, which is enough,
+ * to TORCH_ROUND_LARGE, the unit of segments, or for a large recording to a
+ * 64th of the limit. */
 enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
                            frag_size low, frag_size *high) FRAG_MUST_CHECK;
-/* The most bytes that live blocks request if nothing fails. */
-enum frag_err trial_requested(const struct trial *t, const struct attempt *a,
-                              frag_size *peak) FRAG_MUST_CHECK;
+/* Runs it without a limit: nothing fails. */
+enum frag_err trial_unlimited(const struct trial *t, const struct attempt *a,
+                              struct outcome *out) FRAG_MUST_CHECK;
 /* Whether no request failed in the replay of the change. */
 bool trial_serves(const struct explain_change *c);
 /* The best of the changes so far; NULL: none is known to serve. */

@@ -43,11 +43,12 @@ static enum frag_err run_at(const struct trial *t, const struct attempt *a,
     struct outcome out;
 
     at.bound.bytes = limit;
+    at.stops = t->ooms == 1; /* no failure is one that the program survived */
     FRAG_TRY(attempt_run(&at, &out, NULL, t->e));
     c->served = out.served && out.ooms < t->ooms;
-    c->fails_at = !out.served  ? x->event
-                  : !c->served ? out.first_oom
-                               : out.later_oom;
+    c->fails_at = c->served                ? out.later_oom
+                  : out.served || at.stops ? out.first_oom
+                                           : x->event;
     c->result = c->fails_at != UINT64_MAX            ? EXPLAIN_FAILS
                 : x->completion.reach || predicts(c) ? EXPLAIN_SERVES
                                                      : EXPLAIN_SURVIVES;
@@ -88,12 +89,20 @@ enum frag_err trial_fails(const struct trial *t, const struct attempt *a,
     return FRAG_OK;
 }
 
+enum { LARGE = 1000000 }; /* events, of which replays take long */
+
 /* Bisects between a limit that fails and one that does not, to
- * TORCH_ROUND_LARGE, the unit of segments. */
+ * TORCH_ROUND_LARGE, the unit of segments, or for a large recording to a 64th
+ * of the limit. */
 enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
                            frag_size low, frag_size *high)
 {
-    while (*high - low > TORCH_ROUND_LARGE) {
+    const frag_size unit =
+        a->device->count > LARGE && *high / 64 > TORCH_ROUND_LARGE
+            ? *high / 64
+            : TORCH_ROUND_LARGE;
+
+    while (*high - low > unit) {
         const frag_size middle = low + (*high - low) / 2;
         bool fails;
 
@@ -103,16 +112,13 @@ enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
     return FRAG_OK;
 }
 
-enum frag_err trial_requested(const struct trial *t, const struct attempt *a,
-                              frag_size *peak)
+enum frag_err trial_unlimited(const struct trial *t, const struct attempt *a,
+                              struct outcome *out)
 {
     struct attempt at = *a;
-    struct outcome out;
 
     at.bound = FRAG_NO_BOUND;
-    FRAG_TRY(attempt_run(&at, &out, NULL, t->e));
-    *peak = out.requested;
-    return FRAG_OK;
+    return attempt_run(&at, out, NULL, t->e);
 }
 
 enum frag_err trial_add(struct trial *t, const struct attempt *a,
@@ -120,15 +126,16 @@ enum frag_err trial_add(struct trial *t, const struct attempt *a,
 {
     struct explain *x = t->x;
     struct explain_change c = *change;
-    frag_size peak = t->requested;
+    struct outcome least = {.requested = t->requested};
 
     if (change->limit)
         FRAG_TRY(run_at(t, a, change->limit, &c));
     else
         FRAG_TRY(judge(t, a, &c));
     if (a->scales || (a->edit_count && c.kind != EXPLAIN_EMPTY_CACHE))
-        FRAG_TRY(trial_requested(t, a, &peak));
-    c.saved = peak < t->requested ? t->requested - peak : 0;
+        FRAG_TRY(trial_unlimited(t, a, &least));
+    c.saved =
+        least.requested < t->requested ? t->requested - least.requested : 0;
     if (!GROW(x->changes, t->room, x->change_count + 1))
         return frag_no_memory(t->e, "the changes");
     x->changes[x->change_count++] = c;
@@ -172,7 +179,19 @@ static bool is_advice(const struct explain *x, const struct explain_change *c)
              c->kind != EXPLAIN_BATCH && c->kind != EXPLAIN_RECOMPUTE);
 }
 
-const struct explain_change *trial_advice(const struct explain *x)
+static bool is_any(enum explain_change_kind kind)
+{
+    (void)kind;
+    return true;
+}
+
+static bool is_of_program(enum explain_change_kind kind)
+{
+    return kind != EXPLAIN_SETTING && kind != EXPLAIN_CAPACITY;
+}
+
+static const struct explain_change *
+find_best(const struct explain *x, bool (*may)(enum explain_change_kind kind))
 {
     const struct explain_change *best = NULL;
 
@@ -180,10 +199,29 @@ const struct explain_change *trial_advice(const struct explain *x)
         const struct explain_change *c = &x->changes[i];
         const unsigned rank = rank_of(x, c->kind);
 
-        if (is_advice(x, c) &&
+        if (may(c->kind) && is_advice(x, c) &&
             (!best || rank < rank_of(x, best->kind) ||
              (rank == rank_of(x, best->kind) && c->bytes < best->bytes)))
             best = c;
     }
     return best;
+}
+
+const struct explain_change *trial_advice(const struct explain *x)
+{
+    return find_best(x, is_any);
+}
+
+const struct explain_change *explain_program_advice(const struct explain *x)
+{
+    return find_best(x, is_of_program);
+}
+
+const struct explain_change *explain_served_by(const struct explain *x,
+                                               enum explain_change_kind kind)
+{
+    for (uint64_t i = 0; i < x->change_count; i++)
+        if (x->changes[i].kind == kind && trial_serves(&x->changes[i]))
+            return &x->changes[i];
+    return NULL;
 }

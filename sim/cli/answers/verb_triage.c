@@ -1,606 +1,262 @@
-/* verb_triage.c - the command triage: the answers of several commands about one
- * recording, on one page. Each part of the page is the output of a command,
- * with the command line that prints it again. */
-#include <ctype.h>
+/* verb_triage.c - the command triage: what happened to a job, what to do now,
+ * and how sure that is, on one page with the evidence. */
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/cli/answers/rest.h"
-#include "sim/cli/answers/text/answer_page.h"
-#include "sim/cli/child.h"
-#include "sim/cli/cli.h"
-#include "sim/cli/gnuplot/gnuplot.h"
+#include "sim/answers/moment.h"
+#include "sim/cli/answers/text/verdict_text.h"
+#include "sim/cli/answers/triage.h"
+#include "sim/cli/cell_options.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/review/publish.h"
 #include "sim/cli/scratch.h"
+#include "sim/validate/stats_file.h"
+#include "traces/bytes/sink.h"
 #include "traces/bytes/temporary.h"
-#include "traces/name.h"
-#include "traces/steps/complete.h"
-#include "traces/torch_platforms.h"
 
 struct triage_values {
     struct common common;
-    const char *out, *program, *gpu;
+    const char *out, *program, *gpu, *json;
     frag_size bounds[FRAG_BOUND_KINDS];
+    uint64_t device;
     bool force;
 };
 
-/* Words of a command line that stand for something else. */
-#define THE_TRACE "@trace"
-#define THE_WHOLE \
-    "@whole" /* the trace of the run to the end, if there is one */
-#define THE_BOUND    "@bound" /* the option of the capacity that follows */
-#define THE_CAPACITY "@capacity"
-#define THE_MOMENT   "@moment"
-#define THE_DEVICE   "@device" /* the command runs once for each device */
+/* ---- the traces ---- */
 
-enum { WORDS = 16, PICTURES = 2 };
-
-/* A file that the command of a part draws. */
-struct picture {
-    const char *option, *name, *caption;
-    bool is_over_time; /* it shows recorded events */
-};
-
-/* A part of the page: a heading, the command that answers it, and what the
- * command draws. */
-static const struct part {
-    const char *id, *heading, *question;
-    const char *words[WORDS];
-    struct picture pictures[PICTURES];
-} parts[] = {
-    {"why",
-     "Why it died",
-     "The failed request, the cause with its evidence, what changes of the "
-     "settings and of the program would have done, and what the recording "
-     "cannot tell.",
-     {"explain", THE_TRACE, "-q"},
-     {{"-o", "holes",
-       "The segments at the failure, or at the end if no request failed, to "
-       "scale: live blocks, holes and the request.",
-       false},
-      {"--map", "map",
-       "The addresses of all blocks and holes up to the failure.", true}}},
-    {"change",
-     "What to change",
-     "The simplest setting of PyTorch's allocator with which the job survives "
-     "the capacity, and what each further setting buys.",
-     {"tune", THE_WHOLE, "-q", "--no-hold-out", THE_BOUND, THE_CAPACITY},
-     {{0}}},
-    {"fits",
-     "What fits",
-     "The least bound from which on nothing fails, of each policy.",
-     {"fit", THE_WHOLE, "-q", "-p", "torch", "-p",
-      "torch:expandable_segments:True", "-p", "best_fit"},
-     {{0}}},
-    {"held",
-     "Who holds the memory",
-     "The live blocks at the request of which the job died, or, if it did not "
-     "die, at the peak of the requested memory.",
-     {"top", THE_TRACE, "-q", "--device", THE_DEVICE, "--at", THE_MOMENT},
-     {{0}}},
-    {"steps",
-     "Steps",
-     "What each step of the job needs.",
-     {"steps", THE_WHOLE, "-q"},
-     {{"-o", "steps",
-       "The peaks of each step, and what is live where it begins.", true}}},
-    {"growth",
-     "Growth",
-     "What remains from step to step, and how long that fits the capacity.",
-     {"leaks", THE_WHOLE, "-q", "-c", THE_CAPACITY},
-     {{"-o", "leaks", "What each leak holds in each step, and the peaks.",
-       true}}},
-    {"summary",
-     "PyTorch's summary",
-     "torch.cuda.memory_summary() at the same moment, and the fragmentation.",
-     {"summary", THE_TRACE, "-q", "--at", THE_MOMENT},
-     {{0}}},
-};
-
-enum { PARTS = sizeof(parts) / sizeof(*parts) };
-
-/* The words of one run of a command. */
-struct command {
-    const char *words[WORDS];
-    size_t count;
-    char device[16];
-};
-
-/* What the commands printed. */
-struct triage {
-    const struct triage_values *values;
-    struct progress *progress;
-    const char *path;
-    struct frag_bound bound;
-    char capacity[FRAG_SIZE_TEXT]; /* its bytes */
-    char tool[PATH_MAX];
-    char *folder;
-    char *texts[PARTS]; /* NULL before a command has run */
-    int codes[PARTS];
-    struct frag_trace *trace; /* for its notes */
-    struct rest rest;         /* with --dry */
-    bool draws;               /* gnuplot is installed */
-};
-
-/* ---- running ---- */
-
-/* A device on which the job died is of interest where it died. */
-static const char *moment_of(const struct frag_device_trace *d)
+/* Reads the trace for all commands. */
+static enum frag_err open_trace(struct triage *t, const char *path,
+                                struct frag_trace **out, struct frag_error *e)
 {
-    const struct frag_recorded *r = &d->recorded;
+    const struct trace_reading reading = {READING_RAW, .limit = 0};
 
-    for (uint64_t i = 0; i < r->action_count; i++)
-        if (r->actions[i].action == FRAG_OOM_REPORTED)
-            return "oom";
-    return d->added ? "oom" : "peak";
+    return input_open(path, &reading, t->progress, out, e);
 }
 
-static bool runs_for_each_device(const struct part *part)
+static enum frag_err find_tool(char tool[PATH_MAX], struct frag_error *e)
 {
-    for (size_t k = 0; k < WORDS && part->words[k]; k++)
-        if (!strcmp(part->words[k], THE_DEVICE))
-            return true;
-    return false;
-}
-
-/* How often the command of a part runs. */
-static uint32_t runs_of(const struct triage *t, const struct part *part)
-{
-    return runs_for_each_device(part) ? t->trace->device_count : 1;
-}
-
-/* The words of the command of a part, for its k-th run. A command for all
- * devices asks for one moment that all have. */
-static void put_words(const struct triage *t, const struct part *part,
-                      uint32_t k, struct command *c)
-{
-    const struct frag_trace *trace = t->trace;
-    const bool is_for_one =
-        trace->device_count == 1 || runs_for_each_device(part);
-
-    c->count = 0;
-    snprintf(c->device, sizeof(c->device), "%" PRIu32,
-             trace->devices[k].device);
-    for (size_t i = 0; i < WORDS && part->words[i]; i++) {
-        const char *word = part->words[i];
-
-        c->words[c->count++] =
-            !strcmp(word, THE_TRACE)   ? t->path
-            : !strcmp(word, THE_WHOLE) ? (t->rest.path ? t->rest.path : t->path)
-            : !strcmp(word, THE_CAPACITY) ? t->capacity
-            : !strcmp(word, THE_BOUND)
-                ? (t->bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c")
-            : !strcmp(word, THE_DEVICE) ? c->device
-            : !strcmp(word, THE_MOMENT)
-                ? (is_for_one ? moment_of(&trace->devices[k]) : "peak")
-                : word;
-    }
-}
-
-/* Adds the text of the file to *text, after an empty line if there is text. */
-static enum frag_err read_text(const char *path, char **text,
-                               struct frag_error *e)
-{
-    FILE *in = fopen(path, "rbe");
-    char *made = NULL;
-    size_t size;
-    FILE *to = open_memstream(&made, &size);
-    int c;
-
-    if (to && *text)
-        fprintf(to, "%s\n", *text);
-    while (in && to && (c = fgetc(in)) != EOF)
-        fputc(c, to);
-    if (in)
-        fclose(in);
-    if (!to || fclose(to) != 0) {
-        free(made);
-        return frag_no_memory(e, "the output of a command");
-    }
-    free(*text);
-    *text = made;
-    return in ? FRAG_OK
-              : frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
-}
-
-/* Whether the picture can be drawn: gnuplot is installed, the picture shows one
- * device, and a picture over time needs recorded events. */
-static bool can_draw(const struct triage *t, const struct picture *picture)
-{
-    const struct frag_device_trace *d = t->trace->devices;
-
-    return t->draws && t->trace->device_count == 1 &&
-           (!picture->is_over_time || d->count > d->initial);
-}
-
-static size_t count_pictures(const struct triage *t, const struct part *part)
-{
-    size_t n = 0;
-
-    while (n < PICTURES && part->pictures[n].name &&
-           can_draw(t, &part->pictures[n]))
-        n++;
-    return n;
-}
-
-static enum frag_err run_words(struct triage *t, size_t i, uint32_t device,
-                               char *const *files, struct frag_error *e)
-{
-    static const struct setting settings[] = {
-        {"NO_COLOR", "1"}, {"CI", "1"}, {NULL, NULL}};
-    const char *argv[WORDS + 2 * PICTURES + 2] = {t->tool};
-    size_t n = 1;
-    char *output = scratch_path(t->folder, parts[i].id, ".txt");
-    struct command command;
-    struct child child = {.argv = argv, .settings = settings, .output = output};
-    enum frag_err err;
-
-    if (!output)
-        return frag_no_memory(e, "the output of a command");
-    put_words(t, &parts[i], device, &command);
-    for (size_t k = 0; k < command.count; k++)
-        argv[n++] = command.words[k];
-    for (size_t k = 0; k < PICTURES && files[k]; k++) {
-        argv[n++] = parts[i].pictures[k].option;
-        argv[n++] = files[k];
-    }
-    progress_step(t->progress, i + 1, PARTS, " parts", 1, parts[i].words[0]);
-    err = child_run(&child, &t->codes[i], e);
-    if (err == FRAG_OK)
-        err = read_text(output, &t->texts[i], e);
-    if (err == FRAG_OK && cli_interrupted())
-        err = FRAG_CANCELLED;
-    free(output);
-    return err;
-}
-
-static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
-{
-    const size_t n = count_pictures(t, &parts[i]);
-    char *files[PICTURES] = {NULL};
-    enum frag_err err = FRAG_OK;
-
-    for (size_t k = 0; err == FRAG_OK && k < n; k++) {
-        files[k] = scratch_path(t->folder, parts[i].pictures[k].name, ".svg");
-        err = files[k] ? FRAG_OK : frag_no_memory(e, "a picture");
-    }
-    for (uint32_t k = 0; err == FRAG_OK && k < runs_of(t, &parts[i]); k++)
-        err = run_words(t, i, k, files, e);
-    for (size_t k = 0; k < n; k++)
-        free(files[k]);
-    return err;
-}
-
-/* Reads the trace as the commands do: an input that cannot be read is reported
- * once, and the notes say what the answers rest on. */
-static enum frag_err open_trace(struct triage *t, struct frag_error *e)
-{
-    const struct trace_reading reading = {READING_COMPLETED, .limit = 0};
-
-    return input_open(t->path, &reading, t->progress, &t->trace, e);
-}
-
-static enum frag_err find_tool(struct triage *t, struct frag_error *e)
-{
-    const ssize_t n = readlink("/proc/self/exe", t->tool, sizeof(t->tool) - 1);
+    const ssize_t n = readlink("/proc/self/exe", tool, PATH_MAX - 1);
 
     if (n < 0)
         return frag_fail(e, FRAG_IO, "/proc/self/exe: %s", strerror(errno));
-    t->tool[n] = '\0';
+    tool[n] = '\0';
     return FRAG_OK;
 }
 
-static enum frag_err run_rest(struct triage *t, struct frag_error *e)
+static enum frag_err run_rest(struct triage *t, const struct triage_values *v,
+                              struct frag_error *e)
 {
+    char tool[PATH_MAX];
     const struct rest_spec spec = {
-        .tool = t->tool,
-        .program = t->values->program,
-        .gpu = t->values->gpu,
-        .page = t->values->out,
-        .force = t->values->force,
+        .tool = tool,
+        .program = v->program,
+        .gpu = v->gpu,
+        .page = v->out,
+        .force = v->force,
         .progress = t->progress,
     };
 
-    return rest_run(&spec, t->trace, &t->rest, e);
+    if (!v->program)
+        return FRAG_OK;
+    FRAG_TRY(find_tool(tool, e));
+    FRAG_TRY(rest_run(&spec, t->trace, &t->rest, e));
+    return open_trace(t, t->rest.path, &t->whole, e);
 }
 
-static enum frag_err run_all(struct triage *t, struct frag_error *e)
+/* ---- the device ---- */
+
+static enum frag_err peak_of(const struct frag_device_trace *d, frag_size *peak,
+                             struct frag_error *e)
 {
-    FRAG_TRY(find_tool(t, e));
-    FRAG_TRY(open_trace(t, e));
-    t->draws = gnuplot_is_installed();
-    if (t->values->program)
-        FRAG_TRY(run_rest(t, e));
-    FRAG_TRY(scratch_make(&t->folder, e));
-    for (size_t i = 0; i < PARTS; i++)
-        FRAG_TRY(run_part(t, i, e));
+    struct tune_need need;
+
+    FRAG_TRY(tune_need(d, &need, e));
+    *peak = need.bytes;
     return FRAG_OK;
+}
+
+/* The GPU on which the job died, or else that with the highest peak. */
+static enum frag_err find_device(struct triage *t, uint64_t wanted,
+                                 struct frag_error *e)
+{
+    const struct frag_trace *trace = t->trace;
+    frag_size most = 0, peak;
+
+    if (wanted != INPUT_ANY_DEVICE)
+        return input_device(trace, wanted, &t->device, e);
+    for (uint32_t i = 0; i < trace->device_count; i++) {
+        const struct frag_device_trace *d = &trace->devices[i];
+
+        if (d->device == FRAG_HOST_DEVICE)
+            continue;
+        FRAG_TRY(peak_of(d, &peak, e));
+        if (frag_fatal_request(d) != FRAG_NEVER)
+            peak = FRAG_UNLIMITED;
+        if (!t->device || peak > most)
+            t->device = d;
+        most = peak > most ? peak : most;
+    }
+    return t->device
+               ? FRAG_OK
+               : frag_fail(e, FRAG_UNSUPPORTED,
+                           "%s: expected the memory of a GPU, found only "
+                           "that of the host, for which `fragsim explain' "
+                           "and `fragsim fit' answer",
+                           trace->path);
 }
 
 /* ---- the verdict ---- */
 
-/* The rest of the line of `text` that begins with `start`, without blanks at
- * its ends; "" if there is none. The length is in *length. */
-static const char *line_after(const char *text, const char *start,
-                              size_t *length)
+static void begin(void *user, unsigned stage, const char *name)
 {
-    for (const char *at = text; at && *at;) {
-        const char *end = at + strcspn(at, "\n");
-
-        if (!strncmp(at, start, strlen(start))) {
-            at += strlen(start);
-            while (isblank((unsigned char)*at))
-                at++;
-            *length = (size_t)(end - at);
-            return at;
-        }
-        at = *end ? end + 1 : end;
-    }
-    *length = 0;
-    return "";
+    progress_step(user, stage, VERDICT_STAGES + 1, " events", 1, name);
 }
 
-/* Why the job died: explain's sentence and the line of evidence that follows
- * it.
- */
-static void put_cause(const char *text, FILE *out)
+static enum frag_err read_total(const char *path, frag_size *total,
+                                struct frag_error *e)
 {
-    static const char *const starts[] = {"the job died ",
-                                         "the request failed "};
-    size_t length = 0;
+    struct frag_stats_file *stats;
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !length; i++) {
-        const char *cause = line_after(text, starts[i], &length);
-        const char *evidence = cause + length + strspn(cause + length, "\n ");
-
-        if (length)
-            fprintf(out, "The %s%.*s: %.*s. ", starts[i] + strlen("the "),
-                    (int)length, cause, (int)strcspn(evidence, "\n"), evidence);
-    }
-    if (!length)
-        fputs("The recording shows no failed request. ", out);
-}
-
-/* The reason in a line of tune: what follows the name of the trace. */
-static void put_reason(const char *text, FILE *out)
-{
-    const char *found = text ? strstr(text, "no allocator can help") : NULL;
-    const char *from = found;
-
-    if (!found)
-        return;
-    while (from > text && from[-1] != '\n')
-        from--;
-    from = strstr(from, ": ");
-    fprintf(out, ": %.*s", (int)strcspn(from + 2, "\n"), from + 2);
-}
-
-/* How a setting fares: what a job that died would have requested is predicted
- * at best. */
-static const char *outcome(const struct triage *t, bool is_one, char text[128])
-{
-    bool died = false;
-
-    for (uint32_t i = 0; !t->rest.path && i < t->trace->device_count; i++)
-        died = died || t->trace->devices[i].added ||
-               frag_fatal_request(&t->trace->devices[i]) != FRAG_NEVER;
-    snprintf(text, 128,
-             died
-                 ? "serve%s what was recorded, and steps like it, at %s, which "
-                   "is no promise"
-                 : "survive%s at %s",
-             is_one ? "s" : "", FRAG_SHOW_BOUND(t->bound));
-    return text;
-}
-
-/* Whether the row of tune's table that has no knob ends without an OOM. */
-static bool default_survives(const char *text)
-{
-    size_t length;
-    const char *row = line_after(text, "#   0 ", &length);
-
-    return length && strncmp(row, "OOM", 3) != 0;
-}
-
-/* What to do: the line of tune that exports a setting, or why there is none. */
-static void put_change(const struct triage *t, const char *text, int code,
-                       FILE *out)
-{
-    const char *variable = torch_variable_of(t->trace->settings);
-    const char *setting;
-    char line[64], how[128];
-    size_t length;
-
-    snprintf(line, sizeof(line), "export %s=", variable);
-    setting = line_after(text, line, &length);
-    if (length && default_survives(text))
-        fprintf(out,
-                "PyTorch's default settings %s; with %s=%.*s the job reserves "
-                "less.",
-                outcome(t, false, how), variable, (int)length, setting);
-    else if (length)
-        fprintf(out, "The setting %s=%.*s %s.", variable, (int)length, setting,
-                outcome(t, true, how));
-    else if (code == EXIT_DONE)
-        fprintf(out, "PyTorch's default settings %s.", outcome(t, false, how));
-    else if (code == EXIT_NO) {
-        fprintf(out, "No setting of PyTorch's allocator survives at %s",
-                FRAG_SHOW_BOUND(t->bound));
-        put_reason(text, out);
-        fputc('.', out);
-    } else
-        fputs("No setting was looked for; the part below says why.", out);
-}
-
-static const char *text_of(const struct triage *t, const char *id, int *code)
-{
-    for (size_t i = 0; i < PARTS; i++)
-        if (!strcmp(parts[i].id, id)) {
-            *code = t->codes[i];
-            return t->texts[i];
-        }
-    return "";
-}
-
-/* A leak fills every capacity in the end, whatever the setting. */
-static void put_leak(const char *text, FILE *out)
-{
-    size_t length;
-    const char *leak = line_after(text, "verdict: leak of", &length);
-    const char *end = length ? strstr(leak, ". ") : NULL;
-
-    if (end)
-        fprintf(out, " It leaks %.*s, which no setting stops.",
-                (int)(end - leak), leak);
-}
-
-/* What --dry put in the place of the guessed rest. */
-static void put_rest(const struct triage *t, struct answer_page *p)
-{
-    char text[2048];
-
-    snprintf(text, sizeof(text),
-             "The answers about what to change, what fits, the steps and the "
-             "growth are those of the whole job: its program, %.200s, ran "
-             "without a GPU to its end, and its trace is %.200s. %s",
-             t->values->program, t->rest.path, t->rest.alike);
-    answer_page_paragraph(p, text);
-}
-
-static enum frag_err put_verdict(const struct triage *t, struct answer_page *p,
-                                 struct frag_error *e)
-{
-    char *verdict = NULL;
-    size_t size;
-    FILE *out = open_memstream(&verdict, &size);
-    const char *text;
-    int code = 0;
-
-    if (!out)
-        return frag_no_memory(e, "the verdict");
-    put_cause(text_of(t, "why", &code), out);
-    text = text_of(t, "change", &code);
-    put_change(t, text, code, out);
-    put_leak(text_of(t, "growth", &code), out);
-    if (fclose(out) != 0) {
-        free(verdict);
-        return frag_no_memory(e, "the verdict");
-    }
-    answer_page_verdict(p, verdict);
-    free(verdict);
-    if (t->rest.path)
-        put_rest(t, p);
+    FRAG_TRY(frag_stats_file_of(NULL, path, &stats, e));
+    *total = stats ? frag_stats_file_total(stats) : 0;
+    frag_stats_file_close(stats);
     return FRAG_OK;
 }
 
-/* ---- the page ---- */
-
-static void put_command(const struct triage *t, const struct part *part,
-                        uint32_t device, FILE *out)
+static enum frag_err decide(struct triage *t, struct cell_settings *settings,
+                            struct frag_error *e)
 {
-    struct command command;
+    static const struct cell_values defaults = CELL_DEFAULTS;
+    struct verdict_question q = {
+        .trace = t->trace,
+        .device = t->device,
+        .rest = t->whole,
+        .bound = t->bound,
+        .settings = settings,
+        .on = cli_threads(t->call, 0, true),
+        .began = begin,
+        .progress = progress_tick,
+        .user = t->progress,
+    };
 
-    put_words(t, part, device, &command);
-    fputs("fragsim", out);
-    for (size_t k = 0; k < command.count; k++) {
-        char *quoted = cli_quoted(command.words[k]);
-
-        fprintf(out, " %s", quoted ? quoted : "...");
-        free(quoted);
-    }
-    for (size_t k = 0; k < count_pictures(t, part); k++)
-        fprintf(out, " %s %s.svg", part->pictures[k].option,
-                part->pictures[k].name);
-    fputc('\n', out);
-}
-
-static enum frag_err put_commands(const struct triage *t,
-                                  const struct part *part,
-                                  struct answer_page *p, struct frag_error *e)
-{
-    FILE *out = answer_page_text(p);
-
-    if (!out)
-        return frag_no_memory(e, "the page");
-    for (uint32_t k = 0; k < runs_of(t, part); k++)
-        put_command(t, part, k, out);
-    return answer_page_text_end(p, e);
-}
-
-/* A command that draws nothing says why in its text. */
-static enum frag_err put_pictures(const struct triage *t,
-                                  const struct part *part,
-                                  struct answer_page *p, struct frag_error *e)
-{
-    enum frag_err err = FRAG_OK;
-
-    for (size_t k = 0; err == FRAG_OK && k < count_pictures(t, part); k++) {
-        const struct picture *picture = &part->pictures[k];
-        char *file = scratch_path(t->folder, picture->name, ".svg");
-
-        if (!file)
-            return frag_no_memory(e, "a picture");
-        if (access(file, R_OK) == 0)
-            err = answer_page_figure(p, file, picture->caption, e);
-        free(file);
-    }
-    return err;
-}
-
-static enum frag_err put_part(const struct triage *t, size_t i,
-                              struct answer_page *p, struct frag_error *e)
-{
-    FILE *out;
-
-    answer_page_section(p, parts[i].heading, parts[i].id);
-    answer_page_paragraph(p, parts[i].question);
-    FRAG_TRY(put_commands(t, &parts[i], p, e));
-    FRAG_TRY(put_pictures(t, &parts[i], p, e));
-    out = answer_page_text(p);
-    if (!out)
-        return frag_no_memory(e, "the page");
-    fputs(t->texts[i], out);
-    return answer_page_text_end(p, e);
-}
-
-static enum frag_err write_page(void *user, FILE *out, struct frag_error *e)
-{
-    struct triage *t = user;
-    const char *links[PARTS][2];
-    struct answer_page p;
-    char title[256], *name = frag_trace_name(t->path);
-
-    if (!name)
-        return frag_no_memory(e, "the page");
-    snprintf(title, sizeof(title), "Triage of %.200s", name);
-    free(name);
-    answer_page_open(&p, out, title);
-    FRAG_TRY(put_verdict(t, &p, e));
-    answer_page_notes(&p, "What the answers rest on, and where they stop",
-                      t->trace->notes, t->trace->note_count);
-    for (size_t i = 0; i < PARTS; i++) {
-        links[i][0] = parts[i].id;
-        links[i][1] = parts[i].heading;
-    }
-    answer_page_links(&p, (const char *const(*)[2])links, PARTS);
-    if (!t->draws)
-        answer_page_paragraph(&p, "The figures are left out, because gnuplot, "
-                                  "which draws them, is not installed.");
-    for (size_t i = 0; i < PARTS; i++)
-        FRAG_TRY(put_part(t, i, &p, e));
-    answer_page_close(&p);
+    FRAG_TRY(cell_settings_read(&defaults, settings, e));
+    settings->from_requests = true;
+    settings->stop_at_oom = true;
+    FRAG_TRY(read_total(t->path, &q.total, e));
+    FRAG_TRY(verdict_make(&q, &t->verdict, e));
+    t->has_verdict = true;
+    progress_clear(t->progress);
     return FRAG_OK;
 }
 
-static enum frag_err triage_all(struct triage *t, struct frag_error *e)
+/* ---- the answers ---- */
+
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
-    FRAG_TRY(run_all(t, e));
-    return publish(t->values->out, write_page, t, e);
+    const struct triage *t = user;
+
+    (void)e;
+    if (j)
+        verdict_put_json(&t->verdict, j);
+    else
+        verdict_put_text(&t->verdict, out);
+    return FRAG_OK;
+}
+
+static enum frag_err publish_page(struct triage *t, const char *out,
+                                  struct frag_error *e)
+{
+    if (!out)
+        return FRAG_OK;
+    FRAG_TRY(triage_draw(t, e));
+    progress_step(t->progress, VERDICT_STAGES + 1, VERDICT_STAGES + 1, " parts",
+                  1, "the page");
+    FRAG_TRY(triage_wait(t, e));
+    progress_clear(t->progress);
+    return publish(out, triage_write, t, e);
+}
+
+/* The text comes last, and not beside JSON on stdout. */
+static enum frag_err answer(struct triage *t, const struct triage_values *v,
+                            struct frag_error *e)
+{
+    const struct answer text = {put, NULL, t};
+
+    FRAG_TRY(publish_page(t, v->out, e));
+    if (v->json)
+        FRAG_TRY(answer_write(t->call, &text, v->json, e));
+    return sink_is_stdout(v->json) ? FRAG_OK
+                                   : answer_write(t->call, &text, NULL, e);
+}
+
+static enum frag_err triage_all(struct triage *t, const struct triage_values *v,
+                                struct frag_error *e)
+{
+    struct cell_settings settings;
+
+    FRAG_TRY(open_trace(t, t->path, &t->trace, e));
+    FRAG_TRY(find_device(t, v->device, e));
+    FRAG_TRY(run_rest(t, v, e));
+    if (v->out) {
+        FRAG_TRY(scratch_make(&t->folder, e));
+        FRAG_TRY(triage_start(t, e));
+    }
+    FRAG_TRY(decide(t, &settings, e));
+    return answer(t, v, e);
+}
+
+static void close_all(struct triage *t)
+{
+    struct frag_error ignored;
+
+    if (t->folder)
+        (void)!triage_wait(t, &ignored);
+    temporary_remove(t->folder);
+    if (t->has_verdict)
+        verdict_close(&t->verdict);
+    frag_trace_close(t->whole);
+    frag_trace_close(t->trace);
+    free(t->rest.path);
+}
+
+/* ---- the command ---- */
+
+static int check_bound(const struct call *call, const struct triage *t,
+                       const struct triage_values *v)
+{
+    if (t->bound.bytes && t->bound.bytes != FRAG_UNLIMITED &&
+        !(t->bound.kind == FRAG_BOUND_LIMIT && v->bounds[FRAG_BOUND_CAPACITY]))
+        return EXIT_DONE;
+    return cli_misuse(call, "expected either --capacity SIZE, the finite "
+                            "memory of the device on which the job shall "
+                            "run, or --process-limit SIZE");
+}
+
+static int check_options(const struct call *call, const struct triage *t,
+                         const struct triage_values *v)
+{
+    int code;
+
+    if (v->out && !publish_can(v->out))
+        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
+    code = check_bound(call, t, v);
+    if (code != EXIT_DONE)
+        return code;
+    if (!strcmp(t->path, "-"))
+        return cli_misuse(call, "expected the name of a file, found \"-\": "
+                                "the commands of the page read it again");
+    if (v->program && !v->out)
+        return cli_misuse(call, "--dry writes its trace beside the page of -o");
+    if (v->gpu && !v->program)
+        return cli_misuse(call, "--gpu is for the program of --dry");
+    code = cli_may_write(call, v->json, v->force);
+    return code == EXIT_DONE && v->out ? cli_may_replace(call, v->out, v->force)
+                                       : code;
 }
 
 static int triage_run(const struct call *call, const void *values)
@@ -608,40 +264,24 @@ static int triage_run(const struct call *call, const void *values)
     const struct triage_values *v = values;
     struct progress progress = progress_start(&v->common);
     struct triage t = {
-        .values = v, .progress = &progress, .path = v->common.args.items[0]};
+        .call = call, .progress = &progress, .path = v->common.args.items[0]};
     struct frag_error e = {""};
     enum frag_err err;
     int code;
 
-    if (!publish_can(v->out))
-        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
-    t.bound.kind =
-        v->bounds[FRAG_BOUND_LIMIT] ? FRAG_BOUND_LIMIT : FRAG_BOUND_CAPACITY;
+    t.bound =
+        frag_bound_at(0, v->bounds[FRAG_BOUND_LIMIT] ? FRAG_BOUND_LIMIT
+                                                     : FRAG_BOUND_CAPACITY);
     t.bound.bytes = v->bounds[t.bound.kind];
-    if (!t.bound.bytes || t.bound.bytes == FRAG_UNLIMITED ||
-        (t.bound.kind == FRAG_BOUND_LIMIT && v->bounds[FRAG_BOUND_CAPACITY]))
-        return cli_misuse(call, "expected either --capacity SIZE, the finite "
-                                "memory of the device on which the job shall "
-                                "run, or --process-limit SIZE");
-    if (!strcmp(t.path, "-"))
-        return cli_misuse(call, "expected the name of a file, found \"-\": "
-                                "several commands read it, and stdin can be "
-                                "read once only");
-    if (v->gpu && !v->program)
-        return cli_misuse(call, "--gpu is for the program of --dry");
-    code = cli_may_replace(call, v->out, v->force);
+    code = check_options(call, &t, v);
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
     snprintf(t.capacity, sizeof(t.capacity), "%lluB",
              (unsigned long long)t.bound.bytes);
-    err = triage_all(&t, &e);
+    err = triage_all(&t, v, &e);
     progress_clear(&progress);
-    for (size_t i = 0; i < PARTS; i++)
-        free(t.texts[i]);
-    temporary_remove(t.folder);
-    frag_trace_close(t.trace);
-    free(t.rest.path);
+    close_all(&t);
     return cli_fail(call, err, &e);
 }
 
@@ -656,6 +296,12 @@ static const struct option_row options[] = {
      "set_per_process_memory_fraction sets it",
      OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]), NULL},
     PAGE_OPTION(AT(out)),
+    {"json", 0, "FILE", "write the verdict as JSON; - is stdout", OPTION_TEXT,
+     AT(json), NULL},
+    {"device", 0, "N",
+     "number of the device (default: the one on which the job died, or else "
+     "the one that needs most)",
+     OPTION_DEVICE, AT(device), NULL},
     {"dry", 0, "PROGRAM",
      "run this command line, the program of the job, without a GPU to its end: "
      "its trace takes the place of the predicted rest of a job that died, and "
@@ -670,26 +316,31 @@ static const struct option_row options[] = {
 
 const struct verb verb_triage = {
     .name = "triage",
-    .args = "SNAPSHOT --capacity SIZE -o FILE",
-    .summary = "all answers about a failed job on one page",
+    .args = "SNAPSHOT --capacity SIZE",
+    .summary = "what to do about a failed job: the answers on one page",
     .about =
-        "The page begins with a verdict of two sentences: why the job died, "
-        "and "
-        "what to export so that it survives on a device of this capacity. A "
-        "box says what the answers rest on and where they stop. The parts "
-        "follow: explain, tune, fit, top, steps, leaks and summary, each with "
-        "the command line that prints it again.\n\n"
+        "The answer has three short parts: what happened, in plain words; what "
+        "to do now, one action; and how sure that is. The action is the first "
+        "of these that holds:"
+#define X(name, word, text) "\n\n" word ": " text "."
+    VERDICT_ACTIONS(X)
+#undef X
+        "\n\n"
+        "No change is named that was not replayed. Below stands what the job "
+        "needs, and the GPUs that have it. With -o, the parts are on a page, "
+        "and the evidence follows them: explain, tune, fit, a memory map, top, "
+        "steps, leaks and summary, each with the command line that prints it "
+        "again.\n\n"
         "The recording of a job that died is completed with steps like those "
         "before. With --dry, its own program says what it would have "
         "requested: the program runs without a GPU to its end, on a GPU that "
-        "never refuses, and tune, fit, steps and leaks answer for that whole "
-        "run. The page says whether its requests begin like the recorded "
-        "ones.\n\n"
+        "never refuses, and the answers are those of that whole run. The page "
+        "says whether its requests begin like the recorded ones.\n\n"
         "A part that cannot be answered holds the message of its command.",
     .example = "fragsim triage oom.pickle --capacity 24GiB -o review.html",
     .options = options,
     .size = sizeof(struct triage_values),
-    .defaults = &(const struct triage_values){.out = NULL},
+    .defaults = &(const struct triage_values){.device = INPUT_ANY_DEVICE},
     .args_min = 1,
     .args_max = 1,
     .run = triage_run,

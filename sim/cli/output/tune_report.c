@@ -27,13 +27,6 @@ static const char *change(double base, double found, char text[32])
     return text;
 }
 
-const struct tune_rung *tune_shown(const struct tune_ladder *l)
-{
-    if (l->chosen)
-        return l->chosen;
-    return l->nearest ? l->nearest : &l->rungs[0];
-}
-
 static const char *settings_of(const char *text)
 {
     return !text ? "the recorded settings" : *text ? text : "PyTorch's default";

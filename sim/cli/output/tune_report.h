@@ -26,11 +26,6 @@ struct tune_answer {
                                      */
 };
 
-/* The rung whose results are shown: the chosen one; without one that of which
- * is said what would be enough; or the recorded settings. The ladder was
- * climbed. */
-const struct tune_rung *tune_shown(const struct tune_ladder *l);
-
 /* Why the shown rung does not tell what is enough for case i, as the end of a
  * sentence. NULL: it does, or the complete run is known. */
 const char *tune_unknown(const struct tune_ladder *l, size_t i);

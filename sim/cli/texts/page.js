@@ -28,3 +28,9 @@ addEventListener('beforeprint',function(){
     d.open=true;
   });
 });
+document.querySelectorAll('pre.copy').forEach(function(pre){
+  pre.title='click to copy';
+  pre.addEventListener('click',function(){
+    if(navigator.clipboard)navigator.clipboard.writeText(pre.textContent);
+  });
+});

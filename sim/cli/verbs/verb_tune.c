@@ -20,8 +20,6 @@
 #include "traces/printable.h"
 #include "traces/text.h"
 
-static const double WORTH = 0.01;
-
 struct tune_values {
     struct common common;
     struct cell_values cell;
@@ -184,7 +182,7 @@ static enum frag_err read_options(struct tuning *t, struct frag_error *e)
     t->settings.stop_at_oom = true;
     t->ladder = (struct tune_ladder){
         .settings = &t->settings,
-        .goal = {INFINITY, INFINITY, v->simplest ? INFINITY : WORTH},
+        .goal = {INFINITY, INFINITY, v->simplest ? INFINITY : TUNE_WORTH},
         .without = &t->without,
         .on = cli_threads(t->call, v->jobs, v->common.quiet),
         .progress = {begin_progress, tell_progress, t},

@@ -232,12 +232,16 @@ enum frag_err frag_capacity_need(const struct frag_capacity_spec *spec,
 {
     struct frag_capacity_span need = *unlimited, below;
     bool is_near = false; /* a long step met a failure */
+    uint64_t runs = 0;
 
     if (frag_capacity_survives(&need))
         FRAG_TRY(find_top(spec, &need, e));
     while (frag_capacity_survives(&need) && need.from > 1) {
         const frag_size down = step_below(&need, is_near);
 
+        need.cut = spec->runs && runs++ == spec->runs;
+        if (need.cut)
+            break;
         FRAG_TRY(frag_capacity_at(spec, need.from > down ? need.from - down : 1,
                                   &below, e));
         if (frag_capacity_survives(&below))

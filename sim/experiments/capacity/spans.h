@@ -40,6 +40,7 @@ struct frag_capacity_spec {
     /* As in struct frag_replay. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
+    uint64_t runs; /* upper bound on those of frag_capacity_need; 0: none */
     struct frag_memo *memo; /* as in struct frag_replay; several threads share
                                one that is filled */
 };
@@ -51,6 +52,7 @@ struct frag_capacity_span {
     frag_size used;          /* the least bound with the outcome of this run, if
                                 it is exact */
     struct frag_summary run; /* up to the first OOM */
+    bool cut; /* by frag_capacity_need: after spec.runs, less may do */
 };
 
 static inline bool frag_capacity_survives(const struct frag_capacity_span *span)

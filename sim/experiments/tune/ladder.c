@@ -541,6 +541,13 @@ const struct tune_rung *tune_choose(const struct tune_ladder *l)
     return choose(l, is_within);
 }
 
+const struct tune_rung *tune_shown(const struct tune_ladder *l)
+{
+    if (l->chosen)
+        return l->chosen;
+    return l->nearest ? l->nearest : &l->rungs[0];
+}
+
 /* ---- promises ---- */
 
 /* Finds what the cases that died need with a rung, as long as it may be enough:

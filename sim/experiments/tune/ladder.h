@@ -21,6 +21,9 @@ enum {
     TUNE_TEXT = 1024, /* bytes that the text of a rung fits in */
 };
 
+/* What each further knob must save by default, of the peak. */
+#define TUNE_WORTH 0.01
+
 /* The settings that are tried for pinned host memory; ended by NULL. */
 extern const char *const tune_host_settings[];
 
@@ -134,6 +137,11 @@ void tune_ladder_close(struct tune_ladder *l);
  * NULL if none is within the bounds. For jobs that died the first rung is
  * chosen whose bound is enough. */
 const struct tune_rung *tune_choose(const struct tune_ladder *l);
+
+/* The rung whose results are shown: the chosen one; without one that of which
+ * is said what would be enough; or the recorded settings. The ladder was
+ * climbed. */
+const struct tune_rung *tune_shown(const struct tune_ladder *l);
 
 /* Whether the job of a case died, and has a bound: nobody knows whether its
  * complete run stays below that. */

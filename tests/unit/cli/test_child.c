@@ -167,9 +167,43 @@ static void scratch_goes_with_all_it_holds(void **state)
     free(sub);
 }
 
+/* A copy has what this process has, writes to its file, and ends alone. */
+static int work(void *user)
+{
+    printf("%s in %s\n", (const char *)user, getenv("PLACE"));
+    return 7;
+}
+
+static void copies_work_beside(void **state)
+{
+    static const struct setting settings[] = {{"PLACE", "here"}, {NULL, NULL}};
+    char word[] = "work", line[64] = "";
+    char *path = scratch_path(folder, "copy", ".txt");
+    const struct child_work w = {work, word, settings, path};
+    pid_t one, other;
+    FILE *file;
+    int code;
+
+    (void)state;
+    assert_int_equal(child_copy(&w, &one, NULL), FRAG_OK);
+    assert_int_equal(child_copy(&w, &other, NULL), FRAG_OK);
+    assert_int_equal(child_wait(one, &code, NULL), FRAG_OK);
+    assert_int_equal(code, 7);
+    assert_int_equal(child_wait(other, &code, NULL), FRAG_OK);
+    assert_int_equal(child_wait(other, &code, NULL), FRAG_IO);
+    assert_null(getenv("PLACE"));
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    assert_string_equal(line, "work in here\n");
+    fclose(file);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(copies_work_beside, enter, leave),
         cmocka_unit_test(exit_codes_are_those_of_a_shell),
         cmocka_unit_test_setup_teardown(what_cannot_be_run_is_said, enter,
                                         leave),

@@ -27,28 +27,33 @@ void answer_page_close(struct answer_page *p)
     html_close(p->out);
 }
 
-void answer_page_verdict(struct answer_page *p, const char *text)
+void answer_page_verdict(struct answer_page *p, const char *heading,
+                         const char *text, const char *line)
 {
-    put_between(p, "<p class=\"verdict\">", text, "</p>\n");
+    if (!p->has_verdict)
+        fputs("<section class=\"verdict\">\n", p->out);
+    p->has_verdict = true;
+    put_between(p, "<h2>", heading, "</h2>\n");
+    put_between(p, "<p>", text, "</p>\n");
+    if (*line)
+        put_between(p, "<pre class=\"copy\">", line, "</pre>\n");
+}
+
+void answer_page_verdict_end(struct answer_page *p)
+{
+    fputs("</section>\n", p->out);
 }
 
 void answer_page_section(struct answer_page *p, const char *heading,
                          const char *id)
 {
-    put_between(p, "<h2 id=\"", id, "\">");
-    put_between(p, "", heading, "</h2>\n");
+    put_between(p, "<details class=\"part\" id=\"", id, "\">");
+    put_between(p, "<summary>", heading, "</summary>\n");
 }
 
-void answer_page_links(struct answer_page *p, const char *const links[][2],
-                       size_t count)
+void answer_page_section_end(struct answer_page *p)
 {
-    fputs("<p class=\"screen\">", p->out);
-    for (size_t i = 0; i < count; i++) {
-        put_between(p, i ? " &middot; <a href=\"#" : "<a href=\"#", links[i][0],
-                    "\">");
-        put_between(p, "", links[i][1], "</a>");
-    }
-    fputs("</p>\n", p->out);
+    fputs("</details>\n", p->out);
 }
 
 void answer_page_paragraph(struct answer_page *p, const char *text)
@@ -56,15 +61,13 @@ void answer_page_paragraph(struct answer_page *p, const char *text)
     put_between(p, "<p>", text, "</p>\n");
 }
 
-void answer_page_notes(struct answer_page *p, const char *title,
-                       const char *const *notes, size_t count)
+void answer_page_list(struct answer_page *p, const char *const *items,
+                      size_t count)
 {
-    if (!count)
-        return;
-    put_between(p, "<div class=\"note\"><b>", title, "</b><ul>\n");
+    fputs("<ul>\n", p->out);
     for (size_t i = 0; i < count; i++)
-        put_between(p, "<li>", notes[i], "</li>\n");
-    fputs("</ul></div>\n", p->out);
+        put_between(p, "<li>", items[i], "</li>\n");
+    fputs("</ul>\n", p->out);
 }
 
 /* ---- text ---- */
@@ -75,34 +78,122 @@ FILE *answer_page_text(struct answer_page *p)
     return p->text;
 }
 
+enum { SHORT = 24, FIRST = 12, LAST = 4, NEAR = 3 }; /* lines */
+
+/* The lines of a text, and which of them are shown at first. */
+struct lines {
+    char **items;
+    bool *shown;
+    size_t count;
+};
+
+static void show(struct lines *l, size_t from, size_t to)
+{
+    for (size_t i = from; i < to && i < l->count; i++)
+        l->shown[i] = true;
+}
+
+/* Where the column with the heading ends, in the line of the headings; 0: that
+ * is another line. */
+static size_t column_end(const char *line, const char *heading)
+{
+    const char *at = strstr(line, heading);
+
+    return at ? (size_t)(at - line) + strlen(heading) : 0;
+}
+
+/* Shows the lines near one that counts failures in the column. */
+static void show_failures(struct lines *l, const char *heading)
+{
+    size_t end = 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        const char *line = l->items[i];
+
+        if (end && strlen(line) >= end && line[end - 1] >= '0' &&
+            line[end - 1] <= '9' &&
+            (line[end - 1] != '0' || line[end - 2] != ' '))
+            show(l, i > NEAR ? i - NEAR : 0, i + NEAR + 1);
+        if (!end)
+            end = column_end(line, heading);
+    }
+}
+
+static void choose_lines(struct lines *l, const char *failures)
+{
+    if (!failures || l->count <= SHORT) {
+        show(l, 0, l->count);
+        return;
+    }
+    show(l, 0, FIRST);
+    show(l, l->count - LAST, l->count);
+    show_failures(l, failures);
+}
+
 /* Columns stay aligned in lines that fit the page; a longer line goes on in an
  * indented one, on the screen as on paper. */
-static void put_lines(struct answer_page *p)
+static void put_lines(struct answer_page *p, const struct lines *l, size_t from,
+                      size_t to)
 {
-    size_t length = p->size;
+    fputs("<pre class=\"rows\">", p->out);
+    for (size_t i = from; i < to; i++)
+        put_between(p, "<span>", l->items[i], "\n</span>");
+    fputs("</pre>\n", p->out);
+}
+
+/* Each run of lines that are shown, or are not, is a block. */
+static void put_blocks(struct answer_page *p, const struct lines *l)
+{
+    for (size_t from = 0, to; from < l->count; from = to) {
+        for (to = from; to < l->count && l->shown[to] == l->shown[from];)
+            to++;
+        if (!l->shown[from])
+            fprintf(p->out, "<details><summary>%zu more rows</summary>\n",
+                    to - from);
+        put_lines(p, l, from, to);
+        if (!l->shown[from])
+            fputs("</details>\n", p->out);
+    }
+}
+
+static enum frag_err put_collected(struct answer_page *p, const char *failures)
+{
+    struct lines l = {0};
     char *line = p->collected;
+    size_t length = p->size, most = 1;
 
     while (length && line[length - 1] == '\n')
         length--;
     line[length] = '\0';
-    fputs("<pre class=\"rows\">", p->out);
-    for (char *rest = line; rest; line = rest) {
-        strsep(&rest, "\n");
-        put_between(p, "<span>", line, "\n</span>");
+    if (!length)
+        return FRAG_OK;
+    for (const char *at = line; *at; at++)
+        most += *at == '\n';
+    l.items = calloc(most, sizeof(*l.items));
+    l.shown = calloc(most, sizeof(*l.shown));
+    if (l.items && l.shown) {
+        for (char *rest = line; rest;)
+            l.items[l.count++] = strsep(&rest, "\n");
+        choose_lines(&l, failures);
+        put_blocks(p, &l);
     }
-    fputs("</pre>\n", p->out);
+    free(l.items);
+    free(l.shown);
+    return l.count ? FRAG_OK : FRAG_NOMEM;
 }
 
-enum frag_err answer_page_text_end(struct answer_page *p, struct frag_error *e)
+enum frag_err answer_page_text_end(struct answer_page *p, const char *failures,
+                                   struct frag_error *e)
 {
     const bool lost = ferror(p->text), closed = !fclose(p->text);
+    enum frag_err err = FRAG_NOMEM;
 
     p->text = NULL;
     if (closed && !lost)
-        put_lines(p);
+        err = put_collected(p, failures);
     free(p->collected);
     p->collected = NULL;
-    return closed && !lost ? FRAG_OK : frag_no_memory(e, "the text of a page");
+    return err == FRAG_OK ? FRAG_OK : frag_no_memory(e, "the text of a page");
 }
 
 /* ---- figures ---- */

@@ -1,8 +1,7 @@
 /* answer_page.h - writes a page of answers: an HTML file with the style sheet
  * of `fragsim report`, part by part, from the texts that the commands print.
  *
- * All texts are written in their printable form and escaped. A part is a
- * section, a paragraph, a note, a text or a figure. The caller closes
+ * All texts are written in their printable form and escaped. The caller closes
  * one part before it begins the next, and checks ferror(out) at the end.
  */
 #ifndef FRAG_SIM_CLI_ANSWERS_TEXT_ANSWER_PAGE_H
@@ -19,6 +18,7 @@ struct answer_page {
     char *collected;
     size_t size;
     unsigned figures; /* so far */
+    bool has_verdict; /* its block is open */
 };
 
 /* Begins the page: its title, which is also the first heading. `out` is
@@ -26,30 +26,33 @@ struct answer_page {
 void answer_page_open(struct answer_page *p, FILE *out, const char *title);
 void answer_page_close(struct answer_page *p);
 
-/* The verdict in large letters; below the title. */
-void answer_page_verdict(struct answer_page *p, const char *text);
+/* A part of the verdict: a heading, a paragraph, and, if `line` is not "", a
+ * line for a shell that can be copied. The parts come below the title, in one
+ * block: answer_page_verdict_end ends it. */
+void answer_page_verdict(struct answer_page *p, const char *heading,
+                         const char *text, const char *line);
+void answer_page_verdict_end(struct answer_page *p);
 
-/* Begins a section. `id` is the target of links, unique in the page: letters,
- * digits and "-" only. */
+/* Begins and ends a section that is folded. `id` is the target of links, unique
+ * in the page: letters, digits and "-" only. */
 void answer_page_section(struct answer_page *p, const char *heading,
                          const char *id);
-
-/* A line of links to sections, for the top of the page: `count` pairs of an id
- * and a text. */
-void answer_page_links(struct answer_page *p, const char *const links[][2],
-                       size_t count);
+void answer_page_section_end(struct answer_page *p);
 
 void answer_page_paragraph(struct answer_page *p, const char *text);
 
-/* A box that warns; nothing if count is 0. */
-void answer_page_notes(struct answer_page *p, const char *title,
-                       const char *const *notes, size_t count);
+/* A list of sentences. */
+void answer_page_list(struct answer_page *p, const char *const *items,
+                      size_t count);
 
 /* A text as a terminal shows it. The caller prints the text to the file that
  * answer_page_text returns, and then calls answer_page_text_end. NULL if the
- * host has no memory. NOMEM of answer_page_text_end: the text is lost. */
+ * host has no memory. NOMEM of answer_page_text_end: the text is lost.
+ * Of a long table, whose failures the column with the heading `failures' counts
+ * (NULL: the text is no such table), the first rows, the last ones and those
+ * near a failure are shown, and the others are folded. */
 FILE *answer_page_text(struct answer_page *p);
-enum frag_err answer_page_text_end(struct answer_page *p,
+enum frag_err answer_page_text_end(struct answer_page *p, const char *failures,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
 /* The SVG file at `path` as a figure, with its caption. IO if the file cannot

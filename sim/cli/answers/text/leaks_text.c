@@ -164,7 +164,6 @@ enum frag_err leaks_text_put(const struct input *in, const struct leaks *l,
         fputs("The recording has no stacks: blocks are grouped by size and "
               "stream.\n",
               out);
-    step_notes_put(out, in->trace);
     return err;
 }
 

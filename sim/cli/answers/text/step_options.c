@@ -76,15 +76,15 @@ void step_source_json(struct frag_json *j, const struct frag_steps *s)
     frag_json_number(j, "num_steps", s->count);
 }
 
-void step_notes_put(FILE *out, const struct frag_trace *t)
-{
-    for (uint32_t i = 0; i < t->note_count; i++)
-        printable_line(out, "note: %s", t->notes[i]);
-}
-
 void step_notes_json(struct frag_json *j, const struct frag_trace *t)
 {
     frag_json_texts(j, "notes", t->notes, t->note_count);
+}
+
+static void put_notes(FILE *out, const struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->note_count; i++)
+        printable_line(out, "note: %s", t->notes[i]);
 }
 
 static enum frag_err visit(void *user, const struct input *in,
@@ -99,7 +99,10 @@ static enum frag_err visit(void *user, const struct input *in,
     progress_clear(&c->progress);
     if (c->shown++ && !c->json)
         fputc('\n', c->out);
-    return c->answer(c, in, e);
+    FRAG_TRY(c->answer(c, in, e));
+    if (!c->json && !c->values->common.quiet)
+        put_notes(c->out, in->trace);
+    return FRAG_OK;
 }
 
 /* How the traces are read: as they were recorded, since the question is what

@@ -62,7 +62,6 @@ enum frag_err steps_text_put(const struct steps_subject *on,
     for (uint64_t i = 0; i < t->count; i++)
         add_row(&table, &t->items[i]);
     err = table_print(&table, out, color);
-    step_notes_put(out, on->in->trace);
     return err;
 }
 

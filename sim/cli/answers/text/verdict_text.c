@@ -1,0 +1,175 @@
+/* verdict_text.c - writes a verdict. */
+#include "sim/cli/answers/text/verdict_text.h"
+
+#include <string.h>
+
+#include "real/device/gpus.h"
+#include "traces/printable.h"
+#include "traces/text.h"
+#include "traces/torch_platforms.h"
+
+const char *verdict_export(const struct verdict *v, char text[VERDICT_LINE])
+{
+    const char *variable = torch_variable_of(v->whole->settings);
+
+    *text = '\0';
+    if (v->rung && *v->rung->text)
+        snprintf(text, VERDICT_LINE, "export %s='%s'", variable, v->rung->text);
+    else if (v->rung)
+        snprintf(text, VERDICT_LINE, "unset %s", variable);
+    return text;
+}
+
+/* ---- the GPUs ---- */
+
+/* Whether the GPU has that memory beside a CUDA context. */
+static bool has(const struct frag_gpu *g, frag_size need)
+{
+    return g->total - g->context >= need;
+}
+
+static size_t count_gpus(frag_size need)
+{
+    size_t count = 0;
+
+    while (frag_gpus[count].id && has(&frag_gpus[count], need))
+        count++;
+    return count;
+}
+
+/* Adds their ids, the smallest first; the table begins with the largest. */
+static void add_gpus(size_t count, char *text)
+{
+    if (!count)
+        text_add(text, VERDICT_TEXT, "", "none of `fragsim help dry'");
+    for (size_t i = count; i-- > 0;)
+        text_add(text, VERDICT_TEXT, "", "%s%s", i + 1 == count ? "" : ", ",
+                 frag_gpus[i].id);
+    text_add(text, VERDICT_TEXT, "", ".");
+}
+
+static const char *name_of(const struct verdict_need *n)
+{
+    return *n->setting ? n->setting : "PyTorch's default settings";
+}
+
+/* Adds what the job needs with the settings, each followed by its GPUs unless
+ * the next one has the same. */
+const char *verdict_fits(const struct verdict *v, char text[VERDICT_TEXT])
+{
+    *text = '\0';
+    for (size_t i = 0; i < VERDICT_NEEDS; i++) {
+        const struct verdict_need *n = &v->needs[i];
+        const size_t gpus = count_gpus(verdict_need_bytes(n));
+
+        if (n->bytes == FRAG_UNLIMITED)
+            continue;
+        text_add(text, VERDICT_TEXT, " ", "The job needs %s%s with %.300s",
+                 n->is_most ? "at most " : "", FRAG_SHOW_SIZE(n->bytes),
+                 name_of(n));
+        if (n->enough > n->bytes)
+            text_add(text, VERDICT_TEXT, "",
+                     "; %s are enough for further steps",
+                     FRAG_SHOW_SIZE(n->enough));
+        text_add(text, VERDICT_TEXT, "", ".");
+        if (i + 1 < VERDICT_NEEDS && n[1].bytes != FRAG_UNLIMITED &&
+            count_gpus(verdict_need_bytes(&n[1])) == gpus)
+            continue;
+        text_add(text, VERDICT_TEXT, " ", "GPUs that have it: ");
+        add_gpus(gpus, text);
+    }
+    if ((v->needs[0].is_most || v->needs[1].is_most) && *text)
+        text_add(text, VERDICT_TEXT, " ",
+                 "The search was cut short: `fragsim fit' finds the least.");
+    return text;
+}
+
+/* ---- text ---- */
+
+static void put_part(FILE *out, const char *heading, const char *text)
+{
+    if (!*text)
+        return;
+    fprintf(out, "%s: ", heading);
+    printable_put(out, text);
+    fputc('\n', out);
+}
+
+void verdict_put_text(const struct verdict *v, FILE *out)
+{
+    char text[VERDICT_TEXT], line[VERDICT_LINE];
+
+    put_part(out, VERDICT_HAPPENED, v->happened);
+    put_part(out, VERDICT_TODO, v->todo);
+    if (*verdict_export(v, line)) {
+        fputs("    ", out);
+        printable_put(out, line);
+        fputc('\n', out);
+    }
+    put_part(out, VERDICT_SURE, v->sure);
+    put_part(out, "What fits", verdict_fits(v, text));
+}
+
+/* ---- JSON ---- */
+
+static void put_action(const struct verdict *v, struct frag_json *j)
+{
+    char line[VERDICT_LINE];
+
+    frag_json_line(j, 3);
+    frag_json_object(j, "action");
+    frag_json_text(j, "kind", verdict_action_words[v->action]);
+    frag_json_text(j, "text", v->todo);
+    frag_json_text(j, "setting", v->rung ? v->rung->text : NULL);
+    frag_json_text(j, "command", *verdict_export(v, line) ? line : NULL);
+    frag_json_text(j, "change_kind",
+                   v->change ? explain_change_words[v->change->kind] : NULL);
+    frag_json_text(j, "change", v->change ? v->change->text : NULL);
+    frag_json_number(j, "saved_bytes", v->saved);
+    frag_json_end(j);
+}
+
+static void put_need(const struct verdict_need *n, struct frag_json *j)
+{
+    frag_json_new_object(j, 4, NULL);
+    frag_json_text(j, "setting", n->setting);
+    frag_json_count(j, "need_bytes", n->bytes);
+    frag_json_bool(j, "is_least", !n->is_most);
+    frag_json_count(j, "enough_bytes", n->enough ? n->enough : FRAG_UNLIMITED);
+    frag_json_array(j, "gpus");
+    for (const struct frag_gpu *g = frag_gpus;
+         n->bytes != FRAG_UNLIMITED && g->id; g++)
+        if (has(g, verdict_need_bytes(n)))
+            frag_json_text(j, NULL, g->id);
+    frag_json_end(j);
+    frag_json_end(j);
+}
+
+void verdict_put_json(const struct verdict *v, struct frag_json *j)
+{
+    const struct verdict_question *q = &v->question;
+    const struct explain *x = v->failure ? v->failure : v->here;
+
+    frag_json_new_object(j, 2, NULL);
+    frag_json_text(j, "trace", q->trace->path);
+    frag_json_number(j, "device", q->device->device);
+    frag_json_text(j, "bound", frag_bound_words[q->bound.kind]);
+    frag_json_number(j, "bound_bytes", q->bound.bytes);
+    frag_json_line(j, 3);
+    frag_json_object(j, "happened");
+    frag_json_text(j, "state", verdict_state_words[v->state]);
+    frag_json_text(j, "cause", explain_cause_words[v->cause]);
+    frag_json_text(j, "growth", leaks_verdict_names[x->growth]);
+    frag_json_text(j, "text", v->happened);
+    frag_json_end(j);
+    put_action(v, j);
+    frag_json_line(j, 3);
+    frag_json_text(j, "sure", v->sure);
+    frag_json_new_array(j, 3, "fits");
+    for (size_t i = 0; i < VERDICT_NEEDS; i++)
+        put_need(&v->needs[i], j);
+    frag_json_end(j);
+    frag_json_line(j, 3);
+    frag_json_texts(j, "notes", q->trace->notes, q->trace->note_count);
+    frag_json_end(j);
+}
