@@ -14,6 +14,7 @@
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/host_text.h"
 #include "sim/cli/output/inputs.h"
+#include "sim/cli/review/view.h"
 #include "sim/validate/stats_file.h"
 #include "traces/name.h"
 #include "traces/printable.h"
@@ -90,7 +91,9 @@ static enum frag_err draw_view(const struct explain_values *v,
     if (err == FRAG_OK) {
         view->params = params;
         view->name = name;
-        err = figure_draw_trace(&figure_map, view, v->map, v->keep, e);
+        err = view_can(v->map)
+                  ? view_write(view, 1, v->map, e)
+                  : figure_draw_trace(&figure_map, view, v->map, v->keep, e);
     }
     free(name);
     free(params);
@@ -235,9 +238,9 @@ static int explain_run(const struct call *call, const void *values)
     int code;
 
     if ((v->picture && !gnuplot_can_draw(v->picture)) ||
-        (v->map && !gnuplot_can_draw(v->map)))
+        (v->map && !gnuplot_can_draw(v->map) && !view_can(v->map)))
         return cli_misuse(call, "expected -o or --map FILE.svg, FILE.png or "
-                                "FILE.pdf");
+                                "FILE.pdf, or --map FILE.html");
     if (bound_of(v).bytes && (v->at || v->limit))
         return cli_misuse(call, "--capacity and --process-limit explain the "
                                 "first failure of a replay: they exclude --at "
@@ -294,7 +297,7 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(picture), NULL},
     {"map", 0, "FILE",
      "draw the addresses of all blocks and holes up to the failure, as "
-     "`fragsim plot SNAPSHOT map' does: .svg, .png or .pdf",
+     "`fragsim plot SNAPSHOT map' does: .svg, .png, .pdf or .html",
      OPTION_TEXT, AT(map), NULL},
     {"keep", 0, "DIR", "keep the gnuplot scripts of -o and --map and their "
      "data here", OPTION_TEXT, AT(keep), NULL},

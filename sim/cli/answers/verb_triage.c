@@ -43,7 +43,13 @@ enum { WORDS = 16, PICTURES = 2 };
 struct picture {
     const char *option, *name, *caption;
     bool is_over_time; /* it shows recorded events */
+    bool is_view;      /* it is interactive */
 };
+
+static const char *suffix_of(const struct picture *p)
+{
+    return p->is_view ? ".html" : ".svg";
+}
 
 /* A part of the page: a heading, the command that answers it, and what the
  * command draws. */
@@ -61,9 +67,10 @@ static const struct part {
      {{"-o", "holes",
        "The segments at the failure, or at the end if no request failed, to "
        "scale: live blocks, holes and the request.",
-       false},
+       false, false},
       {"--map", "map",
-       "The addresses of all blocks and holes up to the failure.", true}}},
+       "The addresses of all blocks and holes up to the failure.", true,
+       true}}},
     {"change",
      "What to change",
      "The simplest setting of PyTorch's allocator with which the job survives "
@@ -87,13 +94,14 @@ static const struct part {
      "What each step of the job needs.",
      {"steps", THE_WHOLE, "-q"},
      {{"-o", "steps",
-       "The peaks of each step, and what is live where it begins.", true}}},
+       "The peaks of each step, and what is live where it begins.", true,
+       false}}},
     {"growth",
      "Growth",
      "What remains from step to step, and how long that fits the capacity.",
      {"leaks", THE_WHOLE, "-q", "-c", THE_CAPACITY},
-     {{"-o", "leaks", "What each leak holds in each step, and the peaks.",
-       true}}},
+     {{"-o", "leaks", "What each leak holds in each step, and the peaks.", true,
+       false}}},
     {"summary",
      "PyTorch's summary",
      "torch.cuda.memory_summary() at the same moment, and the fragmentation.",
@@ -264,7 +272,8 @@ static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
     enum frag_err err = FRAG_OK;
 
     for (size_t k = 0; err == FRAG_OK && k < n; k++) {
-        files[k] = scratch_path(t->folder, parts[i].pictures[k].name, ".svg");
+        files[k] = scratch_path(t->folder, parts[i].pictures[k].name,
+                                suffix_of(&parts[i].pictures[k]));
         err = files[k] ? FRAG_OK : frag_no_memory(e, "a picture");
     }
     for (uint32_t k = 0; err == FRAG_OK && k < runs_of(t, &parts[i]); k++)
@@ -511,8 +520,8 @@ static void put_command(const struct triage *t, const struct part *part,
         free(quoted);
     }
     for (size_t k = 0; k < count_pictures(t, part); k++)
-        fprintf(out, " %s %s.svg", part->pictures[k].option,
-                part->pictures[k].name);
+        fprintf(out, " %s %s%s", part->pictures[k].option,
+                part->pictures[k].name, suffix_of(&part->pictures[k]));
     fputc('\n', out);
 }
 
@@ -538,12 +547,14 @@ static enum frag_err put_pictures(const struct triage *t,
 
     for (size_t k = 0; err == FRAG_OK && k < count_pictures(t, part); k++) {
         const struct picture *picture = &part->pictures[k];
-        char *file = scratch_path(t->folder, picture->name, ".svg");
+        char *file = scratch_path(t->folder, picture->name, suffix_of(picture));
 
         if (!file)
             return frag_no_memory(e, "a picture");
         if (access(file, R_OK) == 0)
-            err = answer_page_figure(p, file, picture->caption, e);
+            err = picture->is_view
+                      ? answer_page_view(p, file, e)
+                      : answer_page_figure(p, file, picture->caption, e);
         free(file);
     }
     return err;
