@@ -93,9 +93,9 @@ def check_curves(data, one, blocks, trace, policy):
     assert one["requestedMost"].tolist() == [
         max(blocks.bytes[a:b]) for a, b in zip(begins, begins[1:])]
     measured, = results("replay", "-q", trace, "-p", policy)
-    assert max(one["reservedMost"]) == measured["peak_reserved"] == \
+    assert max(one["reservedMost"]) == measured["peak_reserved_bytes"] == \
         one["peakReserved"]
-    assert max(one["allocatedMost"]) == measured["peak_allocated"]
+    assert max(one["allocatedMost"]) == measured["peak_allocated_bytes"]
     live = [0] * (data["events"] + 1)
     for begin, end, kind in zip(one["from"], one["to"], one["kind"]):
         live[begin] += one["size"][kind]
@@ -163,8 +163,8 @@ def check_sums(data, one, blocks):
 def check_large(folder):
     """More blocks than a page has room for."""
     trace = os.path.join(folder, "large.h5")
-    run("gen", "stationary", "-q", "-f", "-o", trace, "--events",
-        "200000" if SANITIZED else "600000")
+    run("gen", "-q", "-f", "-o", trace, "stationary:streams=2,allocs=" +
+        ("100000" if SANITIZED else "300000"))
     blocks = Blocks(trace)
     path = page_of(folder, trace, "-p", "best_fit")
     data = data_of(path)
@@ -192,9 +192,8 @@ def check_large(folder):
 
 def check_peak_rows(rows, trace, *options):
     """The rows of the page are those of `fragsim top'."""
-    top = json.loads(output("top", "-q", trace, "--json", "-", "--limit", "0",
-                            *options))
-    groups = [(group["bytes"], group["blocks"]) for group in top["groups"]]
+    top, = results("top", "-q", trace, "--limit", "0", *options)
+    groups = [(group["held_bytes"], group["blocks"]) for group in top["groups"]]
     assert len(groups) > 3 and rows == groups[:20], (rows, groups[:20])
     return top
 
@@ -238,31 +237,28 @@ class Place:
         return self.l + self.w / 2, self.t + self.h / 2
 
 
-def recorded_block():
-    """A large block of the recording: the number of its request among the
-    recorded ones, its address, size and frames; and its height."""
-    with lzma.open(FRAMES) as file:
-        snapshot = pickle.load(file)
-    trace = snapshot["device_traces"][0]
-    ranges = {(s["address"], s["total_size"]) for s in snapshot["segments"]}
-    ranges |= {(e["addr"], e["size"]) for e in trace
-               if e["action"] == "segment_alloc"}
-    allocs = [e for e in trace if e["action"] == "alloc"]
-    number, entry = max(
-        ((k, e) for k, e in enumerate(allocs) if e.get("frames") and
-         not any(f["addr"] == e["addr"] for f in allocs[k + 1:])),
-        key=lambda pair: pair[1]["size"])
-    height = sum(min(size, entry["addr"] - start) for start, size in
-                 sorted(ranges) if start <= entry["addr"])
-    return number, entry, height
+def placed_block(folder):
+    """The largest block with a stack, as `export --to snapshot' places it: the
+    number of its request, its entry there, and its height."""
+    path = os.path.join(folder, "run.pickle")
+    run("export", "-q", "-f", FRAMES, "--to", "snapshot", "-p", "torch", "-o",
+        path)
+    with open(path, "rb") as file:
+        trace = pickle.load(file)["device_traces"][0]
+    allocs = [entry for entry in trace if entry["action"] == "alloc"]
+    number, entry = max(((k, entry) for k, entry in enumerate(allocs)
+                         if entry["frames"]), key=lambda pair: pair[1]["size"])
+    held = {(e["addr"], e["size"]) for e in trace
+            if e["action"] == "segment_alloc"}
+    return number, entry, sum(min(size, entry["addr"] - addr)
+                              for addr, size in held if addr <= entry["addr"])
 
 
-def check_click(page):
-    """A block whose place follows from the recording."""
-    number, entry, height = recorded_block()
+def check_click(page, folder):
+    """A block whose place another command tells."""
+    number, entry, height = placed_block(folder)
     rows = list(csv.DictReader(output("export", "-q", FRAMES).splitlines()))
-    allocs = [k for k, row in enumerate(rows) if row["op"] == "alloc"]
-    event = allocs[len(allocs) - number_of_allocs() + number]
+    event = [k for k, row in enumerate(rows) if row["op"] == "alloc"][number]
     size = int(rows[event]["bytes"])
     end = next((k for k in range(event + 1, len(rows))
                 if rows[k]["op"] == "free" and
@@ -282,12 +278,6 @@ def check_click(page):
                      f"{f['line']})" for f in entry["frames"]], stack
     page.press("Escape")
     assert page.text(".v-block") == "No block is selected."
-
-
-def number_of_allocs():
-    with lzma.open(FRAMES) as file:
-        return sum(e["action"] == "alloc"
-                   for e in pickle.load(file)["device_traces"][0])
 
 
 def check_moves(page):
@@ -349,14 +339,19 @@ def check_keys(page):
     assert "leak_frames" in label and "Home shows all" in label, label
 
 
+def go(page, where):
+    page.script("document.querySelector('[data-go=' + arguments[0] + ']')"
+                ".click()", where)
+    page.settle()
+
+
 def check_filters(page):
     text = "train.py:164"
+    go(page, "peak")
     page.set("[data-set=stack]", text)
-    check_peak_rows(holders(page), FRAMES, "--filter", text, "--by", "stack") \
-        if False else None
-    top = json.loads(output("top", "-q", FRAMES, "--json", "-", "--limit", "0",
-                            "--by", "stack", "--filter", text))
-    assert holders(page) == [(g["bytes"], g["blocks"]) for g in top["groups"]]
+    top, = results("top", "-q", FRAMES, "--limit", "0", "--by", "stack",
+                   "--filter", text)
+    assert holders(page) == [(g["held_bytes"], g["blocks"]) for g in top["groups"]]
     page.set("[data-set=stack]", "no such function")
     assert holders(page) == []
     page.set("[data-set=stack]", "")
@@ -378,11 +373,11 @@ def peak_of(page):
 
 
 def check_peak(page, trace):
+    go(page, "all")
     place = Place(page)
     page.click(*place.at(place.x1 / 10, place.y1 / 2))
     assert "at the peak" not in page.text(".v-moment")
-    page.script("document.querySelector('[data-go=peak]').click()")
-    page.settle()
+    go(page, "peak")
     top = check_peak_rows(holders(page), trace, "--by",
                           "stack" if trace == FRAMES else "size")
     assert peak_of(page) == top["event"], (page.text(".v-moment"), top["event"])
@@ -393,13 +388,12 @@ def check_peak(page, trace):
     page.settle()
     assert page.script("return document.querySelector('.v-holders button')"
                        ".getAttribute('aria-pressed')") == "true"
-    page.script("document.querySelector('[data-go=all]').click()")
-    page.settle()
+    go(page, "all")
 
 
 def check_flame(page):
     """The frames of the flame graph are the sums of `top --folded'."""
-    page.script("document.querySelector('[data-go=peak]').click()")
+    go(page, "peak")
     folded = output("top", "-q", FRAMES, "--folded", "-")
     total = {}
     for line in folded.splitlines():
@@ -419,8 +413,7 @@ def check_flame(page):
     assert page.script("return document.querySelectorAll('.v-flame button.on')"
                        ".length") == 1
     page.press("Escape")
-    page.script("document.querySelector('[data-go=all]').click()")
-    page.settle()
+    go(page, "all")
 
 
 def sum_of(folded):
@@ -455,7 +448,7 @@ def check_print(page):
 def check_page(folder):
     with Browser(1366, 768) as page:
         page.open(page_of(folder, FRAMES))
-        check_click(page)
+        check_click(page, folder)
         check_moves(page)
         check_keys(page)
         check_filters(page)
