@@ -1,5 +1,5 @@
 /* view.c - replays the policies of a view, and writes their data and the page
- * around them: texts/view.html, view.css and view.js. */
+ * around them: texts/view*. */
 #include "sim/cli/review/view.h"
 
 #include <stdlib.h>
@@ -195,18 +195,18 @@ static void put_run(struct frag_json *j, const struct view_run *r)
     frag_json_end(j);
 }
 
-/* Nodes as rows of parent, function, file, line and site. */
+/* Nodes as rows of parent, function, file, line, site and innermost frame. */
 static void put_nodes(struct frag_json *j, const struct view_stacks *s)
 {
-    uint32_t *rows = calloc((size_t)s->nodes.count * 5 + 1, sizeof(*rows));
+    uint32_t *rows = calloc((size_t)s->nodes.count * 6 + 1, sizeof(*rows));
 
     for (uint64_t i = 0; rows && i < s->nodes.count; i++) {
         for (uint64_t k = 0; k < 4; k++)
-            rows[5 * i + k] = (uint32_t)s->nodes.items[i][k];
-        rows[5 * i + 4] = s->sites[i];
+            rows[6 * i + k] = (uint32_t)s->nodes.items[i][k];
+        memcpy(&rows[6 * i + 4], s->sites[i], sizeof(s->sites[i]));
     }
     put_column(j, "nodes", "u32", rows,
-               rows ? s->nodes.count * 5 * sizeof(*rows) : 0);
+               rows ? s->nodes.count * 6 * sizeof(*rows) : 0);
     free(rows);
     frag_json_array(j, "strings");
     for (uint32_t i = 0; i < s->string_count; i++)
@@ -308,8 +308,10 @@ static enum frag_err put_page(void *user, FILE *out, struct frag_error *e)
             text_view_html);
     fputs("<script type=\"application/json\">\n", out);
     FRAG_TRY(put_script(v, out, e));
-    fprintf(out, "</script>\n<script>\n%s</script>\n%s", text_view_js,
-            end_mark);
+    fprintf(out,
+            "</script>\n<script>\n(function () {\n'use strict';\n%s%s})();\n"
+            "</script>\n%s",
+            text_view_map_js, text_view_js, end_mark);
     html_close(out);
     return FRAG_OK;
 }

@@ -103,12 +103,13 @@ struct view_rows {
 struct view_stacks {
     const struct frag_trace *trace;
     struct view_rows nodes;
-    uint32_t *sites; /* [VIEW_NODES + 2]: of the last node of a stack, the node
-                        of its site; else 0 */
-    uint32_t *leaf;  /* [stack_count]: 1 + the last node of a stack; 0: not
-                        asked yet */
-    uint32_t *renamed; /* [string_count]: 1 + the row in `strings`, or 0 */
-    uint32_t *strings; /* strings of the trace that are used */
+    uint32_t (*sites)[2]; /* [VIEW_NODES + 2]: of the last node of a stack, the
+                             node of its site, and that of its innermost frame;
+                             else 0 */
+    uint32_t *leaf;       /* [stack_count]: 1 + the last node of a stack; 0: not
+                             asked yet */
+    uint32_t *renamed;    /* [string_count]: 1 + the row in `strings`, or 0 */
+    uint32_t *strings;    /* strings of the trace that are used */
     uint32_t string_count;
     uint64_t letters;  /* of them */
     uint64_t left_out; /* stacks that have no room */

@@ -129,8 +129,9 @@ static uint32_t child_of(struct view_stacks *s, uint32_t parent,
 static uint32_t add_stack(struct view_stacks *s, uint32_t stack)
 {
     const struct frag_trace *t = s->trace;
-    const struct frag_frame *site = site_of(t, stack);
-    uint32_t node = NO_STACK, at = NO_STACK;
+    const struct frag_frame *sites[2] = {site_of(t, stack),
+                                         site_innermost(t, stack)};
+    uint32_t node = NO_STACK, at[2] = {NO_STACK, NO_STACK};
 
     for (uint64_t i = t->stack_first[stack + 1]; i-- > t->stack_first[stack];) {
         node = child_of(s, node, &t->frames[i]);
@@ -138,10 +139,11 @@ static uint32_t add_stack(struct view_stacks *s, uint32_t stack)
             s->left_out++;
             return node;
         }
-        if (&t->frames[i] == site)
-            at = node;
+        for (int k = 0; k < 2; k++)
+            if (&t->frames[i] == sites[k])
+                at[k] = node;
     }
-    s->sites[node] = at;
+    memcpy(s->sites[node], at, sizeof(at));
     return node;
 }
 

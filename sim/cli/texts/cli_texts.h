@@ -19,8 +19,10 @@ extern const char text_page_css[];
 extern const char text_page_js[];
 
 /* The interactive view of memory (sim/cli/review/view.h): its elements, its
- * style, and the script that stands after the data and draws them. */
-extern const char text_view_html[], text_view_css[], text_view_js[];
+ * style, and the two parts of the function that stands after the data and draws
+ * them. */
+extern const char text_view_html[], text_view_css[], text_view_map_js[],
+    text_view_js[];
 
 /* Shell lines that make a CSV of the files of other tools.
  *
