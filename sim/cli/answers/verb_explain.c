@@ -9,12 +9,10 @@
 #include "sim/answers/explain/explain.h"
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/figures/figure.h"
 #include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/host_text.h"
 #include "sim/cli/output/inputs.h"
-#include "sim/cli/review/view.h"
 #include "sim/validate/stats_file.h"
 #include "traces/name.h"
 #include "traces/printable.h"
@@ -64,70 +62,6 @@ static enum frag_err settle(const struct explain_values *v,
 
 /* ---- the pictures ---- */
 
-/* A view of the events up to the failure. */
-static struct frag_device_trace cut_at(const struct explain *x)
-{
-    struct frag_device_trace d = *x->device;
-
-    d.count = x->event + 1;
-    while (d.recorded.action_count &&
-           d.recorded.actions[d.recorded.action_count - 1].event > x->event)
-        d.recorded.action_count--;
-    return d;
-}
-
-static enum frag_err draw_view(const struct explain_values *v,
-                               const struct explain *x, struct trace_view *view,
-                               struct frag_error *e)
-{
-    struct frag_params *params;
-    char *name;
-    enum frag_err err;
-
-    FRAG_TRY(policy_choice_params(view->policy, x->used, NULL, x->trace->path,
-                                  x->device->device, &params, e));
-    name = frag_trace_name(x->trace->path);
-    err = name ? FRAG_OK : frag_no_memory(e, "the map");
-    if (err == FRAG_OK) {
-        view->params = params;
-        view->name = name;
-        err = view_can(v->map)
-                  ? view_write(view, 1, v->map, e)
-                  : figure_draw_trace(&figure_map, view, v->map, v->keep, e);
-    }
-    free(name);
-    free(params);
-    return err;
-}
-
-/* Draws the addresses of all blocks and holes up to the failure. */
-static enum frag_err draw_map(const struct explain_values *v,
-                              const struct explain *x,
-                              struct progress *progress, struct frag_error *e)
-{
-    const struct frag_device_trace cut = cut_at(x);
-    struct trace_view view = {
-        .trace = x->trace,
-        .device = &cut,
-        .bound = x->bound,
-        .color = FIGURE_SIZE,
-        .progress = progress,
-    };
-    struct policy_choice policy;
-    enum frag_err err;
-
-    if (!v->map)
-        return FRAG_OK;
-    FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
-    view.policy = &policy;
-    err = draw_view(v, x, &view, e);
-    policy_choice_free(&policy);
-    progress_clear(progress);
-    if (err == FRAG_OK && !v->common.quiet)
-        input_say_start(x->trace->path, x->device);
-    return err;
-}
-
 /* Draws the moment of the failure, and what led there. */
 static enum frag_err draw(const struct explain_values *v,
                           const struct input *in, const struct explain *x,
@@ -140,7 +74,13 @@ static enum frag_err draw(const struct explain_values *v,
                          x->trace->path);
     if (v->picture)
         FRAG_TRY(draw_holes(x, in->name, v->picture, v->keep, e));
-    return draw_map(v, x, progress, e);
+    if (!v->map)
+        return FRAG_OK;
+    FRAG_TRY(draw_map(x, v->map, v->keep, progress, e));
+    progress_clear(progress);
+    if (!v->common.quiet)
+        input_say_start(x->trace->path, x->device);
+    return FRAG_OK;
 }
 
 /* ---- the answers ---- */
@@ -238,7 +178,7 @@ static int explain_run(const struct call *call, const void *values)
     int code;
 
     if ((v->picture && !gnuplot_can_draw(v->picture)) ||
-        (v->map && !gnuplot_can_draw(v->map) && !view_can(v->map)))
+        (v->map && !draw_can_map(v->map)))
         return cli_misuse(call, "expected -o or --map FILE.svg, FILE.png or "
                                 "FILE.pdf, or --map FILE.html");
     if (bound_of(v).bytes && (v->at || v->limit))
