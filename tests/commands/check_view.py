@@ -441,8 +441,17 @@ def check_modes(page):
 
 
 def check_print(page):
+    """On paper are the map and the holders, and nothing to press."""
     made = page.print()
     assert made.startswith(b"%PDF") and len(made) > 20000, len(made)
+    page.call("POST", "/goog/cdp/execute", {
+        "cmd": "Emulation.setEmulatedMedia", "params": {"media": "print"}})
+    shown = [page.script("return getComputedStyle(document.querySelector("
+                         "arguments[0])).display != 'none'", name)
+             for name in (".v-tools", ".v-help", "canvas", ".v-holders")]
+    page.call("POST", "/goog/cdp/execute", {
+        "cmd": "Emulation.setEmulatedMedia", "params": {"media": ""}})
+    assert shown == [False, False, True, True], shown
 
 
 def check_page(folder):

@@ -246,7 +246,7 @@ function writeKey(low, high) {
     item.append(box, words);
     $('.v-key').append(item, ' ');
   }
-  $('.v-key').append('Lines: allocated; dashed: reserved.');
+  $('.v-key').append('\u2003Curves: allocated, and dashed reserved.');
 }
 
 /* -- drawing --------------------------------------------------------------------------------- */
