@@ -264,8 +264,12 @@ def check_click(page, folder):
                 if rows[k]["op"] == "free" and
                 rows[k]["id"] == rows[event]["id"]), len(rows))
     place = Place(page)
-    page.click(*place.at((event + end) / 2, height + entry["size"] / 2))
+    middle = place.at((event + end) / 2, height + entry["size"] / 2)
+    page.point(*middle)
+    tip = page.text(".v-tip").split("\n")
+    page.click(*middle)
     said = page.text(".v-block")
+    assert tip[0] == said and len(tip) > 1, (tip, said)
     shown = f"{size / 2**20:.3f}"[:5] + " MiB"
     assert said.startswith(f"Block of {shown}"), (said, shown)
     assert f"allocated at event {event:,}" in said, (said, event)
@@ -276,6 +280,7 @@ def check_click(page, folder):
     stack = page.text(".v-stack").split("\n")
     assert stack == [f"{f['name']} ({os.path.basename(f['filename'])}:"
                      f"{f['line']})" for f in entry["frames"]], stack
+    assert tip[1:] == stack[:6], (tip, stack)
     page.press("Escape")
     assert page.text(".v-block") == "No block is selected."
 

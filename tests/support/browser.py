@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import urllib.request
 
 KEYS = {"Left": "\ue012", "Up": "\ue013", "Right": "\ue014", "Down": "\ue015",
@@ -103,6 +104,7 @@ class Browser:
         self.point(x, y, "down", "up", kind=kind)
 
     def wheel(self, x, y, amount):
+        time.sleep(0.4)  # no longer part of a scrolling of the page
         self.act({"type": "wheel", "id": "wheel", "actions": [
             {"type": "scroll", "x": round(x), "y": round(y), "deltaX": 0,
              "deltaY": amount, "duration": 0}]})

@@ -86,8 +86,10 @@ static enum frag_err fill(struct view *v, const struct trace_view *runs,
     const uint64_t events = runs->device->count;
 
     if (!events || events >= UINT32_MAX)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: a view shows from 1 to 2^32 - 1 events", v->name);
+        return frag_fail(
+            e, FRAG_INVALID,
+            "%s: a view shows from 1 to 2^32 - 1 events, found %llu", v->name,
+            (unsigned long long)events);
     v->columns = at_most(events, VIEW_CURVE / v->count);
     v->wide = at_most(events, VIEW_WIDE);
     v->high = VIEW_HIGH / v->count;

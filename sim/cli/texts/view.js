@@ -340,10 +340,13 @@ function placeOf(r, e) {
 const zoomAt = (r, by, px, py, onlyX) => zoom(by, (px - r.p.l) / r.p.w,
   (r.p.t + r.p.h - py) / r.p.h, onlyX);
 
+let scrolled = -Infinity; /* when the page was scrolled last */
+addEventListener('scroll', () => { scrolled = performance.now(); }, {passive: true});
+
 function onWheel(r, e) {
   const amount = e.deltaY || e.deltaX; /* with Shift it may be sideways */
   const isAll = state.x1 - state.x0 >= maxX() && state.y1 - state.y0 >= maxY();
-  if (isAll && amount > 0) return; /* the page scrolls */
+  if ((isAll && amount > 0) || performance.now() - scrolled < 300) return; /* the page scrolls */
   e.preventDefault();
   zoomAt(r, Math.exp(Math.max(-1, Math.min(1, amount / 300))), ...placeOf(r, e), e.shiftKey);
 }
@@ -457,10 +460,11 @@ function addTools() {
 
 /* What was written, what was added up, and what has no room. */
 function restOf(r) {
-  return (runs.length > 1 ? r.policy + ': ' : '') + (!r.rest ? 'all ' + plural(r.blocks, 'block') +
-    ' are written one by one' : count(r.written) + ' of ' + plural(r.blocks, 'block') +
+  return (runs.length > 1 ? r.policy + ': ' : '') + (!r.rest ? 'every block (' +
+    count(r.blocks) + ') is written one by one' : count(r.written) + ' of ' + plural(r.blocks, 'block') +
     ' are written one by one: ' + (r.hasPeak ? 'those at the peak, and ' : '') +
-    (r.least === null ? 'no others' : 'those of at least ' + bytes(r.least) + ' times events') +
+    (r.least === null ? 'no others' : 'those whose size times lifetime is at least ' +
+    bytes(r.least) + ' times one event') +
     '. The ' + count(r.rest) + ' others are added up in cells of ' + cellWords(r) +
     ', and by stack at ' + plural(r.moment.length, 'moment')) + (r.rangesWritten < r.ranges ?
     '; so are the ' + count(r.ranges - r.rangesWritten) + ' smallest reserved ranges' : '') + '.';

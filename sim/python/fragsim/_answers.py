@@ -111,8 +111,8 @@ def plot(source: _tool.Path | Sequence[_tool.Path], figure: str,
     """Draws a figure of `fragsim help plot`: of one or more result files, or,
     for `distributions` and `map`, of a trace. gnuplot must be installed.
 
-    With `output`, a path that ends in .svg, .png or .pdf, writes the file and
-    returns its path (force=True overwrites an existing one); without it,
+    With `output`, a path that ends in .svg, .png or .pdf (for `map` also .html,
+    the interactive view, without gnuplot), writes the file and returns its path (force=True overwrites an existing one); without it,
     returns a Picture. `capacity`, `policy` and `trace` choose runs. Error if
     the tool cannot draw it.
     """
