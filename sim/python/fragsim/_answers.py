@@ -112,9 +112,10 @@ def plot(source: _tool.Path | Sequence[_tool.Path], figure: str,
     for `distributions` and `map`, of a trace. gnuplot must be installed.
 
     With `output`, a path that ends in .svg, .png or .pdf (for `map` also .html,
-    the interactive view, without gnuplot), writes the file and returns its path (force=True overwrites an existing one); without it,
-    returns a Picture. `capacity`, `policy` and `trace` choose runs. Error if
-    the tool cannot draw it.
+    the interactive view, without gnuplot), writes the file and returns its path
+    (force=True overwrites an existing one); without it, returns a Picture.
+    `capacity`, `policy` and `trace` choose runs. Error if the tool cannot draw
+    it.
     """
     sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     options = {"capacity": _list(capacity), **options}
