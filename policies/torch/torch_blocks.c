@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct torch_block) == 64, "a block is a cache line");
+_Static_assert(sizeof(struct torch_block) <= 64, "a block is in a cache line");
 _Static_assert(sizeof(struct torch_slab) <= TORCH_SLAB_BYTES,
                "a slab has room between its multiples");
 

@@ -135,10 +135,11 @@ static void print_paragraph(FILE *out, int indent, const char *text)
 
 static const char formats_text[] =
     "The format of an input is recognized by its contents, not by its name. "
-    "Input may be compressed with gzip, xz or zstd; - is stdin. A csv can be "
-    "replayed while it is read, whatever its length (`fragsim replay "
-    "--stream'). Where an "
-    "answer rests on something that its format lacks, the notes of the answer "
+    "Input may be compressed with gzip, xz or zstd, or be the first .pickle, "
+    ".pkl or .txt file of a zip archive; - is stdin. A csv can be replayed "
+    "while it is read, whatever its length (`fragsim replay --stream'). Where "
+    "an answer rests on something that its format lacks, the notes of the "
+    "answer "
     "state it.";
 
 /* traces/file/ reads trace files, so no importer describes them. */

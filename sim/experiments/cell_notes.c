@@ -107,6 +107,23 @@ static void note_bound(struct frag_bound bound, char text[RELEASE_NOTE])
                  FRAG_SHOW_BOUND(bound), FRAG_SHOW_SIZE(bound.bytes));
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), least = strlen(end);
+
+    return length >= least && !strcmp(text + length - least, end);
+}
+
+/* Whether the stacks name a convolution. */
+static bool has_convolution(const struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->string_count; i++)
+        if (ends_with(t->strings[i], "torch/nn/modules/conv.py") ||
+            strstr(t->strings[i], "cudnn_convolution"))
+            return true;
+    return false;
+}
+
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e)
 {
@@ -121,6 +138,11 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                  "more of it than peak reserved (column peak_device_bytes)");
     note_bound(on->bound, out->texts[out->count]);
     out->count += *out->texts[out->count] != '\0';
+    if (on->bound.bytes != FRAG_UNLIMITED && has_convolution(on->trace))
+        snprintf(out->texts[out->count++], RELEASE_NOTE,
+                 "the program has convolutions: where a workspace of cuDNN is "
+                 "refused, PyTorch tries one that needs less, so the program "
+                 "may survive with less memory than a replay needs");
     if (on->policy->policy->assumes)
         snprintf(out->texts[out->count++], RELEASE_NOTE, "%s",
                  on->policy->policy->assumes);

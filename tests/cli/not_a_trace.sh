@@ -55,8 +55,8 @@ printf '[ 41][12:00:00:1][info  ] ----- RMM LOG BEGIN [PTDS DISABLED]\n' >rmm_lo
 printf '[ 41][12:00:00:1][trace ] [A][stream 0x0][8B]\n' >rmm_trace.log
 # Archives: a header and an entry of four bytes, the end alone, and of tar.
 {
-    printf 'PK\3\4\24\0\0\0\0\0\0\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\10\0\0\0'
-    printf 'a.picklexxxxPK\5\6'
+    printf 'PK\3\4\24\0\0\0\0\0\0\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\6\0\0\0'
+    printf 'a.jsonxxxxPK\5\6'
 } >other.zip
 printf 'PK\5\6\0\0\0\0' >empty.zip
 tar -cf small.tar small.csv

@@ -143,6 +143,22 @@ CASES = [ # name, snapshot, words in the notes, words not in them
 ]
 
 
+def check_convolutions():
+    """Below the need of a program with convolutions, cuDNN may do with less."""
+    words = "the program has convolutions"
+    for file, bound, expected in (("/lib/torch/nn/modules/conv.py", "2MiB", True),
+                                  ("/lib/torch/nn/modules/conv.py", "inf", False),
+                                  ("/lib/torch/nn/modules/linear.py", "2MiB",
+                                   False)):
+        with open("conv.pickle", "wb") as out:
+            pickle.dump(snapshot([(512, 512)], frame_of("forward", file)), out)
+        said = run("replay", "conv.pickle", "-c", bound).stderr
+        assert (words in said) == expected, (file, bound, said)
+        row = json.loads(run("fit", "-q", "conv.pickle", "--json",
+                             "-").stdout)["results"][0]
+        assert (words in "".join(row["notes"])) == ("conv.py" in file), row
+
+
 def check_origins():
     for name, made, wanted, unwanted in CASES:
         with open("case.pickle", "wb") as file:
@@ -162,6 +178,7 @@ def main():
         check_answers()
         check_files()
         check_origins()
+        check_convolutions()
         os.chdir(ROOT)
     return 0
 

@@ -133,6 +133,19 @@ def check_dead(folder):
         "for 4.426 GiB" in verdict(page), verdict(page)
 
 
+def check_without_gnuplot(folder):
+    """The page says that the figures are left out; the answers are there."""
+    out = os.path.join(folder, "plain.html")
+    run("triage", "-q", DEAD, "-c", "6GiB", "-o", out,
+        env=dict(os.environ, PATH=folder))
+    with open(out, encoding="utf-8") as file:
+        page = file.read()
+    assert "figures are left out" in page and "<svg" not in page
+    for verb in ("explain", "steps", "leaks"):
+        words = [verb, DEAD, "-q"] + (["-c", "6GiB"] if verb == "leaks" else [])
+        assert run(*words).stdout.strip() in text_of(page), verb
+
+
 def check_living(folder):
     page = page_of(os.path.join(BUNDLED, "gpt2_train.pickle.xz"), "80GiB",
                    folder)
@@ -197,6 +210,7 @@ def main():
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         check_dead(folder)
+        check_without_gnuplot(folder)
         check_living(folder)
         check_leak(folder)
         check_devices(folder)

@@ -14,16 +14,16 @@ snapshot, capacity, folder = (sys.argv[1:] + ["."])[:3]
 results = os.path.join(folder, "review.h5")
 
 # %% Why did it die?
-for device in fragsim.explain(snapshot):
+why = fragsim.answer("explain", snapshot)
+for device in why.rows():
     print(f"device {device['device']}: {device['cause_text']}: {device['evidence']}")
-    for change in device["changes"]:
-        print(f"  {change['result']}: {change['change']}")
     print("  not known:", *device["unknown"], sep="\n    ")
+print(why.table("changes")[["device", "result", "change"]].to_string(index=False))
 
 # %% What would other settings and allocators have reserved, and which fit?
 runs = fragsim.replay(
     snapshot, capacity=["inf", capacity], output=results, force=True,
-    policy=["torch", "torch:expandable_segments:True", "best_fit"])
+    policies=["torch", "torch:expandable_segments:True", "best_fit"])
 runs["GiB"] = runs.peak_reserved_bytes / 2**30
 print(runs[["policy", "capacity_bytes", "GiB", "num_ooms"]].to_string(index=False))
 for note in runs.notes.explode().dropna().unique():
@@ -31,12 +31,12 @@ for note in runs.notes.explode().dropna().unique():
 
 # %% How much memory does each of them need?
 needs = fragsim.fit(snapshot, bound="capacity",
-                    policy=["torch", "torch:expandable_segments:True"])
+                    policies=["torch", "torch:expandable_segments:True"])
 print(needs[["policy", "need_bytes", "step_bytes"]].to_string(index=False))
 
 # %% Which setting is best?
-chosen = fragsim.tune(snapshot, capacity=capacity)["chosen"]
-print("export PYTORCH_CUDA_ALLOC_CONF=" + chosen["settings"] if chosen
+chosen = fragsim.tune(snapshot, capacity=capacity, table="chosen")
+print("export PYTORCH_CUDA_ALLOC_CONF=" + chosen.settings[0] if len(chosen)
       else f"no setting is promised to survive {capacity}")
 
 # %% The memory over time, with pandas; and as figures, which need gnuplot.
@@ -44,6 +44,6 @@ series = fragsim.read(results, "series", run=0)
 print(series[["event", "allocated_max", "reserved_max"]].max().to_string())
 try:
     print(fragsim.plot(results, "timeline", os.path.join(folder, "timeline.svg"),
-                       run=[0, 2], force=True))
+                       capacity="inf", force=True))
 except fragsim.Error as error:
     print(f"no figure: {error}")

@@ -114,6 +114,9 @@ ROOMS = {
     # the commands of sim/answers
     "sim/cli/answers": ([], "sim/cli/answers/held "
                             "sim/cli/answers/figures +"),
+    # in place of other files, in a page
+    "sim/browser": ([], "sim/cli traces/file +"),
+    "sim/browser/libc/sys": ([], ""),
     "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs sim/cli/answers +"),
 }
 # Loaded at run time: nobody else takes their symbols.

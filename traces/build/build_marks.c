@@ -21,18 +21,22 @@ enum frag_err frag_build_mark(struct frag_build *b, uint32_t device,
     if (string == UINT32_MAX ||
         !GROW(d->marks, d->mark_room, d->mark_count + 1))
         return FRAG_NOMEM;
-    d->marks[d->mark_count++] =
-        (struct frag_mark){.time = time, .kind = kind, .name = string};
+    d->marks[d->mark_count] = (struct frag_mark){
+        .event = d->mark_count, .time = time, .kind = kind, .name = string};
+    d->mark_count++;
     return FRAG_OK;
 }
 
+/* `event` is still the place among the marks of the input. */
 static int by_time(const void *a, const void *b)
 {
     const struct frag_mark *x = a, *y = b;
 
     if (x->time != y->time)
         return x->time < y->time ? -1 : 1;
-    return (x->kind < y->kind) - (x->kind > y->kind);
+    if (x->kind != y->kind)
+        return x->kind > y->kind ? -1 : 1;
+    return (x->event > y->event) - (x->event < y->event);
 }
 
 enum frag_err build_marks(struct frag_build *b, struct device_build *d)

@@ -2,7 +2,7 @@
  *
  * The source is a stream: its memory does not grow with the input. The content
  * shows whether the input is packed: gzip, xz and zstd are unpacked; of a zip,
- * the first entry whose name ends in "data.pkl" (torch.save) or ".txt". The
+ * the first entry whose name ends in ".pkl", ".pickle" or ".txt". The
  * reader gets a window of bytes (frag_source_peek) and reports how many of them
  * it has used (frag_source_skip).
  */

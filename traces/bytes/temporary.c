@@ -67,7 +67,7 @@ static void remove_contents(int folder)
     _Alignas(struct dirent64) char bytes[2048];
     ssize_t count;
 
-    while ((count = getdents64(folder, bytes, sizeof(bytes))) > 0)
+    while ((count = getdents64(folder, (void *)bytes, sizeof(bytes))) > 0)
         for (ssize_t at = 0; at < count;) {
             const struct dirent64 *entry = (const void *)(bytes + at);
 

@@ -1,5 +1,5 @@
-/* unpack_zip.c - a stage that unpacks zip: the first entry whose name ends in
- * data.pkl or .txt. The other entries are not read.
+/* unpack_zip.c - a stage that unpacks zip: the first entry whose name ends like
+ * that of a pickle or a text. The other entries are not read.
  *
  * The stage walks the local headers, because the directory is at the end of the
  * file and a pipe cannot seek there. PyTorch writes data.pkl first, without
@@ -89,12 +89,18 @@ static bool zip64_size(const unsigned char *extra, size_t length,
     return false;
 }
 
-static bool ends_in(const unsigned char *name, size_t length,
-                    const char *suffix)
+/* torch.save writes data.pkl, users pack a snapshot or a log. */
+static bool is_wanted(const unsigned char *name, size_t length)
 {
-    const size_t count = strlen(suffix);
+    static const char *const ends[] = {".pkl", ".pickle", ".txt"};
 
-    return length >= count && !memcmp(name + length - count, suffix, count);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+        const size_t count = strlen(ends[i]);
+
+        if (length >= count && !memcmp(name + length - count, ends[i], count))
+            return true;
+    }
+    return false;
 }
 
 /* A zip archive of other files. Programs that write a zip to a pipe leave the
@@ -103,12 +109,13 @@ static enum frag_err is_other_zip(const struct stage *s, struct frag_error *e)
 {
     const struct unzip *z = s->state;
 
-    return frag_fail(e, FRAG_CORRUPT,
-                     "%s:0: expected a trace, found a zip archive without "
-                     "data.pkl (which torch.save writes) or a .txt file (of a "
-                     "log); its first file is %s; unpack it with unzip, and "
-                     "pass the trace in it",
-                     s->name, z->first);
+    return frag_fail(
+        e, FRAG_CORRUPT,
+        "%s:0: expected a trace, found a zip archive without a "
+        ".pickle or .pkl file (of a snapshot) or a .txt file (of a "
+        "log); its first file is %s; unpack it with unzip, and "
+        "pass the trace in it",
+        s->name, z->first);
 }
 
 /* Reads one local header, up to the entry's data, and sets *wanted if the stage
@@ -131,8 +138,7 @@ static enum frag_err zip_header(struct stage *s, bool *wanted,
     if (!*z->first)
         snprintf(z->first, sizeof(z->first), "%.*s", (int)name,
                  (const char *)h + ZIP_HEADER);
-    *wanted = ends_in(h + ZIP_HEADER, name, "data.pkl") ||
-              ends_in(h + ZIP_HEADER, name, ".txt");
+    *wanted = is_wanted(h + ZIP_HEADER, name);
     z->flags = (uint32_t)little(h + 6, 2);
     z->method = (uint32_t)little(h + 8, 2);
     z->check_wanted = (uint32_t)little(h + 14, 4);

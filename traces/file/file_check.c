@@ -4,7 +4,7 @@
  */
 #include <inttypes.h>
 
-#include "traces/file/trace_file.h"
+#include "traces/file/file_parts.h"
 
 struct check {
     const struct frag_trace *t;

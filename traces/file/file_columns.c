@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/file/file_parts.h"
 #include "traces/file/guard.h"
-#include "traces/file/trace_file.h"
 
 enum frag_err trace_expected(const struct trace_reader *r, const char *where,
                              const char *name, const char *what)

@@ -2,8 +2,8 @@
  * file_write.c decides what is written. */
 #include <string.h>
 
+#include "traces/file/file_parts.h"
 #include "traces/file/guard.h"
-#include "traces/file/trace_file.h"
 
 /* Writes an attribute of one value, which is at `value`. */
 static bool put_attribute(hid_t at, const char *name, hid_t in_file,

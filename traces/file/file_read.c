@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "traces/file/file_parts.h"
 #include "traces/file/guard.h"
-#include "traces/file/trace_file.h"
 
 enum { DEVICES_MAX = 1024 };
 

@@ -1,8 +1,8 @@
 /* file_texts.c - reads the strings, notes and stacks of a trace file. */
 #include <stdio.h>
 
+#include "traces/file/file_parts.h"
 #include "traces/file/guard.h"
-#include "traces/file/trace_file.h"
 
 static enum frag_err point_at_texts(const struct trace_reader *r,
                                     const char *where, const char *text,

@@ -12,8 +12,8 @@
 
 #include "traces/bytes/atomic_file.h"
 #include "traces/facts.h"
+#include "traces/file/file_parts.h"
 #include "traces/file/guard.h"
-#include "traces/file/trace_file.h"
 
 enum { PAGE = 4096, FREES = 4096 }; /* bytes; rows */
 

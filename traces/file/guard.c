@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "traces/bytes/source.h"
-#include "traces/file/trace_file.h"
+#include "traces/file/file_parts.h"
 
 /* INFLATION_MAX is the largest ratio of unpacked to stored bytes: the built-in
  * filters of HDF5 compress data at most by a factor of about 1000. CHECKED is

@@ -1,7 +1,7 @@
 /* trace_file.c - the columns and tables of a trace file, and their HDF5 types.
  * The reader and the writer use the same tables. The layout is in trace_file.h.
  */
-#include "traces/file/trace_file.h"
+#include "traces/file/file_parts.h"
 
 #include <string.h>
 

@@ -88,7 +88,8 @@ enum { CONF_FINDING = 512 };
 
 struct conf_finding {
     enum conf_level level;
-    size_t item; /* index of its setting; SIZE_MAX: of the whole text */
+    size_t item;  /* index of its setting; SIZE_MAX: of the whole text */
+    size_t place; /* among the findings, in the order of the rules */
     char text[CONF_FINDING]; /* whole sentences */
 };
 

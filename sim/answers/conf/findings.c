@@ -24,7 +24,8 @@ bool conf_say(struct conf_answer *a, enum conf_level level, size_t item,
     if (!list)
         return false;
     a->findings = list;
-    f = &list[a->finding_count++];
+    f = &list[a->finding_count];
+    f->place = a->finding_count++;
     f->level = level;
     f->item = item;
     va_start(args, format);

@@ -424,7 +424,9 @@ static int by_item(const void *a, const void *b)
 
     if (x->item != y->item)
         return x->item < y->item ? -1 : 1;
-    return (int)x->level - (int)y->level;
+    if (x->level != y->level)
+        return x->level < y->level ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
 }
 
 enum frag_err conf_judge(struct conf_answer *a, struct frag_error *e)

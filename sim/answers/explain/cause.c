@@ -107,7 +107,11 @@ static int spaces_by_size(const void *left, const void *right)
 
     if (a->reserved != b->reserved)
         return a->reserved > b->reserved ? -1 : 1;
-    return a->stream < b->stream ? -1 : a->stream > b->stream;
+    if (a->stream != b->stream)
+        return a->stream < b->stream ? -1 : 1;
+    if (a->pool != b->pool)
+        return a->pool < b->pool ? -1 : 1;
+    return a->is_small - b->is_small;
 }
 
 /* ---- pins ---- */

@@ -13,6 +13,7 @@
 #include "sim/cli/answers/text/answer_page.h"
 #include "sim/cli/child.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/review/publish.h"
 #include "sim/cli/scratch.h"
@@ -131,6 +132,7 @@ struct triage {
     int codes[PARTS];
     struct frag_trace *trace; /* for its notes */
     struct rest rest;         /* with --dry */
+    bool draws;               /* gnuplot is installed */
 };
 
 /* ---- running ---- */
@@ -214,13 +216,13 @@ static enum frag_err read_text(const char *path, char **text,
               : frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
 }
 
-/* Whether the picture can be drawn: it shows one device, and a picture over
- * time needs recorded events. */
+/* Whether the picture can be drawn: gnuplot is installed, the picture shows one
+ * device, and a picture over time needs recorded events. */
 static bool can_draw(const struct triage *t, const struct picture *picture)
 {
     const struct frag_device_trace *d = t->trace->devices;
 
-    return t->trace->device_count == 1 &&
+    return t->draws && t->trace->device_count == 1 &&
            (!picture->is_over_time || d->count > d->initial);
 }
 
@@ -320,6 +322,7 @@ static enum frag_err run_all(struct triage *t, struct frag_error *e)
 {
     FRAG_TRY(find_tool(t, e));
     FRAG_TRY(open_trace(t, e));
+    t->draws = gnuplot_is_installed();
     if (t->values->program)
         FRAG_TRY(run_rest(t, e));
     FRAG_TRY(scratch_make(&t->folder, e));
@@ -596,6 +599,9 @@ static enum frag_err write_page(void *user, FILE *out, struct frag_error *e)
         links[i][1] = parts[i].heading;
     }
     answer_page_links(&p, (const char *const(*)[2])links, PARTS);
+    if (!t->draws)
+        answer_page_paragraph(&p, "The figures are left out, because gnuplot, "
+                                  "which draws them, is not installed.");
     for (size_t i = 0; i < PARTS; i++)
         FRAG_TRY(put_part(t, i, &p, e));
     answer_page_close(&p);

@@ -231,6 +231,17 @@ bool gnuplot_can_draw(const char *out)
     return false;
 }
 
+bool gnuplot_is_installed(void)
+{
+    static const char *const argv[] = {"gnuplot", "--version", NULL};
+    struct frag_error e;
+    int code;
+
+    return child_run(&(const struct child){.argv = argv, .output = "/dev/null"},
+                     &code, &e) == FRAG_OK &&
+           code == 0;
+}
+
 static enum frag_err draw(const struct gnuplot *g, const char *out,
                           struct frag_error *e)
 {

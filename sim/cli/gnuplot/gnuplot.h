@@ -16,6 +16,9 @@ struct gnuplot_file {
 /* Whether the file name has a supported suffix: .svg, .png, .pdf. */
 bool gnuplot_can_draw(const char *out);
 
+/* Whether gnuplot can be run. */
+bool gnuplot_is_installed(void);
+
 /* Draws NAME.gp with its files to `out`, in the format of its suffix; the file
  * appears complete or not at all. The script comes from FRAG_PLOTS if it is
  * set, else from the installation beside the executable, from the source tree,

@@ -2,28 +2,30 @@
 exceptions. Everything that the package computes, the tool computes."""
 from __future__ import annotations
 
-import json
-import math
 import os
 import signal
 import subprocess
 from collections.abc import Sequence
-from typing import Any, Union
 
-Path = Union[str, "os.PathLike[str]"]
-Value = Union[str, int, float, "os.PathLike[str]"]
-Option = Union[Value, Sequence[Value], None]
+from . import _progress
 
 INTERRUPTED = 130
-ANSWER_IS_NO = 1
 SECONDS_TO_CLEAN_UP = 10
 
 
 class Error(Exception):
-    """A command of the tool failed.
+    """A command of the tool failed; the message is the tool's. Each kind is also
+    the exception that Python programs expect: ValueError for wrong use and for
+    a malformed input, FileNotFoundError and OSError for files, RuntimeError for
+    a device.
 
-    `code` is its exit code (`fragsim help exits`), `command` its arguments,
-    `words` what it printed on stderr.
+    `code` is the exit code (`fragsim help exits`), `command` its arguments,
+    `words` what the tool printed on stderr.
+
+        try:
+            fragsim.info("oom.pickle")
+        except fragsim.Error as error:
+            print(error.code, error)
     """
 
     def __init__(self, code: int, command: Sequence[str], words: str) -> None:
@@ -33,8 +35,32 @@ class Error(Exception):
         self.command = list(command)
         self.words = words
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Error], tuple[int, list[str], str]]:
         return type(self), (self.code, self.command, self.words)
+
+
+class UseError(Error, ValueError):
+    """A value of an option, a policy or a parameter is wrong: exit code 2."""
+
+
+class InputError(Error, ValueError):
+    """An input is malformed: exit code 3."""
+
+
+class FileError(Error, OSError):
+    """A file could not be read or written: exit code 4."""
+
+
+class MissingFile(FileError, FileNotFoundError):
+    """An input does not exist: exit code 4."""
+
+
+class ExistingFile(FileError, FileExistsError):
+    """An output exists, and force=True was not given: exit code 4."""
+
+
+class DeviceError(Error, RuntimeError):
+    """There is no device, or the device failed: exit code 5."""
 
 
 class MissingPackage(ImportError):
@@ -42,9 +68,25 @@ class MissingPackage(ImportError):
     states which one, and how it is installed."""
 
 
+# The exception of an exit code whose message contains the words.
+KINDS = [(2, "", UseError), (3, "", InputError),
+         (4, "No such file or directory", MissingFile),
+         (4, "exists", ExistingFile), (4, "", FileError), (5, "", DeviceError)]
+
+
+def error_of(code: int, command: Sequence[str], words: str) -> Error:
+    """The exception that tells of this failure."""
+    kind = next((kind for its_code, part, kind in KINDS
+                 if its_code == code and part in words), Error)
+    return kind(code, command, words)
+
+
 def tool_path() -> str:
     """The path of the tool: $FRAGSIM, or the one that is installed inside this
-    package. FileNotFoundError if there is none."""
+    package. FileNotFoundError if there is none.
+
+        subprocess.run([fragsim.tool_path(), "help"])
+    """
     inside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin",
                           "fragsim")
     chosen = os.environ.get("FRAGSIM") or inside
@@ -55,13 +97,14 @@ def tool_path() -> str:
     return chosen
 
 
-def finish(child: subprocess.Popen[str]) -> tuple[str, str]:
+def finish(child: subprocess.Popen[bytes],
+           meter: _progress.Meter | None) -> tuple[str, str]:
     """Reads both outputs of a child to their ends. On an exception, such as
     KeyboardInterrupt, the child is interrupted first, so that it removes its
     temporary files, and killed if it does not end in time."""
     with child:
         try:
-            return child.communicate()
+            out, words = meter.follow(child) if meter else child.communicate()
         except BaseException:
             child.send_signal(signal.SIGINT)
             try:
@@ -69,72 +112,35 @@ def finish(child: subprocess.Popen[str]) -> tuple[str, str]:
             except subprocess.TimeoutExpired:
                 child.kill()
             raise
+    return out.decode("utf-8", "replace"), words.decode("utf-8", "replace")
 
 
-def call(command: Sequence[str], fine: Sequence[int] = (0,)) -> tuple[str, str]:
-    """Runs a command and returns stdout and stderr. Error if its exit code is
-    not in `fine`; KeyboardInterrupt if the user interrupted the tool."""
-    child = subprocess.Popen([tool_path(), *command], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             encoding="utf-8", errors="replace")
-    out, words = finish(child)
+def call(command: Sequence[str], fine: Sequence[int] = (0,),
+         meter: _progress.Meter | None = None) -> tuple[str, str]:
+    """Runs a command and returns stdout and stderr; `meter` shows how far it is.
+    Error if its exit code is not in `fine`; KeyboardInterrupt if the user
+    interrupted the tool."""
+    line = [tool_path(), *command]
+    child = meter.start(line) if meter else subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    out, words = finish(child, meter)
     if child.returncode in (INTERRUPTED, -signal.SIGINT):
         raise KeyboardInterrupt
     if child.returncode not in fine:
-        raise Error(child.returncode, command, words)
+        raise error_of(child.returncode, command, words)
     return out, words
 
 
-def text(value: Value) -> str:
-    """A value as the command line writes it; an infinite number is `inf`."""
-    if isinstance(value, float) and math.isinf(value):
-        return "inf"
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-
-
-def texts(values: Option) -> list[str]:
-    """One value or several, as texts; None is no value."""
-    if values is None:
-        return []
-    if isinstance(values, Sequence) and not isinstance(values, str):
-        return [text(value) for value in values]
-    return [text(values)]
-
-
-def arguments(inputs: Sequence[Path], options: dict[str, Option]) -> list[str]:
-    """A command's arguments. An option is named as in `fragsim help COMMAND`,
-    with _ for -. True is an option without a value; None and False are none;
-    several values repeat the option."""
-    words = []
-    for name, value in options.items():
-        option = "--" + name.replace("_", "-")
-        if value is True:
-            words.append(option)
-        elif value is not False:
-            words += [f"{option}={one}" for one in texts(value)]
-    return [*words, "--", *(os.fspath(path) for path in inputs)]
-
-
-def answer(command: str, *inputs: Path, **options: Option) -> dict[str, Any]:
-    """Runs a command that has the option --json, and returns that JSON:
-    `schema_version`, `tool`, `command` and `results`, a list. Sizes are bytes;
-    units are in `fragsim help results`. An answer that is "no" (exit code 1)
-    is an answer. Error if the command fails; options as in `fragsim help
-    COMMAND`, with _ for -.
-
-        fragsim.answer("validate", "run.pickle")["results"][0]
-    """
-    line = [command, "--quiet", "--json=-", *arguments(inputs, options)]
-    out, words = call(line, fine=(0, ANSWER_IS_NO))
-    if not out:
-        raise Error(ANSWER_IS_NO, line, words)
-    found: dict[str, Any] = json.loads(out)
-    return found
-
-
-def run(*command: Value) -> str:
+def run(*command: object) -> str:
     """Runs any command and returns the text that it prints on stdout.
 
         print(fragsim.run("top", "run.pickle", "--by", "stack"))
     """
-    return call([text(word) for word in command])[0]
+    return call([os.fspath(word) if isinstance(word, os.PathLike) else str(word)
+                 for word in command])[0]
+
+
+def version() -> str:
+    """The version of the tool, such as "0.1.0"."""
+    return run("--version").split()[1]

@@ -549,15 +549,25 @@ static void garbage_after_a_gzip_member_is_no_end(void **state)
     free(more.at);
 }
 
-static void a_text_in_a_zip_is_found(void **state)
+static void a_text_or_a_snapshot_in_a_zip_is_found(void **state)
 {
-    struct bytes text = text_of(TEXT);
-    struct bytes entry = zip_entry("surfaceflinger.txt", text, 8, 0);
+    static const char *const names[] = {"surfaceflinger.txt", "oom.pickle",
+                                        "job/rank0.pkl"};
+    struct bytes text = text_of(TEXT), other = text_of(333);
+    struct bytes first = zip_entry("oom.pickle.md5", other, 0, 0);
 
     (void)state;
-    expect_unpacked(entry, text);
-    free(entry.at);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        struct bytes entry = zip_entry(names[i], text, 8, 0);
+        struct bytes both = join(first, entry);
+
+        expect_unpacked(both, text);
+        free(entry.at);
+        free(both.at);
+    }
+    free(first.at);
     free(text.at);
+    free(other.at);
 }
 
 static void the_pickle_in_a_zip_is_found(void **state)
@@ -597,7 +607,7 @@ a_zip_without_a_pickle_or_with_a_wrong_check_is_refused(void **state)
 
     (void)state;
     assert_int_equal(unpack(other, &out, &e), FRAG_CORRUPT);
-    assert_non_null(strstr(e.text, "found a zip archive without data.pkl"));
+    assert_non_null(strstr(e.text, "found a zip archive without a .pickle"));
     free(out.at);
     wrong.at[wrong.count - 1] ^= 1;
     assert_int_equal(unpack(wrong, &out, &e), FRAG_CORRUPT);
@@ -762,7 +772,7 @@ int main(void)
         cmocka_unit_test(the_caller_may_forbid_the_thread),
         cmocka_unit_test(what_a_packed_file_may_hold_is_bounded),
         cmocka_unit_test(garbage_after_a_gzip_member_is_no_end),
-        cmocka_unit_test(a_text_in_a_zip_is_found),
+        cmocka_unit_test(a_text_or_a_snapshot_in_a_zip_is_found),
         cmocka_unit_test(the_pickle_in_a_zip_is_found),
         cmocka_unit_test(
             a_zip_without_a_pickle_or_with_a_wrong_check_is_refused),
