@@ -141,6 +141,7 @@ def check_without_gnuplot(folder):
     with open(out, encoding="utf-8") as file:
         page = file.read()
     assert "figures are left out" in page and "<svg" not in page
+    assert '<section class="view"' in page
     for verb in ("explain", "steps", "leaks"):
         words = [verb, DEAD, "-q"] + (["-c", "6GiB"] if verb == "leaks" else [])
         assert run(*words).stdout.strip() in text_of(page), verb

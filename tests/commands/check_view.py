@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from browser import Browser, is_installed
+from webdriver import Browser, is_installed
 from harness import BUNDLED, SANITIZED, output, results, run
 
 FRAMES = os.path.join(BUNDLED, "leak_frames.pickle.xz")

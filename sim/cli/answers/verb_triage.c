@@ -216,24 +216,15 @@ static enum frag_err read_text(const char *path, char **text,
               : frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
 }
 
-/* Whether the picture can be drawn: gnuplot is installed, the picture shows one
- * device, and a picture over time needs recorded events. */
+/* Whether there is a picture that can be drawn: it shows one device, a picture
+ * over time needs recorded events, and all but a view need gnuplot. */
 static bool can_draw(const struct triage *t, const struct picture *picture)
 {
     const struct frag_device_trace *d = t->trace->devices;
 
-    return t->draws && t->trace->device_count == 1 &&
+    return picture->name && (t->draws || picture->is_view) &&
+           t->trace->device_count == 1 &&
            (!picture->is_over_time || d->count > d->initial);
-}
-
-static size_t count_pictures(const struct triage *t, const struct part *part)
-{
-    size_t n = 0;
-
-    while (n < PICTURES && part->pictures[n].name &&
-           can_draw(t, &part->pictures[n]))
-        n++;
-    return n;
 }
 
 static enum frag_err run_words(struct triage *t, size_t i, uint32_t device,
@@ -253,10 +244,11 @@ static enum frag_err run_words(struct triage *t, size_t i, uint32_t device,
     put_words(t, &parts[i], device, &command);
     for (size_t k = 0; k < command.count; k++)
         argv[n++] = command.words[k];
-    for (size_t k = 0; k < PICTURES && files[k]; k++) {
-        argv[n++] = parts[i].pictures[k].option;
-        argv[n++] = files[k];
-    }
+    for (size_t k = 0; k < PICTURES; k++)
+        if (files[k]) {
+            argv[n++] = parts[i].pictures[k].option;
+            argv[n++] = files[k];
+        }
     progress_step(t->progress, i + 1, PARTS, " parts", 1, parts[i].words[0]);
     err = child_run(&child, &t->codes[i], e);
     if (err == FRAG_OK)
@@ -269,18 +261,20 @@ static enum frag_err run_words(struct triage *t, size_t i, uint32_t device,
 
 static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
 {
-    const size_t n = count_pictures(t, &parts[i]);
     char *files[PICTURES] = {NULL};
     enum frag_err err = FRAG_OK;
 
-    for (size_t k = 0; err == FRAG_OK && k < n; k++) {
-        files[k] = scratch_path(t->folder, parts[i].pictures[k].name,
-                                suffix_of(&parts[i].pictures[k]));
+    for (size_t k = 0; err == FRAG_OK && k < PICTURES; k++) {
+        const struct picture *picture = &parts[i].pictures[k];
+
+        if (!can_draw(t, picture))
+            continue;
+        files[k] = scratch_path(t->folder, picture->name, suffix_of(picture));
         err = files[k] ? FRAG_OK : frag_no_memory(e, "a picture");
     }
     for (uint32_t k = 0; err == FRAG_OK && k < runs_of(t, &parts[i]); k++)
         err = run_words(t, i, k, files, e);
-    for (size_t k = 0; k < n; k++)
+    for (size_t k = 0; k < PICTURES; k++)
         free(files[k]);
     return err;
 }
@@ -522,9 +516,10 @@ static void put_command(const struct triage *t, const struct part *part,
         fprintf(out, " %s", quoted ? quoted : "...");
         free(quoted);
     }
-    for (size_t k = 0; k < count_pictures(t, part); k++)
-        fprintf(out, " %s %s%s", part->pictures[k].option,
-                part->pictures[k].name, suffix_of(&part->pictures[k]));
+    for (size_t k = 0; k < PICTURES; k++)
+        if (can_draw(t, &part->pictures[k]))
+            fprintf(out, " %s %s%s", part->pictures[k].option,
+                    part->pictures[k].name, suffix_of(&part->pictures[k]));
     fputc('\n', out);
 }
 
@@ -548,10 +543,13 @@ static enum frag_err put_pictures(const struct triage *t,
 {
     enum frag_err err = FRAG_OK;
 
-    for (size_t k = 0; err == FRAG_OK && k < count_pictures(t, part); k++) {
+    for (size_t k = 0; err == FRAG_OK && k < PICTURES; k++) {
         const struct picture *picture = &part->pictures[k];
-        char *file = scratch_path(t->folder, picture->name, suffix_of(picture));
+        char *file;
 
+        if (!can_draw(t, picture))
+            continue;
+        file = scratch_path(t->folder, picture->name, suffix_of(picture));
         if (!file)
             return frag_no_memory(e, "a picture");
         if (access(file, R_OK) == 0)
@@ -600,7 +598,7 @@ static enum frag_err write_page(void *user, FILE *out, struct frag_error *e)
     }
     answer_page_links(&p, (const char *const(*)[2])links, PARTS);
     if (!t->draws)
-        answer_page_paragraph(&p, "The figures are left out, because gnuplot, "
+        answer_page_paragraph(&p, "Some figures are left out, because gnuplot, "
                                   "which draws them, is not installed.");
     for (size_t i = 0; i < PARTS; i++)
         FRAG_TRY(put_part(t, i, &p, e));

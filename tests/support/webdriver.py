@@ -1,4 +1,4 @@
-"""browser.py: a headless Chromium for the checks of pages, driven through
+"""webdriver.py: a headless Chromium for the checks of pages, driven through
 chromedriver by the WebDriver protocol (w3.org/TR/webdriver2).
 
     with Browser(1366, 768) as page: page.open(path); page.script("return 1")
