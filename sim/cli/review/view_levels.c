@@ -86,13 +86,13 @@ bool view_is_written(const struct view_choice *c, const struct span *s)
 
 /* Chooses for writing the spans of the highest classes that have room. Those
  * that are live at the peak come first, unless they are too many. */
-static struct view_choice choose(const struct spans *all, uint64_t peak,
-                                 uint64_t room)
+static struct view_choice choose(struct view_run *r, const struct spans *all,
+                                 uint64_t peak, uint64_t room)
 {
-    uint64_t counts[CLASSES] = {0}, live = 0, sum = 0;
+    uint64_t *counts, live = 0, sum = 0;
     struct view_choice c = {.peak = peak};
 
-    if (all->count <= room)
+    if (all->count <= room || !(counts = view_get(r, CLASSES, sizeof(*counts))))
         return c;
     for (size_t i = 0; i < all->count; i++)
         live += view_is_live(&all->items[i], peak);
@@ -103,6 +103,7 @@ static struct view_choice choose(const struct spans *all, uint64_t peak,
     c.least = CLASSES;
     while (c.least > 1 && (sum += counts[c.least - 1]) <= room)
         c.least--;
+    free(counts);
     return c;
 }
 
@@ -240,7 +241,7 @@ void view_blocks(struct view *v, struct view_run *r)
 {
     const struct spans *all = &r->track.blocks;
 
-    r->choice = choose(all, v->peak, VIEW_BLOCKS / v->count);
+    r->choice = choose(r, all, v->peak, VIEW_BLOCKS / v->count);
     r->least = INFINITY;
     for (size_t i = 0; i < all->count; i++)
         r->has_moves =
@@ -298,7 +299,7 @@ void view_ranges(struct view_run *r)
     struct view_choice choice;
 
     join_ranges(all);
-    choice = choose(all, UINT64_MAX, VIEW_RANGES / r->view->count);
+    choice = choose(r, all, UINT64_MAX, VIEW_RANGES / r->view->count);
     for (size_t i = 0; i < all->count; i++) {
         const struct span *s = &all->items[i];
 
