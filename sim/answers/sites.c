@@ -50,6 +50,18 @@ static bool is_recorder(const struct frag_trace *t, const struct frag_frame *f)
     return false;
 }
 
+const struct frag_frame *site_innermost(const struct frag_trace *t,
+                                        uint32_t stack)
+{
+    const uint64_t first = stack < t->stack_count ? t->stack_first[stack] : 0;
+    const uint64_t end = stack < t->stack_count ? t->stack_first[stack + 1] : 0;
+
+    for (uint64_t i = first; i < end; i++)
+        if (!is_recorder(t, &t->frames[i]))
+            return &t->frames[i];
+    return first < end ? &t->frames[first] : NULL;
+}
+
 const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack)
 {
     const uint64_t first = stack < t->stack_count ? t->stack_first[stack] : 0;
@@ -58,10 +70,7 @@ const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack)
     for (uint64_t i = first; i < end; i++)
         if (!is_library(t, &t->frames[i]))
             return &t->frames[i];
-    for (uint64_t i = first; i < end; i++)
-        if (!is_recorder(t, &t->frames[i]))
-            return &t->frames[i];
-    return first < end ? &t->frames[first] : NULL;
+    return site_innermost(t, stack);
 }
 
 static const char *last_part(const char *path)

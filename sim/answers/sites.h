@@ -17,6 +17,11 @@
 /* The site of a stack; NULL for stack 0 and for an empty stack. */
 const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack);
 
+/* The innermost frame, apart from the C++ functions that record the stack; NULL
+ * for stack 0 and for an empty stack. */
+const struct frag_frame *site_innermost(const struct frag_trace *t,
+                                        uint32_t stack);
+
 enum { SITE_TEXT = 256 }; /* enough for every text of a site */
 
 /* Writes "FUNCTION (FILE:LINE)", with the last part of the path, shortened if

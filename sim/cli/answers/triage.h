@@ -20,8 +20,9 @@ struct triage;
 
 /* A file that a part shows. */
 struct triage_picture {
-    const char *option, *name, *caption;
+    const char *option, *name, *caption; /* a view has no caption */
     bool is_over_time; /* it shows recorded events */
+    bool is_view;      /* it is interactive, and needs no gnuplot */
 };
 
 /* A part of the page: a heading, the command that answers it, and what that

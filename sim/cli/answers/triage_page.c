@@ -33,12 +33,15 @@ static enum frag_err put_pictures(const struct triage *t,
 
     for (size_t k = 0;
          err == FRAG_OK && k < TRIAGE_PICTURES && part->pictures[k].name; k++) {
-        char *file = triage_picture(t, &part->pictures[k]);
+        const struct triage_picture *picture = &part->pictures[k];
+        char *file = triage_picture(t, picture);
 
         if (!file)
             return frag_no_memory(e, "a picture");
         if (access(file, R_OK) == 0)
-            err = answer_page_figure(p, file, part->pictures[k].caption, e);
+            err = picture->is_view
+                      ? answer_page_view(p, file, e)
+                      : answer_page_figure(p, file, picture->caption, e);
         free(file);
     }
     return err;
@@ -129,7 +132,7 @@ enum frag_err triage_write(void *user, FILE *out, struct frag_error *e)
     answer_page_open(&p, out, title);
     put_verdict(t, &p);
     if (!t->draws)
-        answer_page_paragraph(&p, "The figures are left out, because gnuplot, "
+        answer_page_paragraph(&p, "Some figures are left out, because gnuplot, "
                                   "which draws them, is not installed.");
     for (const struct triage_part *part = triage_parts; part->id; part++)
         if (triage_is_shown(t, part))

@@ -112,7 +112,7 @@ const struct triage_part triage_parts[] = {
      "settings and of the program would have done, and what the recording "
      "cannot tell.",
      {"explain", THE_TRACE, "-q"},
-     {{"-o", "holes", holes, false}},
+     {{"-o", "holes", holes, false, false}},
      NULL,
      put_failure,
      has_failure},
@@ -121,7 +121,7 @@ const struct triage_part triage_parts[] = {
      "The first request that fails in a replay with this memory, and what "
      "changes would do.",
      {"explain", THE_WHOLE, "-q", THE_BOUND, THE_CAPACITY},
-     {{"-o", "holes-here", holes, false}},
+     {{"-o", "holes-here", holes, false, false}},
      NULL,
      put_here,
      has_here},
@@ -148,8 +148,7 @@ const struct triage_part triage_parts[] = {
      "Memory map",
      "The addresses of all blocks and holes over time.",
      {"plot", THE_TRACE, "map", "-q", "-p", THE_POLICY},
-     {{"-o", "map", "The addresses of all blocks and holes up to the failure.",
-       true}},
+     {{"-o", "map", NULL, true, true}},
      NULL,
      NULL,
      has_history},
@@ -167,7 +166,8 @@ const struct triage_part triage_parts[] = {
      "What each step of the job needs.",
      {"steps", THE_WHOLE, "-q"},
      {{"-o", "steps",
-       "The peaks of each step, and what is live where it begins.", true}},
+       "The peaks of each step, and what is live where it begins.", true,
+       false}},
      "OOMs",
      NULL,
      has_history},
@@ -175,8 +175,8 @@ const struct triage_part triage_parts[] = {
      "Growth",
      "What remains from step to step, and how long that fits the memory.",
      {"leaks", THE_WHOLE, "-q", "-c", THE_CAPACITY},
-     {{"-o", "leaks", "What each leak holds in each step, and the peaks.",
-       true}},
+     {{"-o", "leaks", "What each leak holds in each step, and the peaks.", true,
+       false}},
      NULL,
      NULL,
      has_history},
@@ -201,10 +201,15 @@ char *triage_text(const struct triage *t, const struct triage_part *part)
     return scratch_path(t->folder, part->id, ".txt");
 }
 
+static const char *suffix_of(const struct triage_picture *p)
+{
+    return p->is_view ? ".html" : ".svg";
+}
+
 char *triage_picture(const struct triage *t,
                      const struct triage_picture *picture)
 {
-    return scratch_path(t->folder, picture->name, ".svg");
+    return scratch_path(t->folder, picture->name, suffix_of(picture));
 }
 
 /* ---- command lines ---- */
@@ -278,8 +283,8 @@ void triage_put_command(const struct triage *t, const struct triage_part *part,
         free(quoted);
     }
     for (size_t k = 0; k < TRIAGE_PICTURES && part->pictures[k].name; k++)
-        fprintf(out, " %s %s.svg", part->pictures[k].option,
-                part->pictures[k].name);
+        fprintf(out, " %s %s%s", part->pictures[k].option,
+                part->pictures[k].name, suffix_of(&part->pictures[k]));
     fputc('\n', out);
 }
 
@@ -317,7 +322,8 @@ static int run_command(void *user)
 /* Whether a picture can be drawn: one over time needs recorded events. */
 static bool can_draw(const struct triage *t, const struct triage_picture *p)
 {
-    return t->draws && p->name && (!p->is_over_time || has_history(t));
+    return p->name && (t->draws || p->is_view) &&
+           (!p->is_over_time || has_history(t));
 }
 
 static enum frag_err start(struct triage *t, const struct triage_part *part,

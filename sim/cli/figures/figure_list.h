@@ -24,4 +24,6 @@ FIGURE(distributions,
        "of a trace: sizes and lifetimes of its requests, counted "
        "by requests and by bytes")
 FIGURE(map, "of a trace: addresses over events under a policy; blocks are "
-            "coloured by lifetime or size")
+            "coloured by lifetime or size. With -o FILE.html it is a page for "
+            "a browser: one zooms into blocks, sees their stacks, and compares "
+            "two policies")

@@ -10,7 +10,7 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/figure_track.h"
+#include "sim/cli/figures/heights.h"
 
 enum { WIDE = 860, HIGH = 480 }; /* cells; each is one pixel */
 
@@ -25,79 +25,12 @@ struct cell {
     double value;            /* of that block */
 };
 
-/* A range of addresses that was reserved at some time. */
-struct reserved_range {
-    frag_addr addr;
-    frag_size size;
-    frag_size below; /* bytes of the ranges at lower addresses */
-};
-
 struct map {
     struct figure_track track;
-    struct reserved_range *ranges; /* by address */
-    size_t count;
-    frag_size bytes; /* sum over the ranges */
+    struct heights heights;
     uint64_t events;
     struct cell *cells; /* [HIGH][WIDE], from the lowest address */
 };
-
-/* -- addresses ----------------------------------------------------------- */
-
-static int by_address(const void *left, const void *right)
-{
-    const struct reserved_range *a = left, *b = right;
-
-    return a->addr < b->addr ? -1 : a->addr > b->addr;
-}
-
-static void join(struct map *m, const struct reserved_range *next)
-{
-    struct reserved_range *last = m->count ? &m->ranges[m->count - 1] : NULL;
-
-    if (last && next->addr - last->addr <= last->size) {
-        frag_size end = next->addr - last->addr + next->size;
-
-        last->size = end > last->size ? end : last->size;
-    } else {
-        m->ranges[m->count++] = *next;
-    }
-}
-
-static bool find_stretches(struct map *m)
-{
-    const struct spans *s = &m->track.reserved;
-    struct reserved_range *all = calloc(s->count + 1, sizeof(*all));
-
-    m->ranges = calloc(s->count + 1, sizeof(*m->ranges));
-    for (size_t i = 0; all && i < s->count; i++)
-        all[i] = (struct reserved_range){s->items[i].addr, s->items[i].size, 0};
-    if (all)
-        qsort(all, s->count, sizeof(*all), by_address);
-    for (size_t i = 0; all && m->ranges && i < s->count; i++)
-        join(m, &all[i]);
-    for (size_t i = 0; i < m->count; i++) {
-        m->ranges[i].below = m->bytes;
-        m->bytes += m->ranges[i].size;
-    }
-    free(all);
-    return all && m->ranges;
-}
-
-/* Number of ever reserved bytes below addr. */
-static frag_size height(const struct map *m, frag_addr addr)
-{
-    size_t low = 0, high = m->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (m->ranges[middle].addr <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? m->ranges[low - 1].below + addr - m->ranges[low - 1].addr : 0;
-}
 
 /* -- cells --------------------------------------------------------------- */
 
@@ -124,10 +57,10 @@ static void add_block(struct cell *c, double area, double value)
 static void draw(struct map *m, const struct span *s, double value)
 {
     double per_event = WIDE / (double)m->events;
-    double per_byte = HIGH / (double)m->bytes;
+    double per_byte = HIGH / (double)m->heights.bytes;
     double left = (double)s->from * per_event,
            right = (double)s->to * per_event;
-    double low = (double)height(m, s->addr) * per_byte;
+    double low = (double)height_of(&m->heights, s->addr) * per_byte;
     double high = low + (double)s->size * per_byte;
 
     for (size_t y = (size_t)low; y < HIGH && (double)y < high; y++)
@@ -175,7 +108,7 @@ static void release(void *found)
     struct map *m = found;
 
     track_free(&m->track);
-    free(m->ranges);
+    free(m->heights.ranges);
     free(m->cells);
 }
 
@@ -196,9 +129,9 @@ static enum frag_err find(const struct figure_source *s, struct frag_error *e)
     m->events = v->device->count;
     FRAG_TRY(track_make(v, &m->track, e));
     m->cells = calloc((size_t)WIDE * HIGH, sizeof(*m->cells));
-    if (!m->cells || !find_stretches(m))
+    if (!m->cells || !heights_make(&m->track.reserved, &m->heights))
         return FRAG_NOMEM;
-    if (!m->bytes)
+    if (!m->heights.bytes)
         return frag_fail(e, FRAG_INVALID, "%s: the policy reserved no memory",
                          v->name);
     draw_all(m, v);
@@ -237,8 +170,9 @@ static void facts(FILE *out, const void *user)
     if (v->bound.bytes != FRAG_UNLIMITED)
         fprintf(out, " on %s", FRAG_SHOW_BOUND(v->bound));
     fprintf(out, "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64,
-            v->color == FIGURE_SIZE ? "size" : "lifetime", m->events, m->bytes,
-            m->track.run.summary.peak_reserved, m->track.run.summary.num_ooms);
+            v->color == FIGURE_SIZE ? "size" : "lifetime", m->events,
+            m->heights.bytes, m->track.run.summary.peak_reserved,
+            m->track.run.summary.num_ooms);
     fprintf(out, "\t%" PRId64 "\t%" PRId64 "\n",
             (int64_t)m->track.run.summary.first_oom_event,
             recorded_oom(v->device));
@@ -287,8 +221,9 @@ static void pools(FILE *out, const void *user)
              n++)
             end = b[n].addr + b[n].size > end ? b[n].addr + b[n].size : end;
         if (pool)
-            fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%s\n", height(m, b[i].addr),
-                    height(m, b[n - 1].addr) + end - b[n - 1].addr,
+            fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%s\n",
+                    height_of(&m->heights, b[i].addr),
+                    height_of(&m->heights, b[n - 1].addr) + end - b[n - 1].addr,
                     frag_pool_name(v->trace, v->device, pool, name));
     }
 }

@@ -19,7 +19,8 @@ struct recorder {
     size_t *held; /* indices of spans in `reserved` without an end yet */
     size_t held_count;
     uint64_t held_room;
-    bool is_short; /* an allocation failed */
+    frag_size *reserved_after; /* for each event */
+    bool is_short;             /* an allocation failed */
 };
 
 /* -- spans --------------------------------------------------------------- */
@@ -92,6 +93,13 @@ static void on_placed(void *user, const struct tap *t,
         ways[p->kind](user, p);
 }
 
+static void on_done(void *user, const struct tap *t, uint64_t event)
+{
+    struct recorder *r = user;
+
+    r->reserved_after[event] = t->meter->reserved;
+}
+
 /* -- the run ------------------------------------------------------------- */
 
 static bool tick(void *user, uint64_t done, uint64_t total)
@@ -138,8 +146,11 @@ enum frag_err track_make(const struct trace_view *v, struct figure_track *out,
 {
     struct recorder r = {
         .view = v,
-        .open = calloc((size_t)v->device->slots + 1, sizeof(*r.open))};
-    const struct tap_listener listener = {.user = &r, .placed = on_placed};
+        .open = calloc((size_t)v->device->slots + 1, sizeof(*r.open)),
+        .reserved_after =
+            calloc((size_t)v->device->count + 1, sizeof(*r.reserved_after))};
+    const struct tap_listener listener = {
+        .user = &r, .placed = on_placed, .done = on_done};
     struct frag_backend *arena =
         frag_arena_open(&(const struct frag_arena_options){
             .capacity = frag_bound_of(v->bound, FRAG_BOUND_CAPACITY),
@@ -148,12 +159,13 @@ enum frag_err track_make(const struct trace_view *v, struct figure_track *out,
     struct tap tap = {0};
     enum frag_err err = FRAG_NOMEM;
 
-    if (arena && r.open)
+    if (arena && r.open && r.reserved_after)
         err = tap_open(&tap, v->device, &listener);
     if (err == FRAG_OK)
         err = replay(&r, &tap, arena, &t.run, e);
     t.blocks = r.blocks;
     t.reserved = r.reserved;
+    t.held = r.reserved_after;
     end_spans(&t.blocks, v->device->count);
     end_spans(&t.reserved, v->device->count);
     free(r.open);
@@ -165,6 +177,7 @@ enum frag_err track_make(const struct trace_view *v, struct figure_track *out,
     } else {
         free(t.blocks.items);
         free(t.reserved.items);
+        free(t.held);
     }
     return err;
 }
@@ -173,5 +186,6 @@ void track_free(struct figure_track *t)
 {
     free(t->blocks.items);
     free(t->reserved.items);
+    free(t->held);
     frag_run_free(&t->run);
 }

@@ -23,11 +23,12 @@ struct spans {
 
 struct figure_track {
     struct spans blocks, reserved;
+    frag_size *held;     /* [events]: bytes reserved after each event */
     struct frag_run run; /* summary and OOMs of the replay */
 };
 
 /* Replays the trace of v. Errors of frag_replay; then nothing need be freed.
- * Host memory: about one byte for each event. */
+ * Host memory: about 8 bytes for each event and 40 for each span. */
 enum frag_err track_make(const struct trace_view *v, struct figure_track *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 void track_free(struct figure_track *t);

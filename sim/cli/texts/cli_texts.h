@@ -18,6 +18,12 @@ extern const char text_page_css[];
  * data-v. Before printing, all <details> are opened. */
 extern const char text_page_js[];
 
+/* The interactive view of memory (sim/cli/review/view.h): its elements, its
+ * style, and the two parts of the function that stands after the data and draws
+ * them. */
+extern const char text_view_html[], text_view_css[], text_view_map_js[],
+    text_view_js[];
+
 /* Shell lines that make a CSV of the files of other tools.
  *
  * nsys, by the schema of Nsight Systems' SQLite exports

@@ -9,6 +9,7 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/filter.h"
 #include "sim/cli/output/inputs.h"
+#include "sim/cli/review/view.h"
 #include "sim/experiments/recording.h"
 #include "traces/name.h"
 #include "traces/nearest.h"
@@ -80,54 +81,74 @@ static enum frag_err find_bound(const struct texts *texts,
     return err;
 }
 
-static enum frag_err draw_view(const struct figure *f,
-                               const struct plot_values *v,
-                               const struct frag_trace *t,
-                               struct trace_view *view, struct frag_error *e)
-{
-    struct frag_params *params;
-    enum frag_err err;
-    char *name;
+/* A view of the trace for each policy, with what each owns. */
+struct trace_views {
+    struct trace_view items[VIEW_RUNS];
+    struct frag_params *params[VIEW_RUNS];
+    struct policy_choice *policies;
+    size_t count;
+};
 
-    FRAG_TRY(policy_choice_params(view->policy, t->settings, t->releases,
-                                  t->path, view->device->device, &params, e));
-    name = frag_trace_name(t->path);
-    err = name ? FRAG_OK : FRAG_NOMEM;
-    if (err == FRAG_OK) {
-        view->params = params;
-        view->name = name;
-        view->color = v->color;
-        err = figure_draw_trace(f, view, &v->drawing, e);
+static enum frag_err make_views(const struct plot_values *v,
+                                const struct frag_trace *t,
+                                const struct trace_view *common,
+                                struct trace_views *out, struct frag_error *e)
+{
+    FRAG_TRY(policy_choices_read(&v->wanted.policies, &out->policies,
+                                 &out->count, e));
+    for (size_t i = 0; i < out->count; i++) {
+        struct trace_view *view = &out->items[i];
+
+        *view = *common;
+        view->policy = &out->policies[i];
+        FRAG_TRY(find_bound(v->wanted.bounds, t, view, &view->bound, e));
+        FRAG_TRY(policy_choice_params(view->policy, t->settings, t->releases,
+                                      t->path, view->device->device,
+                                      &out->params[i], e));
+        view->params = out->params[i];
     }
-    free(name);
-    free(params);
+    return FRAG_OK;
+}
+
+static enum frag_err draw_views(const struct figure *f,
+                                const struct plot_values *v,
+                                const struct frag_trace *t,
+                                const struct trace_view *common,
+                                struct frag_error *e)
+{
+    struct trace_views views = {.count = 0};
+    enum frag_err err = make_views(v, t, common, &views, e);
+
+    if (err == FRAG_OK)
+        err = view_can(v->drawing.out)
+                  ? view_write(views.items, views.count, v->drawing.out, e)
+                  : figure_draw_trace(f, views.items, &v->drawing, e);
+    for (size_t i = 0; i < VIEW_RUNS; i++)
+        free(views.params[i]);
+    policy_choices_free(views.policies, views.count);
     return err;
 }
 
 static enum frag_err view_trace(const struct figure *f,
                                 const struct plot_values *v,
                                 const struct frag_trace *t,
-                                struct trace_view *view, struct frag_error *e)
+                                struct progress *progress, struct frag_error *e)
 {
-    const struct texts *policies = &v->wanted.policies;
-    struct policy_choice policy;
-    enum frag_err err;
+    char *name = frag_trace_name(t->path);
+    struct trace_view common = {
+        .trace = t, .name = name, .color = v->color, .progress = progress};
+    enum frag_err err = name ? FRAG_OK : FRAG_NOMEM;
 
-    FRAG_TRY(policy_choice_read(policies->count ? policies->items[0] : "torch",
-                                &policy, e));
-    view->policy = &policy;
-    view->trace = t;
-    err = input_device(t, v->device, &view->device, e);
     if (err == FRAG_OK)
-        err = find_bound(v->wanted.bounds, t, view, &view->bound, e);
+        err = input_device(t, v->device, &common.device, e);
     if (err == FRAG_OK)
-        err = draw_view(f, v, t, view, e);
-    progress_clear(view->progress);
+        err = draw_views(f, v, t, &common, e);
+    progress_clear(progress);
     if (err == FRAG_OK && !v->common.quiet) {
         input_say_notes(t->path, t);
-        input_say_start(t->path, view->device);
+        input_say_start(t->path, common.device);
     }
-    policy_choice_free(&policy);
+    free(name);
     return err;
 }
 
@@ -137,7 +158,7 @@ static enum frag_err plot_trace(const struct figure *f,
 {
     struct progress progress = progress_start(&v->common);
     const struct trace_reading raw = {READING_RAW, .limit = 0};
-    struct trace_view view = {.progress = &progress};
+    const size_t most = view_can(v->drawing.out) ? VIEW_RUNS : 1;
     struct frag_trace *trace;
     enum frag_err err;
 
@@ -151,14 +172,15 @@ static enum frag_err plot_trace(const struct figure *f,
                          "%s is a figure of a trace: --trace, --limit and "
                          "--measure are for runs of result files",
                          f->name);
-    if (v->wanted.policies.count > 1)
+    if (v->wanted.policies.count > most)
         return frag_fail(e, FRAG_INVALID,
                          "%s is a figure of a trace: "
-                         "expected one --policy, found %zu",
-                         f->name, v->wanted.policies.count);
+                         "expected %s --policy, found %zu",
+                         f->name, most == 1 ? "one" : "one or two",
+                         v->wanted.policies.count);
     FRAG_TRY(input_open(v->common.args.items[0], &raw, &progress, &trace, e));
     progress_step(&progress, 0, 0, " events", 1, f->name);
-    err = view_trace(f, v, trace, &view, e);
+    err = view_trace(f, v, trace, &progress, e);
     progress_clear(&progress);
     frag_trace_close(trace);
     return err;
@@ -183,6 +205,20 @@ static int no_such_figure(const struct call *call, const char *name)
                       nearest_names(&near, "figures", names));
 }
 
+/* The interactive view is of a map, and has one look. */
+static int check_output(const struct call *call, const struct plot_values *v,
+                        const struct figure *f)
+{
+    const struct drawing *d = &v->drawing;
+
+    if (f != &figure_map || !view_can(d->out))
+        return drawing_check(call, d, v->force);
+    if (d->keep || d->title || d->size || d->font || d->theme)
+        return cli_misuse(call, "--keep, --title, --size, --font and --theme "
+                                "are for gnuplot, which draws no FILE.html");
+    return cli_may_replace(call, d->out, v->force);
+}
+
 static int plot_run(const struct call *call, const void *values)
 {
     const struct plot_values *v = values;
@@ -193,7 +229,7 @@ static int plot_run(const struct call *call, const void *values)
 
     if (!f)
         return no_such_figure(call, name);
-    code = drawing_check(call, &v->drawing, v->force);
+    code = check_output(call, v, f);
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
@@ -204,7 +240,9 @@ static int plot_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct plot_values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "file of the figure: .svg, .png or .pdf",
+    {"output", 'o', "FILE",
+     "file of the figure: .svg, .png or .pdf; of a map also .html, the "
+     "interactive view",
      OPTION_TEXT, AT(drawing.out), NULL},
     FORCE_OPTION(AT(force)),
     {"trace", 0, "NAME",
@@ -214,7 +252,8 @@ static const struct option_row options[] = {
     {"policy", 'p', "POLICY",
      "draw only the runs of this policy, or of those that the pattern "
      "matches; repeat the option for more policies. For a figure of a trace: "
-     "the policy (default: torch)",
+     "the policy (default: torch); for the interactive view, one or two "
+     "policies, side by side",
      OPTION_LIST, AT(wanted.policies), NULL},
     {"capacity", 'c', "SIZE,...",
      "draw only the runs on a device of this capacity, such as 24GiB, 0.9x or "

@@ -124,9 +124,10 @@ def plot(source: _inputs.Input, figure: str, output: _options.Path | None = None
         fragsim.plot("results.h5", "timeline")                  # in a notebook
         fragsim.plot("results.h5", "compare", "compare.pdf")
 
-    With `output`, a path that ends in .svg, .png or .pdf, writes the file and
-    returns its path (force=True overwrites an existing one); without it,
-    returns a Picture. `capacity`, `policy` and `trace` choose runs. Error if
+    With `output`, a path that ends in .svg, .png or .pdf (for `map` also .html,
+    the interactive view, which needs no gnuplot), writes the file and returns
+    its path (force=True overwrites an existing one); without it, returns a
+    Picture. `capacity`, `policy` and `trace` choose runs. Error if
     the tool cannot draw it.
     """
     with _inputs.Files() as files:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/review/html.h"
+#include "sim/cli/review/view.h"
 
 /* Writes a text between two pieces of HTML. */
 static void put_between(struct answer_page *p, const char *before,
@@ -210,4 +211,10 @@ enum frag_err answer_page_figure(struct answer_page *p, const char *path,
                     "</figcaption>\n");
     fputs("</figure>\n", p->out);
     return err;
+}
+
+enum frag_err answer_page_view(struct answer_page *p, const char *path,
+                               struct frag_error *e)
+{
+    return view_copy(p->out, path, e);
 }
