@@ -60,6 +60,7 @@ static const struct {
     {&verb_plot, 4, "@results @figure --output=out/p.svg"},
     {&verb_plot, 1, "@trace distributions --output=out/p.svg"},
     {&verb_plot, 1, "@trace map --output=out/p.svg"},
+    {&verb_plot, 1, "@trace map --output=out/p.html"},
     {&verb_report, 3, "@results --output=out/r.html"},
     {&verb_help, 1, "@topic"},
 };
@@ -142,7 +143,7 @@ static const struct {
     {"--preface", "@files"},
     {"--appendix", "@files"},
     {"--output", "out/o.svg|out/o.h5"},
-    {"--map", "out/m.svg"},
+    {"--map", "out/m.svg|out/m.html"},
     {"--keep", "out/keep"},
     {"--verify-with", "out/v"},
     /* These start programs or need a GPU. */
