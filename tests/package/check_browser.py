@@ -36,7 +36,7 @@ COMMANDS = [
 RUN = """
 const [words, done] = arguments;
 const text = bytes => new TextDecoder().decode(bytes);
-run(words).then(r => done(r.failed ? {failed: r.failed} : {
+run(words).then(r => done({
     code: r.code, stdout: text(r.stdout), stderr: text(r.stderr),
     outputs: r.outputs.map(o => [o.name, text(o.bytes)])}),
     error => done({failed: String(error)}));
