@@ -30,23 +30,37 @@ const ready = compile();
 const script = URL.createObjectURL(
     new Blob([$("worker").textContent], { type: "text/javascript" }));
 
-// Runs the words of a command; resolves to its exit code, what it printed, and the
-// files that it wrote. Each command has a worker of its own, whose memory is given
-// back at its end.
-async function run(words) {
+// Runs a call of the tool in a worker of its own, whose memory is given back at its
+// end. `stderr` is the file of that stream, `children` are the answers of its children.
+async function call(words, stderr, children) {
     worker = new Worker(script);
     try {
         const wasm = await ready;
         return await new Promise((resolve, reject) => {
-            worker.onmessage = event => resolve(event.data);
+            worker.onmessage = ({ data }) =>
+                data.failed ? reject(new Error(data.failed)) : resolve(data);
             worker.onerror = event => reject(new Error(event.message));
             worker.stop = () => reject(new Error("stopped"));
-            worker.postMessage({ wasm, files, words });
+            worker.postMessage({ wasm, files, words, stderr, children });
         });
     } finally {
         worker.terminate();
         worker = null;
     }
+}
+
+// Runs the words of a command; resolves to its exit code, what it printed, and the
+// files that it wrote.
+async function run(words) {
+    const children = [];
+    let result = await call(words, "/stderr", children);
+    while (result.asked) {
+        for (const child of result.asked) {
+            children.push(await call(child, "/stdout", []));
+        }
+        result = await call(words, "/stderr", children);
+    }
+    return result;
 }
 
 /* ---- command lines ---- */
@@ -120,7 +134,6 @@ async function start(line) {
     let result = {};
     try {
         result = await run(split(line));
-        if (result.failed) throw new Error(result.failed);
         clearInterval(clock);
         show(result);
         $("status").textContent +=

@@ -1,6 +1,6 @@
 /* browser_child.c - in place of sim/cli/child.c, in a page: the only program
- * there is the tool itself, which runs as a further instance of the module
- * (worker.js). Every other program does not exist. */
+ * there is the tool itself, which runs in a worker of its own (worker.js).
+ * Every other program does not exist. */
 #include <errno.h>
 #include <string.h>
 

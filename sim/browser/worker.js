@@ -58,7 +58,7 @@ function start(state, words, stdout, stderr) {
         }],
         onExit(status) { code = status; },
         quit(status, thrown) { throw thrown; },
-        child: (parent, argv, output) => startChild(state, parent, argv, output),
+        child: (parent, argv, output) => child(state, parent, argv, output),
     };
     try {
         fragsim(options).catch(() => {}); // main() has run when it returns
@@ -70,31 +70,39 @@ function start(state, words, stdout, stderr) {
     return { code, FS };
 }
 
-// For browser_child.c: the parent gets what its child printed.
-function startChild(state, parent, argv, output) {
+// For browser_child.c. The k-th child has run in a worker of its own, whose memory is
+// then given back, or it is asked for: its parent goes on with an empty answer, so as
+// to ask for the others, and is run again when all are there.
+function child(state, parent, argv, output) {
     if (argv[0] !== TOOL) {
         return MISSING;
     }
-    const child = start(state, argv.slice(1), "/output", "/output");
-    parent.FS.writeFile(output, child.FS.readFile("/output"));
-    return child.code;
+    const done = state.children[state.next++];
+    if (!done) {
+        state.asked.push(argv.slice(1));
+    }
+    parent.FS.writeFile(output, done ? done.stdout : "");
+    return done ? done.code : 0;
 }
 
 function command(state) {
-    const { code, FS } = start(state, state.words, "/stdout", "/stderr");
+    const { code, FS } = start(state, state.words, "/stdout", state.stderr);
+    if (state.asked.length) {
+        return { asked: state.asked };
+    }
     const dropped = new Set([".", "..", ...state.files.map(file => file.name)]);
     const outputs = FS.readdir(HOME).filter(name => !dropped.has(name));
     return {
         code,
         stdout: FS.readFile("/stdout"),
-        stderr: FS.readFile("/stderr"),
+        stderr: FS.readFile(state.stderr),
         outputs: outputs.map(name => ({ name, bytes: FS.readFile(HOME + "/" + name) })),
     };
 }
 
 onmessage = event => {
     try {
-        postMessage(command(event.data));
+        postMessage(command({ ...event.data, next: 0, asked: [] }));
     } catch (thrown) {
         postMessage({ failed: String(thrown && thrown.stack || thrown) });
     }

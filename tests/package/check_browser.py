@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUNDLED, FRAGSIM, ROOT, SHARED, need, skip
+from harness import BUNDLED, FRAGSIM, ROOT, SHARED, need, share, skip
 
 BUILD = os.path.join(ROOT, "build-browser")
 PAGE = os.path.join(BUILD, "fragsim.html")
@@ -36,7 +36,7 @@ COMMANDS = [
 RUN = """
 const [words, done] = arguments;
 const text = bytes => new TextDecoder().decode(bytes);
-run(words).then(r => done(r.failed ? {failed: r.failed} : {
+run(words).then(r => done({
     code: r.code, stdout: text(r.stdout), stderr: text(r.stderr),
     outputs: r.outputs.map(o => [o.name, text(o.bytes)])}),
     error => done({failed: String(error)}));
@@ -238,10 +238,11 @@ def main():
         check_packed(driver)
         recordings = sorted(glob.glob(os.path.join(BUNDLED, "*.pickle.xz"))
                             + glob.glob(os.path.join(BUNDLED, "*.pt")))
-        for path in recordings + shared():
+        cases = share(recordings + shared())
+        for path in cases:
             check_recording(driver, path)
-        print(f"check_browser.py: {len(recordings)} bundled and {len(shared())} "
-              f"shared recordings: the page prints what the native tool prints")
+        print(f"check_browser.py: {len(cases)} recordings, {len(COMMANDS)} commands "
+              f"each: the page prints what the native tool prints")
     finally:
         driver.quit()
 
