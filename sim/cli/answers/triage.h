@@ -21,8 +21,8 @@ struct triage;
 /* A file that a part shows. */
 struct triage_picture {
     const char *option, *name, *caption; /* a view has no caption */
-    bool is_over_time; /* it shows recorded events */
-    bool is_view;      /* it is interactive, and needs no gnuplot */
+    bool is_over_time;                   /* it shows recorded events */
+    bool is_view; /* it is interactive, and needs no gnuplot */
 };
 
 /* A part of the page: a heading, the command that answers it, and what that
@@ -53,7 +53,7 @@ struct triage {
     struct rest rest; /* with --dry */
     struct verdict verdict;
     bool has_verdict;
-    bool draws; /* gnuplot is installed */
+    bool draws;                              /* gnuplot is installed */
     pid_t copies[TRIAGE_PARTS_MOST], drawer; /* 0: none runs */
 };
 

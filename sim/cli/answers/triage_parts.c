@@ -8,7 +8,6 @@
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
 #include "sim/cli/child.h"
-#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/cli/scratch.h"
@@ -353,7 +352,6 @@ static enum frag_err start(struct triage *t, const struct triage_part *part,
 
 enum frag_err triage_start(struct triage *t, struct frag_error *e)
 {
-    t->draws = gnuplot_is_installed();
     for (size_t i = 0; triage_parts[i].id; i++)
         if (!triage_parts[i].put && triage_is_shown(t, &triage_parts[i]))
             FRAG_TRY(start(t, &triage_parts[i], run_command, &t->copies[i], e));

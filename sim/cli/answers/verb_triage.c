@@ -10,6 +10,7 @@
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
 #include "sim/cli/cell_options.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/review/publish.h"
@@ -204,6 +205,7 @@ static enum frag_err triage_all(struct triage *t, const struct triage_values *v,
     FRAG_TRY(run_rest(t, v, e));
     if (v->out) {
         FRAG_TRY(scratch_make(&t->folder, e));
+        t->draws = gnuplot_is_installed();
         FRAG_TRY(triage_start(t, e));
     }
     FRAG_TRY(decide(t, &settings, e));

@@ -480,5 +480,11 @@ addTools();
 colour();
 writeHolders();
 sayCursor(state.moment);
+/* A folded part of a page is drawn when it is unfolded; before printing, at once. */
+addEventListener('beforeprint', () => {
+  const folded = root.closest('details:not([open])');
+  if (folded) folded.open = true;
+  runs.forEach(drawBase);
+});
 new ResizeObserver(draw).observe($('.v-runs'));
 runs.forEach(drawBase);
