@@ -6,13 +6,12 @@ target_sources(fragsim PRIVATE ${browser}/without_hdf5.c ${browser}/browser_chil
 target_link_libraries(frag_cli PRIVATE browser::argp)
 target_include_directories(frag_flags BEFORE INTERFACE ${browser}/libc)
 target_link_options(fragsim PRIVATE
-    --js-library ${browser}/library.js -lworkerfs.js
+    -lworkerfs.js
     -sMODULARIZE=1 -sEXPORT_NAME=fragsim -sENVIRONMENT=worker
     -sFORCE_FILESYSTEM=1 -sEXIT_RUNTIME=1 -sDYNAMIC_EXECUTION=0
     -sEXPORTED_RUNTIME_METHODS=FS,ENV,WORKERFS
     -sINITIAL_MEMORY=64MB -sTOTAL_STACK=8MB
     -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB)
-set_property(TARGET fragsim APPEND PROPERTY LINK_DEPENDS ${browser}/library.js)
 add_custom_command(OUTPUT fragsim.html
     COMMAND ${CMAKE_COMMAND} -E env python3 ${browser}/assemble.py
             $<TARGET_FILE:fragsim> ${PROJECT_BINARY_DIR}/fragsim.html

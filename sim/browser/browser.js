@@ -30,9 +30,9 @@ const ready = compile();
 const script = URL.createObjectURL(
     new Blob([$("worker").textContent], { type: "text/javascript" }));
 
-// Runs a call of the tool in a worker of its own, whose memory is given back at its
-// end. `stderr` is the file of that stream, `children` are the answers of its children.
-async function call(words, stderr, children) {
+// Runs the words of a command in a worker of its own, whose memory is given back at
+// its end; resolves to its exit code, what it printed, and the files that it wrote.
+async function run(words) {
     worker = new Worker(script);
     try {
         const wasm = await ready;
@@ -41,26 +41,12 @@ async function call(words, stderr, children) {
                 data.failed ? reject(new Error(data.failed)) : resolve(data);
             worker.onerror = event => reject(new Error(event.message));
             worker.stop = () => reject(new Error("stopped"));
-            worker.postMessage({ wasm, files, words, stderr, children });
+            worker.postMessage({ wasm, files, words });
         });
     } finally {
         worker.terminate();
         worker = null;
     }
-}
-
-// Runs the words of a command; resolves to its exit code, what it printed, and the
-// files that it wrote.
-async function run(words) {
-    const children = [];
-    let result = await call(words, "/stderr", children);
-    while (result.asked) {
-        for (const child of result.asked) {
-            children.push(await call(child, "/stdout", []));
-        }
-        result = await call(words, "/stderr", children);
-    }
-    return result;
 }
 
 /* ---- command lines ---- */

@@ -3,7 +3,6 @@
 "use strict";
 
 const HOME = "/home/web_user";
-const MISSING = 127; // CHILD_MISSING of sim/cli/child.h
 const TOOL = "/bin/fragsim";
 const DROPPED = "/dropped";
 const PIECE = 8 << 20; // bytes
@@ -24,12 +23,12 @@ function read(stream, buffer, offset, length, position) {
 }
 
 // Starts the tool with these words, in a folder that has the dropped files. Its
-// streams go to the files of these names, so that they are no terminals and no byte
-// is lost. Returns its exit code and its file system.
-function start(state, words, stdout, stderr) {
+// streams go to files, so that they are no terminals and no byte is lost. Returns its
+// exit code and its file system.
+function start(state) {
     let code = null, FS = null;
     const options = {
-        arguments: words,
+        arguments: state.words,
         thisProgram: TOOL,
         instantiateWasm(imports, done) {
             const instance = new WebAssembly.Instance(state.wasm, imports);
@@ -49,7 +48,7 @@ function start(state, words, stdout, stderr) {
                 FS.symlink(DROPPED + "/" + name, HOME + "/" + name);
             }
             // A stream that is opened again takes the same number.
-            [[1, stdout], [2, stderr]].forEach(([fd, path]) => {
+            [[1, "/stdout"], [2, "/stderr"]].forEach(([fd, path]) => {
                 FS.close(FS.getStream(fd));
                 FS.open(path, "a");
             });
@@ -58,7 +57,6 @@ function start(state, words, stdout, stderr) {
         }],
         onExit(status) { code = status; },
         quit(status, thrown) { throw thrown; },
-        child: (parent, argv, output) => child(state, parent, argv, output),
     };
     try {
         fragsim(options).catch(() => {}); // main() has run when it returns
@@ -70,39 +68,21 @@ function start(state, words, stdout, stderr) {
     return { code, FS };
 }
 
-// For browser_child.c. The k-th child has run in a worker of its own, whose memory is
-// then given back, or it is asked for: its parent goes on with an empty answer, so as
-// to ask for the others, and is run again when all are there.
-function child(state, parent, argv, output) {
-    if (argv[0] !== TOOL) {
-        return MISSING;
-    }
-    const done = state.children[state.next++];
-    if (!done) {
-        state.asked.push(argv.slice(1));
-    }
-    parent.FS.writeFile(output, done ? done.stdout : "");
-    return done ? done.code : 0;
-}
-
 function command(state) {
-    const { code, FS } = start(state, state.words, "/stdout", state.stderr);
-    if (state.asked.length) {
-        return { asked: state.asked };
-    }
+    const { code, FS } = start(state);
     const dropped = new Set([".", "..", ...state.files.map(file => file.name)]);
     const outputs = FS.readdir(HOME).filter(name => !dropped.has(name));
     return {
         code,
         stdout: FS.readFile("/stdout"),
-        stderr: FS.readFile(state.stderr),
+        stderr: FS.readFile("/stderr"),
         outputs: outputs.map(name => ({ name, bytes: FS.readFile(HOME + "/" + name) })),
     };
 }
 
 onmessage = event => {
     try {
-        postMessage(command({ ...event.data, next: 0, asked: [] }));
+        postMessage(command(event.data));
     } catch (thrown) {
         postMessage({ failed: String(thrown && thrown.stack || thrown) });
     }

@@ -14,17 +14,20 @@
 #include "sim/experiments/tune/need.h"
 
 /* What to do: the word, and when it is chosen. The first that holds is. */
-#define VERDICT_ACTIONS(X)                                        \
-    X(RECORD, "record", "the file has no history")                \
-    X(LEAK, "fix_leak",                                           \
-      "a leak is the cause, or was found in a job that "          \
-      "lives")                                                    \
-    X(OUTSIDE, "free_device",                                     \
-      "memory outside PyTorch is the cause, and the "             \
-      "job would fit without it")                                 \
-    X(NOTHING, "nothing", "the job fits as it is")                \
-    X(SETTING, "setting", "a setting of the allocator helps")     \
-    X(PROGRAM, "change_program", "a change of the program helps") \
+#define VERDICT_ACTIONS(X)                                                  \
+    X(RECORD, "record", "the file has no history")                          \
+    X(LEAK, "fix_leak",                                                     \
+      "a leak is the cause, or was found in a job that "                    \
+      "lives")                                                              \
+    X(OUTSIDE, "free_device",                                               \
+      "memory outside PyTorch is the cause, and the "                       \
+      "job would fit without it")                                           \
+    X(NOTHING, "nothing", "the job fits as it is")                          \
+    X(SETTING, "setting",                                                   \
+      "a setting of the allocator helps; against a program that needs too " \
+      "much, a change of the program comes first unless the setting is "    \
+      "enough for all further steps")                                       \
+    X(PROGRAM, "change_program", "a change of the program helps")           \
     X(DEVICE, "larger_device", "nothing else helps")
 
 enum verdict_action {

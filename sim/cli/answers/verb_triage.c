@@ -328,7 +328,8 @@ const struct verb verb_triage = {
     VERDICT_ACTIONS(X)
 #undef X
         "\n\n"
-        "No change is named that was not replayed. Below stands what the job "
+        "No change is promised that was not replayed. Below stands what the "
+        "job "
         "needs, and the GPUs that have it. With -o, the parts are on a page, "
         "and the evidence follows them: explain, tune, fit, a memory map, top, "
         "steps, leaks and summary, each with the command line that prints it "
