@@ -76,6 +76,11 @@ enum frag_err child_copy(const struct child_work *w, pid_t *process,
     return FRAG_OK;
 }
 
+bool child_copy_is_apart(void)
+{
+    return false;
+}
+
 enum frag_err child_wait(pid_t process, int *code, struct frag_error *e)
 {
     (void)e;

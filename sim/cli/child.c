@@ -214,6 +214,11 @@ enum frag_err child_copy(const struct child_work *w, pid_t *process,
     _exit(fflush(stdout) == 0 ? code : CHILD_MISSING - 1);
 }
 
+bool child_copy_is_apart(void)
+{
+    return true;
+}
+
 enum frag_err child_wait(pid_t process, int *code, struct frag_error *e)
 {
     int status;

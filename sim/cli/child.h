@@ -60,6 +60,9 @@ struct child_work {
  * IO. */
 enum frag_err child_copy(const struct child_work *w, pid_t *process,
                          struct frag_error *e) FRAG_MUST_CHECK;
+/* Whether a copy has memory of its own, which it may change and free; in a page
+ * (sim/browser) it has not. */
+bool child_copy_is_apart(void);
 /* Waits for its end. IO if it is no child of this process. */
 enum frag_err child_wait(pid_t process, int *code,
                          struct frag_error *e) FRAG_MUST_CHECK;

@@ -311,9 +311,10 @@ static int run_command(void *user)
     }
     c.words[c.count] = NULL;
     memcpy(argv, c.words, (c.count + 1) * sizeof(*argv));
-    input_lend(t->whole && strcmp(word_for(t, THE_TRACE), argv[1]) != 0
-                   ? t->whole
-                   : t->trace);
+    if (child_copy_is_apart())
+        input_lend(t->whole && strcmp(word_for(t, THE_TRACE), argv[1]) != 0
+                       ? t->whole
+                       : t->trace);
     return command_run(t->call->verbs, verb_find(t->call->verbs, argv[0]),
                        (int)c.count, argv, t->call->command);
 }
