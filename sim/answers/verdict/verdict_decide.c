@@ -121,7 +121,8 @@ static void say_calm(const struct verdict *v, char *text)
     else if (is_leaking(v)) {
         say_growth(subject_of(v), clause);
         snprintf(text, VERDICT_TEXT,
-                 "The job did not fail, but has a fault: %.200s.", clause);
+                 "The job did not fail, but it will run out of memory: %.200s.",
+                 clause);
     } else if (need != FRAG_UNLIMITED)
         snprintf(text, VERDICT_TEXT,
                  "The job did not fail, and it fits: it needs %s%s.",
@@ -186,6 +187,13 @@ static bool is_leak(struct verdict *v)
 static bool fits_as_is(struct verdict *v)
 {
     return !v->here->failed && serves(v, &v->ladder.rungs[0]);
+}
+
+/* Whether the memory is enough for further steps too, or nothing says that it
+ * is not. */
+static bool fits_later(struct verdict *v)
+{
+    return fits_as_is(v) && v->needs[0].enough <= v->question.bound.bytes;
 }
 
 static bool is_outside(struct verdict *v)
@@ -300,6 +308,21 @@ static void say_free_device(const struct verdict *v, char *text)
              FRAG_SHOW_SIZE(v->needs[0].bytes));
 }
 
+/* A job that died is known up to its failure, or for further steps too. */
+static void say_start(const struct verdict *v, char *text)
+{
+    const struct frag_bound bound = v->question.bound;
+    const bool is_known =
+        !v->device->completion ||
+        (v->needs[0].enough && v->needs[0].enough <= bound.bytes);
+
+    snprintf(text, VERDICT_TEXT,
+             "Start the job again with %s%s, unchanged: %s.",
+             bound.kind == FRAG_BOUND_LIMIT ? "a memory limit of " : "",
+             FRAG_SHOW_SIZE(bound.bytes),
+             is_known ? "it fits" : "all that was recorded fits");
+}
+
 static void say_nothing(const struct verdict *v, char *text)
 {
     const frag_size need = verdict_need_bytes(&v->needs[0]);
@@ -308,12 +331,10 @@ static void say_nothing(const struct verdict *v, char *text)
     if (v->state == VERDICT_FITS || v->state == VERDICT_CAUGHT)
         snprintf(text, VERDICT_TEXT, "Nothing to do.");
     else
-        snprintf(text, VERDICT_TEXT,
-                 "Start the job again with this memory, unchanged: it fits.");
+        say_start(v, text);
     if (need <= bound)
         text_add(text, VERDICT_TEXT, " ", "%s of %s stay free.",
-                 FRAG_SHOW_SIZE(bound - need),
-                 FRAG_SHOW_BOUND(v->question.bound));
+                 FRAG_SHOW_SIZE(bound - need), FRAG_SHOW_SIZE(bound));
 }
 
 static void say_setting(const struct verdict *v, char *text)
@@ -352,22 +373,25 @@ static void say_change(const struct verdict *v, char *text)
 
 static void say_device(const struct verdict *v, char *text)
 {
-    const struct verdict_need *need = &v->needs[0];
+    const bool is_limit = v->question.bound.kind == FRAG_BOUND_LIMIT;
+    const struct verdict_need *need = &v->needs[0], *other = &v->needs[1];
     const enum frag_reach reach =
         v->device->completion ? v->device->completion->reach : FRAG_REACH_WHOLE;
 
-    if (need->bytes == FRAG_UNLIMITED)
-        snprintf(
-            text, VERDICT_TEXT,
-            "Use a GPU with more memory: no setting and no change that was "
-            "tried is enough.");
-    else
-        snprintf(
-            text, VERDICT_TEXT,
-            "Use a GPU that leaves PyTorch %s %s: no setting and no change "
-            "that was tried is enough for %s.",
-            reach == FRAG_REACH_NO_STEP ? "more than" : "at least",
-            FRAG_SHOW_SIZE(need->bytes), FRAG_SHOW_BOUND(v->question.bound));
+    snprintf(text, VERDICT_TEXT, "%s",
+             is_limit ? "Raise the memory limit of the process"
+                      : "Use a GPU with more memory");
+    if (need->bytes != FRAG_UNLIMITED)
+        text_add(text, VERDICT_TEXT, "", "%s%s %s", is_limit ? " to " : ", ",
+                 reach == FRAG_REACH_NO_STEP ? "more than" : "at least",
+                 FRAG_SHOW_SIZE(need->bytes));
+    if (other->bytes < need->bytes)
+        text_add(text, VERDICT_TEXT, "", ", or %s with %s",
+                 FRAG_SHOW_SIZE(other->bytes),
+                 *other->setting ? other->setting : "PyTorch's default");
+    text_add(text, VERDICT_TEXT, "",
+             ": no setting and no change that was tried is enough for %s.",
+             FRAG_SHOW_SIZE(v->question.bound.bytes));
 }
 
 /* The first row that holds is the action. */
@@ -379,8 +403,9 @@ static const struct action_rule {
     {VERDICT_RECORD, is_unseen, say_record},
     {VERDICT_LEAK, is_leak, say_leak},
     {VERDICT_OUTSIDE, is_outside, say_free_device},
-    {VERDICT_NOTHING, fits_as_is, say_nothing},
+    {VERDICT_NOTHING, fits_later, say_nothing},
     {VERDICT_SETTING, has_promise, say_setting},
+    {VERDICT_NOTHING, fits_as_is, say_nothing},
     {VERDICT_SETTING, has_setting_against_waste, say_setting},
     {VERDICT_PROGRAM, has_change, say_change},
     {VERDICT_SETTING, has_setting, say_setting},
@@ -484,7 +509,7 @@ static void say_untold(const struct verdict *v, char *text)
     const bool grows =
         untold == FRAG_UNTOLD_GROWS && subject_of(v)->growth == LEAKS_UNKNOWN;
 
-    text_add(text, VERDICT_TEXT, "",
+    text_add(text, VERDICT_TEXT, " ",
              "What further steps need is not known%s%s.", grows ? "" : ": ",
              grows ? "" : frag_untold_words[untold]);
 }
@@ -537,11 +562,13 @@ static void say_sure(struct verdict *v)
         text_add(v->sure, VERDICT_TEXT, " ",
                  "Growth from step to step could not be judged (%s).",
                  leaks_reason_words[x->growth_reason]);
-    if (v->state == VERDICT_FITS && x->growth == LEAKS_FOUND && !is_leaking(v))
+    if (v->state == VERDICT_FITS && x->growth == LEAKS_FOUND &&
+        !is_leaking(v) && steps_left(v) > 0)
         text_add(v->sure, VERDICT_TEXT, " ",
-                 "It leaks %s in each step, which fills this memory after "
-                 "%.0e steps.",
-                 FRAG_SHOW_SIZE((frag_size)x->growth_rate), steps_left(v));
+                 "It leaks %s in each step: %.1f million steps fill this "
+                 "memory.",
+                 FRAG_SHOW_SIZE((frag_size)x->growth_rate),
+                 steps_left(v) / 1e6);
 }
 
 void verdict_decide(struct verdict *v)
