@@ -163,10 +163,14 @@ static void replace(pid_t old, pid_t process)
         }
 }
 
+/* A copy waits for its programs, and this process for its copies, so this one
+ * waits longer. */
+enum { LOOK = 10, TIMES = 300, COPY_TIMES = 100 }; /* LOOK: milliseconds */
+static int patience = TIMES;
+
 void child_end(int number)
 {
-    enum { LOOK = 10, TIMES = 100 }; /* milliseconds; a second in all */
-    int times = TIMES;
+    int times = patience;
 
     for (size_t k = 0; k < CHILDREN; k++)
         if (running[k])
@@ -207,6 +211,7 @@ enum frag_err child_copy(const struct child_work *w, pid_t *process,
         return FRAG_OK;
     }
     memset((void *)(uintptr_t)running, 0, sizeof(running));
+    patience = COPY_TIMES;
     apply(w->settings);
     if (!redirect(w->output))
         _exit(CHILD_MISSING - 1);

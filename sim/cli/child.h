@@ -68,8 +68,8 @@ enum frag_err child_wait(pid_t process, int *code,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Sends a signal to the programs of child_run and the copies, if any run, and
- * waits up to a second for their end: they may write into a folder that will be
- * removed. For a signal handler that ends this process. */
+ * waits up to three seconds for their end: they may write into a folder that
+ * will be removed. For a signal handler that ends this process. */
 void child_end(int number);
 
 /* Executes the program in place of this process, so that its signals and its
