@@ -73,8 +73,11 @@ def bars(path):
         subprocess.run([FRAGSIM, "plot", path, "compare", "-q", "-f", "--keep",
                         folder, "-o", os.path.join(folder, "x.svg")],
                        capture_output=True, check=False)
-        with open(os.path.join(folder, "compare.tsv"), encoding="utf-8") as f:
-            return f.read()
+        texts = []
+        for name in ("compare.tsv", "compare.facts.tsv"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                texts.append(file.read())
+        return "\n".join(texts)
 
 
 def orders(folder):

@@ -87,8 +87,22 @@ static void (*const clauses[EXPLAIN_CAUSE_COUNT])(const struct explain *x,
 static const char *const openings[VERDICT_STATES] = {
     [VERDICT_DIED] = "The job ran out of GPU memory",
     [VERDICT_CAUGHT] = "A request failed, and the program went on",
-    [VERDICT_WOULD] = "The job survived, but a replay with this memory failed",
+    [VERDICT_WOULD] =
+        "The recorded job survived, but would fail with the memory "
+        "in question",
 };
+
+/* The device had memory left where the job died at the limit of its process. */
+static const char *opening_of(const struct verdict *v)
+{
+    const enum explain_limit source =
+        v->failure ? v->failure->limit_source : EXPLAIN_LIMIT_NONE;
+
+    return v->state == VERDICT_DIED && (source == EXPLAIN_LIMIT_GIVEN ||
+                                        source == EXPLAIN_LIMIT_INFERRED)
+               ? "The job reached the memory limit that was set for its process"
+               : openings[v->state];
+}
 
 enum { SOON = 1000000 }; /* steps */
 
@@ -108,6 +122,12 @@ static bool is_leaking(const struct verdict *v)
     return subject_of(v)->growth == LEAKS_FOUND && steps_left(v) < SOON;
 }
 
+/* Whether the recording began after the job did. */
+static bool is_late(const struct verdict *v)
+{
+    return v->device->initial > 0;
+}
+
 static void say_calm(const struct verdict *v, char *text)
 {
     const frag_size need = v->needs[0].bytes;
@@ -125,7 +145,8 @@ static void say_calm(const struct verdict *v, char *text)
                  clause);
     } else if (need != FRAG_UNLIMITED)
         snprintf(text, VERDICT_TEXT,
-                 "The job did not fail, and it fits: it needs %s%s.",
+                 "The job did not fail, and it fits: %s needs %s%s.",
+                 is_late(v) ? "what was recorded of it" : "it",
                  v->needs[0].is_most ? "at most " : "", FRAG_SHOW_SIZE(need));
     else
         snprintf(text, VERDICT_TEXT, "The job did not fail, and it fits.");
@@ -140,8 +161,7 @@ static void say_happened(struct verdict *v)
         return;
     }
     clauses[v->cause](subject_of(v), clause);
-    snprintf(v->happened, VERDICT_TEXT, "%s: %.400s.", openings[v->state],
-             clause);
+    snprintf(v->happened, VERDICT_TEXT, "%s: %.400s.", opening_of(v), clause);
 }
 
 static enum verdict_state state_of(const struct verdict *v)
@@ -255,18 +275,21 @@ static void say_record(const struct verdict *v, char *text)
              "torch.cuda.memory._record_memory_history() before it begins.");
 }
 
-/* How the job fares in the replay of an action. */
-static const char *fares(bool is_survived)
+/* How the job fares in the replay of an action. Nothing is predicted of a run
+ * that is complete. */
+static const char *fares(const struct verdict *v, bool is_survived)
 {
-    return is_survived ? "no request fails"
-                       : "no recorded or predicted request fails";
+    return is_survived || !v->device->completion
+               ? "no request fails"
+               : "no recorded or predicted request fails";
 }
 
 static void say_replay(const struct verdict *v, const struct explain_change *c,
                        char *text)
 {
-    text_add(text, VERDICT_TEXT, " ", "Replayed with this change, %s",
-             fares(c->result == EXPLAIN_SURVIVES));
+    text_add(text, VERDICT_TEXT, " ", "Replayed with this change and %s, %s",
+             FRAG_SHOW_SIZE(v->question.bound.bytes),
+             fares(v, c->result == EXPLAIN_SURVIVES));
     if (v->saved)
         text_add(text, VERDICT_TEXT, "", "; it saves %s at the peak",
                  FRAG_SHOW_SIZE(v->saved));
@@ -281,7 +304,8 @@ static void say_leak(const struct verdict *v, char *text)
     if (x->grown_stack)
         snprintf(text, VERDICT_TEXT,
                  "Fix the leak: something keeps what %.200s allocates, often a "
-                 "list of losses or outputs without .detach() or .item().",
+                 "list of losses or outputs without .detach() or .item(); "
+                 "`fragsim leaks' lists all places.",
                  site_text(x->trace, x->grown_stack, site));
     else
         snprintf(text, VERDICT_TEXT,
@@ -292,12 +316,12 @@ static void say_leak(const struct verdict *v, char *text)
             text, VERDICT_TEXT, " ",
             "Replayed with what a step leaves behind freed one step later, "
             "%s; it saves %s at the peak.",
-            fares(v->change->result == EXPLAIN_SURVIVES),
+            fares(v, v->change->result == EXPLAIN_SURVIVES),
             FRAG_SHOW_SIZE(v->saved));
     else if (steps_left(v) > 0)
         text_add(text, VERDICT_TEXT, " ",
-                 "It fills this memory after about %.0f more steps.",
-                 steps_left(v));
+                 "It fills %s after about %.0f more steps.",
+                 FRAG_SHOW_SIZE(v->question.bound.bytes), steps_left(v));
 }
 
 static void say_free_device(const struct verdict *v, char *text)
@@ -317,7 +341,7 @@ static void say_start(const struct verdict *v, char *text)
         (v->needs[0].enough && v->needs[0].enough <= bound.bytes);
 
     snprintf(text, VERDICT_TEXT,
-             "Start the job again with %s%s, unchanged: %s.",
+             "Give the job %s%s and start it again, otherwise unchanged: %s.",
              bound.kind == FRAG_BOUND_LIMIT ? "a memory limit of " : "",
              FRAG_SHOW_SIZE(bound.bytes),
              is_known ? "it fits" : "all that was recorded fits");
@@ -329,19 +353,26 @@ static void say_nothing(const struct verdict *v, char *text)
     const frag_size bound = v->question.bound.bytes;
 
     if (v->state == VERDICT_FITS || v->state == VERDICT_CAUGHT)
-        snprintf(text, VERDICT_TEXT, "Nothing to do.");
+        snprintf(text, VERDICT_TEXT, "%s",
+                 is_late(v)
+                     ? "Nothing to do for what was recorded; record from "
+                       "the start of the job to know all of it."
+                     : "Nothing to do.");
     else
         say_start(v, text);
     if (need <= bound)
-        text_add(text, VERDICT_TEXT, " ", "%s of %s stay free.",
+        text_add(text, VERDICT_TEXT, " ", "It needs %s less than %s.",
                  FRAG_SHOW_SIZE(bound - need), FRAG_SHOW_SIZE(bound));
 }
 
 static void say_setting(const struct verdict *v, char *text)
 {
     snprintf(text, VERDICT_TEXT,
-             "Start the job with this setting. Replayed with it, %s",
-             fares(v->rung->outcome == TUNE_SURVIVES));
+             "Start the job with %s%s and this setting. Replayed so, %s",
+             v->question.bound.kind == FRAG_BOUND_LIMIT ? "a memory limit of "
+                                                        : "",
+             FRAG_SHOW_SIZE(v->question.bound.bytes),
+             fares(v, v->rung->outcome == TUNE_SURVIVES));
     if (v->saved)
         text_add(text, VERDICT_TEXT, "", "; the job needs %s less",
                  FRAG_SHOW_SIZE(v->saved));
@@ -379,7 +410,8 @@ static void say_device(const struct verdict *v, char *text)
         v->device->completion ? v->device->completion->reach : FRAG_REACH_WHOLE;
 
     snprintf(text, VERDICT_TEXT, "%s",
-             is_limit ? "Raise the memory limit of the process"
+             is_limit ? "Raise the memory limit of the process "
+                        "(torch.cuda.set_per_process_memory_fraction)"
                       : "Use a GPU with more memory");
     if (need->bytes != FRAG_UNLIMITED)
         text_add(text, VERDICT_TEXT, "", "%s%s %s", is_limit ? " to " : ", ",
@@ -473,6 +505,9 @@ static void say_whole(const struct verdict *v, char *text)
                  "The answer is exact for what was recorded, %" PRIu64
                  " events; other input may need more.",
                  d->count);
+    if (v->change && v->change->kind == EXPLAIN_BATCH)
+        text_add(text, VERDICT_TEXT, " ",
+                 "How much less a smaller batch needs is an estimate.");
 }
 
 /* What is enough for further steps with the action; 0: not known. */
@@ -547,6 +582,17 @@ static void say_reach(const struct verdict *v, char *text)
         say_completed(v, text);
 }
 
+/* Why growth could not be judged. */
+static const char *const unjudged[] = {
+    [LEAKS_FEW] = "too few steps were recorded",
+    [LEAKS_SLOWS] = "what grows slows down",
+    [LEAKS_LATE] = "what grows began in the second half",
+    [LEAKS_REPLACED] = "one block is replaced by larger ones",
+    [LEAKS_PILES_UP] = "nothing shows where a step ends",
+    [LEAKS_NO_STACKS] = "there are neither marked steps nor stacks",
+    [LEAKS_ONE_CALL] = "what grows was allocated in single calls",
+};
+
 static void say_sure(struct verdict *v)
 {
     const struct explain *x = subject_of(v);
@@ -560,15 +606,13 @@ static void say_sure(struct verdict *v)
                  "Whether other programs held memory of the GPU is not known.");
     if (v->state != VERDICT_UNSEEN && x->growth == LEAKS_UNKNOWN)
         text_add(v->sure, VERDICT_TEXT, " ",
-                 "Growth from step to step could not be judged (%s).",
-                 leaks_reason_words[x->growth_reason]);
+                 "Growth from step to step could not be judged: %s.",
+                 unjudged[x->growth_reason]);
     if (v->state == VERDICT_FITS && x->growth == LEAKS_FOUND &&
         !is_leaking(v) && steps_left(v) > 0)
         text_add(v->sure, VERDICT_TEXT, " ",
-                 "It leaks %s in each step: %.1f million steps fill this "
-                 "memory.",
-                 FRAG_SHOW_SIZE((frag_size)x->growth_rate),
-                 steps_left(v) / 1e6);
+                 "It leaks a little, %s that were requested in each step.",
+                 FRAG_SHOW_SIZE((frag_size)x->growth_rate));
 }
 
 void verdict_decide(struct verdict *v)

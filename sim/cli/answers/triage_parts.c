@@ -97,6 +97,12 @@ static bool has_history(const struct triage *t)
     return t->device->count > t->device->initial;
 }
 
+/* A job that fits as it is needs no other setting. */
+static bool has_settings(const struct triage *t)
+{
+    return has_history(t) && t->verdict.action != VERDICT_NOTHING;
+}
+
 /* ---- the parts ---- */
 
 static const char holes[] = "The segments at the failure, or at the end if no "
@@ -132,7 +138,7 @@ const struct triage_part triage_parts[] = {
      {{0}},
      NULL,
      put_settings,
-     has_history},
+     has_settings},
     {"fits",
      "What fits",
      "The least memory from which on nothing fails, with the recorded settings "

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import shlex
@@ -28,11 +29,12 @@ class Picture:
 
 class Page:
     """A page, which Jupyter shows. `html` is its text, and `height` that of its
-    frame in a notebook, in pixels. Of triage, each command on the page is an
-    attribute: its JSON, as fragsim.answer returns it, computed when it is first
-    read.
+    frame in a notebook, in pixels. Of triage, `verdict` is its JSON: what happened,
+    what to do, how sure that is; and each command on the page is an attribute: its
+    JSON, as fragsim.answer returns it, computed when it is first read.
 
         page = fragsim.triage("oom.pickle", capacity="24GiB")
+        page.verdict["action"]["text"]
         page.explain["results"][0]["cause"]
         page.tune.rows()
     """
@@ -40,11 +42,13 @@ class Page:
     def __init__(self, text: str, files: _inputs.Files) -> None:
         self.html = text
         self.height = 800
+        self.verdict: dict[str, Any] = {}
         weakref.finalize(self, files.close)  # the inputs of the commands
         self._lines: dict[str, list[str]] = {}
         for line in COMMAND.findall(text):
             verb, *words = shlex.split(html.unescape(line))
-            self._lines.setdefault(verb, words)  # of several devices the first
+            if verb in _verbs.VERBS:
+                self._lines.setdefault(verb, words)
 
     def save(self, path: _options.Path) -> None:
         """Writes the page to a file; an existing one is overwritten."""
@@ -79,12 +83,18 @@ def _page(command: str, inputs: Any, progress: bool,
         if not path.endswith(".html"):
             raise ValueError(f"output: expected a name that ends in .html, found "
                              f"{path!r}; fragsim.run({command!r}, ...) makes a PDF")
+        answer = files.output(".json")
         meter = _progress.meter() if progress else None
         _tool.call([command, "--color=never" if meter else "--quiet",
-                    *_options.words(command, {**options, "output": path}), "--",
+                    *_options.words(command, {**options, "output": path}),
+                    *(["--json", answer] if command == "triage" else []), "--",
                     *files.paths(inputs)], meter=meter)
         with open(path, encoding="utf-8") as file:
-            return Page(file.read(), files)
+            page = Page(file.read(), files)
+        if command == "triage":
+            with open(answer, encoding="utf-8") as file:
+                page.verdict = json.load(file)["results"][0]
+        return page
     except BaseException:
         files.close()
         raise
@@ -96,11 +106,12 @@ def triage(snapshot: _inputs.Input, *, progress: bool = True,
 
         page = fragsim.triage("oom.pickle", capacity="24GiB")
         page                                     # in a notebook: the page
-        page.tune["results"][0]["chosen"]        # its JSON
+        page.verdict["action"]["text"]           # what to do
+        page.tune["results"][0]["chosen"]        # the JSON of a command on it
         page.save("review.html")
 
-    The commands on the page, explain, tune, fit, top, steps, leaks and summary,
-    are attributes. Options: print(fragsim.run("help", "triage")).
+    The commands on the page, such as explain, fit, top, steps and summary, are
+    attributes. Options: print(fragsim.run("help", "triage")).
     """
     return _page("triage", snapshot, progress, options)
 

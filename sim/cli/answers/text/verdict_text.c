@@ -64,20 +64,24 @@ const char *verdict_fits(const struct verdict *v, char text[VERDICT_TEXT])
 
         if (n->bytes == FRAG_UNLIMITED)
             continue;
-        text_add(text, VERDICT_TEXT, " ", "The job needs %s%s with %.300s",
-                 n->is_most ? "at most " : "", FRAG_SHOW_SIZE(n->bytes),
-                 name_of(n));
+        text_add(text, VERDICT_TEXT, " ", "With %.300s the job needs %s%s",
+                 name_of(n), n->is_most ? "at most " : "",
+                 FRAG_SHOW_SIZE(n->bytes));
         if (n->enough > n->bytes)
             text_add(text, VERDICT_TEXT, "",
-                     "; %s are enough for further steps",
+                     " for what was recorded, and %s for further steps",
                      FRAG_SHOW_SIZE(n->enough));
         text_add(text, VERDICT_TEXT, "", ".");
         if (i + 1 < VERDICT_NEEDS && n[1].bytes != FRAG_UNLIMITED &&
             count_gpus(verdict_need_bytes(&n[1])) == gpus)
             continue;
-        text_add(text, VERDICT_TEXT, " ", "GPUs that have it: ");
+        text_add(text, VERDICT_TEXT, " ", "GPUs with that much: ");
         add_gpus(gpus, text);
     }
+    if (*text)
+        text_add(text, VERDICT_TEXT, " ",
+                 "A monitor may show more: PyTorch gives cached memory back "
+                 "before a request fails.");
     if ((v->needs[0].is_most || v->needs[1].is_most) && *text)
         text_add(text, VERDICT_TEXT, " ",
                  "The search was cut short: `fragsim fit' finds the least.");
