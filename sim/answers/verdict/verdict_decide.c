@@ -84,12 +84,13 @@ static void (*const clauses[EXPLAIN_CAUSE_COUNT])(const struct explain *x,
     [EXPLAIN_OUTSIDE] = say_outside,
 };
 
+static const char survived_there[] =
+    "The recorded job survived, but would fail "
+    "with the memory in question";
 static const char *const openings[VERDICT_STATES] = {
     [VERDICT_DIED] = "The job ran out of GPU memory",
     [VERDICT_CAUGHT] = "A request failed, and the program went on",
-    [VERDICT_WOULD] =
-        "The recorded job survived, but would fail with the memory "
-        "in question",
+    [VERDICT_WOULD] = survived_there,
 };
 
 /* The device had memory left where the job died at the limit of its process. */
