@@ -101,7 +101,7 @@ static const char *opening_of(const struct verdict *v)
 
     return v->state == VERDICT_DIED && (source == EXPLAIN_LIMIT_GIVEN ||
                                         source == EXPLAIN_LIMIT_INFERRED)
-               ? "The job reached the memory limit that was set for its process"
+               ? "The job reached the memory limit of its process"
                : openings[v->state];
 }
 
