@@ -30,6 +30,16 @@ frag_size facts_peak_reserved(const struct frag_device_trace *d)
     return d->recorded.has_actions ? peak : FRAG_UNLIMITED;
 }
 
+int64_t facts_last_oom(const struct frag_device_trace *d)
+{
+    int64_t event = -1;
+
+    for (uint64_t i = 0; i < d->recorded.action_count; i++)
+        if (d->recorded.actions[i].action == FRAG_OOM_REPORTED)
+            event = (int64_t)d->recorded.actions[i].event;
+    return event;
+}
+
 static void walk_actions(const struct frag_device_trace *d, struct facts *f)
 {
     f->peak_reserved = facts_peak_reserved(d);

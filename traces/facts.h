@@ -35,6 +35,10 @@ struct facts {
  * recorded. */
 frag_size facts_peak_reserved(const struct frag_device_trace *d);
 
+/* The last event at which the recorded allocator ran out of memory; -1: it did
+ * not, or that is not recorded. */
+int64_t facts_last_oom(const struct frag_device_trace *d);
+
 /* The slots that are live after the last event. Repeated events free them
  * between two repetitions. */
 struct facts_left_live {

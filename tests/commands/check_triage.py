@@ -149,6 +149,10 @@ def check_dead(folder):
     assert "<svg" in page
     again = run("explain", DEAD, "-q").stdout
     assert again.strip() in shown
+    # A job that fits is shown no setting to export.
+    assert 'id="change"' in page
+    assert 'id="change"' not in page_of(os.path.join(
+        BUNDLED, "gpt2_train.pickle.xz"), "80GiB", folder)
     for words in ("Holes at the failed request", "-o map.html",
                   "Steps of lstm", "Leaks of lstm", "-o holes.svg",
                   "fragsim tune " + DEAD + " -q --no-hold-out -c 6442450944B"):

@@ -183,6 +183,13 @@ def check_actions():
     assert row["happened"]["state"] == "died", row
     assert row["action"]["kind"] == "nothing", row
     assert "after 10 complete steps" in row["sure"], row
+    # At its limit the GPU had memory left. 6 GiB serve what was recorded, but are
+    # not enough for further steps without a setting.
+    assert "reached the memory limit of its process" in row["happened"]["text"]
+    row = verdict(dead, "6GiB")
+    assert row["action"]["kind"] == "setting", row
+    row = verdict(os.path.join(BUNDLED, "late_start.pickle.xz"), "80GiB")
+    assert "record from the start" in row["action"]["text"], row
     row = verdict(dead, "1GiB")
     assert row["action"]["kind"] in ("change_program", "larger_device"), row
 

@@ -11,6 +11,7 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/cli/scratch.h"
+#include "traces/facts.h"
 #include "traces/name.h"
 #include "traces/printable.h"
 
@@ -226,16 +227,6 @@ struct command {
     char device[16], total[FRAG_SIZE_TEXT];
 };
 
-static bool has_died(const struct frag_device_trace *d)
-{
-    const struct frag_recorded *r = &d->recorded;
-
-    for (uint64_t i = 0; i < r->action_count; i++)
-        if (r->actions[i].action == FRAG_OOM_REPORTED)
-            return true;
-    return false;
-}
-
 static const char *word_for(const struct triage *t, const char *word)
 {
     const struct {
@@ -246,7 +237,7 @@ static const char *word_for(const struct triage *t, const char *word)
         {THE_CAPACITY, t->capacity},
         {THE_BOUND,
          t->bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c"},
-        {THE_MOMENT, has_died(t->device) ? "oom" : "peak"},
+        {THE_MOMENT, facts_last_oom(t->device) >= 0 ? "oom" : "peak"},
         {THE_POLICY, t->trace->settings ? "torch@recorded" : "torch"},
     };
 

@@ -11,6 +11,7 @@
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/heights.h"
+#include "traces/facts.h"
 
 enum { WIDE = 860, HIGH = 480 }; /* cells; each is one pixel */
 
@@ -143,18 +144,6 @@ static enum frag_err find(const struct figure_source *s, struct frag_error *e)
 
 /* -- the files ----------------------------------------------------------- */
 
-/* The last event at which the recorded allocator ran out of memory; -1: it did
- * not, or that is not recorded. */
-static int64_t recorded_oom(const struct frag_device_trace *d)
-{
-    int64_t event = -1;
-
-    for (uint64_t i = 0; i < d->recorded.action_count; i++)
-        if (d->recorded.actions[i].action == FRAG_OOM_REPORTED)
-            event = (int64_t)d->recorded.actions[i].event;
-    return event;
-}
-
 static void facts(FILE *out, const void *user)
 {
     const struct figure_source *s = user;
@@ -175,7 +164,7 @@ static void facts(FILE *out, const void *user)
             m->track.run.summary.num_ooms);
     fprintf(out, "\t%" PRId64 "\t%" PRId64 "\n",
             (int64_t)m->track.run.summary.first_oom_event,
-            recorded_oom(v->device));
+            facts_last_oom(v->device));
 }
 
 static void ooms(FILE *out, const void *user)

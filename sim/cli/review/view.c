@@ -11,6 +11,7 @@
 #include "sim/cli/review/view_parts.h"
 #include "sim/cli/texts/cli_texts.h"
 #include "sim/results/json.h"
+#include "traces/facts.h"
 #include "traces/printable.h"
 
 /* The lines between which a page has the view. */
@@ -49,17 +50,6 @@ static enum frag_err fill_run(struct view *v, struct view_run *r,
     return r->is_short ? frag_no_memory(e, "the view") : FRAG_OK;
 }
 
-/* The last event at which the recorded allocator ran out of memory. */
-static int64_t recorded_oom(const struct frag_device_trace *d)
-{
-    int64_t event = -1;
-
-    for (uint64_t i = 0; i < d->recorded.action_count; i++)
-        if (d->recorded.actions[i].action == FRAG_OOM_REPORTED)
-            event = (int64_t)d->recorded.actions[i].event;
-    return event;
-}
-
 /* Finds the first and the last time, and the length of a tick. */
 static void find_times(struct view *v)
 {
@@ -93,7 +83,7 @@ static enum frag_err fill(struct view *v, const struct trace_view *runs,
     v->columns = at_most(events, VIEW_CURVE / v->count);
     v->wide = at_most(events, VIEW_WIDE);
     v->high = VIEW_HIGH / v->count;
-    v->recorded_oom = recorded_oom(v->device);
+    v->recorded_oom = facts_last_oom(v->device);
     FRAG_TRY(moment_read(v->trace, v->device, "peak", &v->peak, e));
     find_times(v);
     if (view_stacks_open(&v->stacks, v->trace) != FRAG_OK)
