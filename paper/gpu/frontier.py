@@ -228,6 +228,13 @@ def run(length, side, ranks):
     return said
 
 
+def outcome(said):
+    """Whether all ranks lived; None: one ended in another way and none died."""
+    if any(one["died"] for one in said):
+        return False
+    return None if any("error" in one for one in said) else True
+
+
 def measure(path, predicted, ranks, runs, seconds):
     """The lengths next to each predicted frontier first, then those around them."""
     end = time.monotonic() + seconds
@@ -242,7 +249,7 @@ def measure(path, predicted, ranks, runs, seconds):
             said = run(length, side, ranks)
             row = {"ranks": ranks, "side": side, "length": length,
                    "predicted": away <= 0,
-                   "survived": not any(one["died"] for one in said), "said": said}
+                   "survived": outcome(said), "said": said}
             out.write(json.dumps(row) + "\n")
             out.flush()
             print(side, length, row["predicted"], row["survived"], flush=True)

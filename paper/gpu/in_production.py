@@ -68,11 +68,14 @@ SOAK_SECONDS, SOAK_SHARE = 480, "0.08"
 TURNS = {"0": {"rcnn_train": (290, 270, 285)},
          "1": {"llama_varlen": (250, 165, 245), "generate": (12, 75, 10000)}}
 SIDES = "default,again,full,full110,full102"
-# Side: the policy, and the capacity as a multiple of the peak of allocated bytes. As
-# above, the capacity holds for the steps of the run that finds the peak.
+# Side: the policy, and the limit of the process as a multiple of the peak of allocated
+# bytes. As above, the limit holds for the steps of the run that finds the peak.
+SEGMENTS = "PyTorch:expandable_segments:True"
 RANKS = {"default": ("PyTorch", None), "again": ("PyTorch", None),
-         "full": ("remap:pack=full", None), "full110": ("remap:pack=full", 1.1),
-         "full102": ("remap:pack=full", 1.02)}
+         "fragsim": ("expandable", None), "segments": (SEGMENTS, None),
+         "fragsim 1.1": ("expandable", 1.1), "segments 1.1": (SEGMENTS, 1.1),
+         "fragsim 1.05": ("expandable", 1.05), "segments 1.05": (SEGMENTS, 1.05),
+         "fragsim 1.02": ("expandable", 1.02)}
 ROUNDS = 220
 
 
@@ -309,7 +312,7 @@ def ranks_of(run, mode):
     with tempfile.TemporaryDirectory() as folder:
         peaks = peaks_of(run, mode, folder, failed)
         programs = [training(mode, side, policy, folder,
-                             **({"FRAG_CAPACITIES": json.dumps(
+                             **({"FRAG_LIMITS": json.dumps(
                                  [int(times * p) for p in peaks])}
                                 if times else {}))
                     for side, (policy, times) in RANKS.items()

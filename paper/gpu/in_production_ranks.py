@@ -3,8 +3,9 @@
 (MODE: ddp or fsdp) in turns of lockstep.py.
 
 Rank 0 starts rank 1 and passes each turn on to it, so both ranks of the other
-trainings stand still meanwhile. FRAG_CAPACITIES are the bytes that the policy may
-reserve on each device, as JSON. The first step uses kernels with one order of sums,
+trainings stand still meanwhile. FRAG_LIMITS are the limits of the processes
+(set_per_process_memory_fraction) in bytes, as JSON; FRAG_CORES counts other pairs of
+devices that are at work. The first step uses kernels with one order of sums,
 and its loss and gradients are hashed; the steps in turns do not. The tokens have
 varying lengths, another length on each rank. FRAG_DEVICE=cpu runs it without a GPU.
 """
@@ -139,15 +140,12 @@ def numbers(torch):
 
 def cores(rank):
     """The cores of a rank, equal for all sides; all, if there are few."""
-    last = os.cpu_count() - CORES * rank
+    last = os.cpu_count() - CORES * (rank + WORLD * int(os.environ.get("FRAG_CORES", 0)))
     return (range(last - CORES, last) if os.cpu_count() >= 2 * CORES * WORLD
             else range(os.cpu_count()))
 
 
 def start(side, rank, port):
-    if "FRAG_CAPACITIES" in os.environ:
-        os.environ["FRAGSIM_CAPACITY"] = str(
-            json.loads(os.environ["FRAG_CAPACITIES"])[rank])
     os.environ.update(environment(side), MASTER_ADDR="127.0.0.1",
                       MASTER_PORT=str(port), RANK=str(rank),
                       WORLD_SIZE=str(WORLD),
@@ -160,6 +158,10 @@ def start(side, rank, port):
             import fragsim_torch
             if fragsim_torch.use() != "class":
                 raise RuntimeError("the class of fragsim was not compiled")
+        if "FRAG_LIMITS" in os.environ:
+            limit = json.loads(os.environ["FRAG_LIMITS"])[rank]
+            total = torch.cuda.get_device_properties(rank).total_memory
+            torch.cuda.set_per_process_memory_fraction((limit + 0.5) / total, rank)
     torch.set_num_threads(2)
     if on_cpu():
         torch.distributed.init_process_group("gloo")

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""steps.py FOLDER [--seconds N] [--sides NAME,...] [--only NAME,...] [--rounds N]
+"""steps.py: what a step costs close to the limit of the process and far from it.
 
-What a step costs close to the limit and far from it: programs of truth_programs.py and
-real_programs.py under a limit of the process of 1.02 to 1.25 times the peak that they
-allocate, and without one, with PyTorch's default, its expandable segments, and policy
-`expandable` of fragsim. One process at a time has the GPU; a round runs each side once,
-in turn. A program makes LONGER times its steps. Each step ends with a wait for the
-device; all steps count, the first ones too.
+  steps.py run FOLDER [--seconds N] [--rounds N] [--only PROGRAM,...]
+    on one GPU: each program once without a limit for its peak, then the sides in turns
+    (tables/lockstep.py). Adds rows to FOLDER/steps.jsonl
+  steps.py turn PROGRAM SIDE LIMIT
+    one side, a process that takes turns; LIMIT in bytes, 0 for none
 
-FOLDER gets steps.jsonl, a row for each run: program, side, times (of the limit over the
-peak; null: none), cap, outcome, ms (of each step), reserved, retries, and of fragsim the
-driver's calls and their ns. A side is a name of SIDES; `page` needs a libc10_cuda.so with
-the change of ../upstream loaded (LD_PRELOAD).
+A side is an allocator under a limit (set_per_process_memory_fraction) of so many times
+the peak that PyTorch's default allocates: the default, its expandable segments, and
+policy `expandable` of fragsim. The programs are those of truth_programs.py and
+real_programs.py, LONGER times as long, and all sides make the same steps. A turn is a
+step and the wait for the device. The first step, which makes the model and loads
+kernels, comes before the turns, of all sides at once, and has no time; what it costs the
+policy of fragsim is in its calls of the driver. A program whose sides do not fit the device together has several groups of sides, each
+with the default and its control. PYTORCH_CUDA_ALLOC_CONF must not be set.
 """
 import argparse
 import json
@@ -20,99 +23,185 @@ import sys
 import tempfile
 import time
 
-import truth
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "tables"))
+EXPANDABLE = "expandable_segments:True"
+ALLOCATORS = {"default": ("", None), "again": ("", None), "segments": (EXPANDABLE, None),
+              "fragsim": ("", "expandable")}
+CONTROLS = [("default", None), ("again", None)]
+SIDES = [(name, times) for times in (1.05, 1.02, 1.1, 1.25, None, 1.01, 2.0)
+         for name in ("fragsim", "segments")
+         if name == "fragsim" or times not in (1.01, 2.0)]
+PROGRAMS = ("seq2seq,experts,rnn_language,vit_accumulate,diffusion,distill,speech,"
+            "accelerate_t5,vision_vit,vision_resnet").split(",")
+LONGER = 6
+CONTEXT, GIB = 1 << 30, 1 << 30  # a process takes CONTEXT besides its tensors
 
-SIDES = {"default": ("", None), "expandable_segments": (truth.EXPANDABLE, None),
-         "page": (truth.EXPANDABLE + ",expandable_segments_page_mb:2", None),
-         "fragsim": ("", "expandable")}
-TIMES, LONGER = (None, 1.25, 1.05, 1.02), 4
-PROGRAMS = ("seq2seq,contrast,experts,accelerate_t5,distill,vision_vit").split(",")
+
+# ---- a side ----
+
+def say(what):
+    print(json.dumps(what), flush=True)
 
 
-def one(row, path):
-    """The child process."""
-    conf, policy = SIDES[row["side"]]
+def cores():
+    """Eight cores, the same ones for all sides on this device."""
+    count, mine = os.cpu_count(), int(os.environ.get("FRAG_CORES", "0"))
+    return {(8 * mine + core) % count for core in range(8)}
+
+
+def turn(program, side, limit):
+    conf, policy = ALLOCATORS[side]
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = conf
     import torch
-    program = truth.every()[row["program"]]
+    import truth
+    from truth_programs import Job
+    made = truth.every()[program]
     if policy:
         truth.select({"policy": policy, "bound": "process"})
+    torch.set_num_threads(1)
     torch.cuda.init()
-    if row["cap"]:
-        total = torch.cuda.get_device_properties(0).total_memory
-        torch.cuda.set_per_process_memory_fraction((row["cap"] + 0.5) / total)
-    measure(row, program)
-    if policy:
-        row |= truth.numbers_inside()
-    with open(path, "w", encoding="utf-8") as out:
-        json.dump(row, out)
-
-
-def measure(row, program):
-    import torch
-    from truth_programs import Job
-    torch.ones(1, device="cuda")  # the context is made
+    total = torch.cuda.get_device_properties(0).total_memory
+    if limit:
+        torch.cuda.set_per_process_memory_fraction((limit + 0.5) / total)
+    steps, alive = made(Job(longer=LONGER)), True
+    os.sched_setaffinity(0, cores())  # of the threads that the first step makes, too
+    next(steps)
     torch.cuda.synchronize()
-    row["ms"], last = [], time.perf_counter()
-    try:
-        for _ in program(Job(longer=LONGER)):
-            torch.cuda.synchronize()
-            now = time.perf_counter()
-            row["ms"].append(round(1000 * (now - last), 3))
-            last = now
-        row["outcome"] = "survived"
-    except torch.OutOfMemoryError:
-        row["outcome"] = "died"
+    first = truth.numbers_inside() if policy else {}
+    say({"ready": True})
+    while alive and sys.stdin.readline():
+        began = time.perf_counter()
+        alive = next(steps, "end") != "end"
+        torch.cuda.synchronize()
+        if alive:
+            say({"seconds": round(time.perf_counter() - began, 6)})
     stats = torch.cuda.memory_stats()
-    row |= {"reserved": stats["reserved_bytes.all.peak"],
-            "allocated": stats["allocated_bytes.all.peak"],
-            "retries": stats["num_alloc_retries"]}
+    end = {"allocated": stats["allocated_bytes.all.peak"],
+           "reserved": stats["reserved_bytes.all.peak"],
+           "retries": stats["num_alloc_retries"], "total": total,
+           "created": stats["num_device_alloc"], "released": stats["num_device_free"]}
+    if policy:
+        end |= truth.numbers_inside() | {"first_ns": first["driver_ns"],
+                                         "first_calls": first["driver_calls"]}
+    say({"end": end})
+    os._exit(0)
 
 
-def run(row, folder):
-    path = os.path.join(folder, "row.json")
-    log = os.path.join(folder, "log")
-    number = truth.fork(one, row, path, log=log)
-    os.waitpid(number, 0)
-    if not os.path.exists(path):
-        with open(log, encoding="utf-8", errors="replace") as file:
-            return row | {"outcome": "failed", "error": file.read()[-600:]}
-    with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    os.remove(path)
-    return found
+# ---- the process that starts them ----
+
+class Run:
+    def __init__(self, folder, seconds):
+        self.began, self.seconds = time.monotonic(), seconds
+        self.out = open(os.path.join(folder, "steps.jsonl"), "a", encoding="utf-8")
+
+    def left(self):
+        return self.seconds - (time.monotonic() - self.began)
+
+    def write(self, row):
+        self.out.write(json.dumps(row) + "\n")
+        self.out.flush()
+
+    def say(self, *words):
+        print(f"[{self.seconds - self.left():4.0f}]", *words, flush=True)
+
+
+def process(program, side, limit, folder):
+    from lockstep import Program
+    name, times = side
+    label = name if times is None else f"{name} {times}"
+    return Program(label, [sys.executable, "-W", "ignore", os.path.abspath(__file__),
+                           "turn", program, name, str(limit)], dict(os.environ),
+                   os.path.join(folder, label + ".log"))
+
+
+def peak(run, program, folder):
+    """What the default allocates and reserves in a run of its own."""
+    from lockstep import Gone
+    one = process(program, ("default", None), 0, folder)
+    try:
+        one.answer(120)
+        while one.end is None:
+            one.turn(b"turn")
+        one.finish(30)
+    except (Gone, OSError) as why:
+        run.say(program, why)
+        run.write({"kind": "failed", "program": program, "side": "peak",
+                   "words": str(why)[-400:]})
+        return None
+    run.write({"kind": "peak", "program": program, **one.end})
+    return one.end
+
+
+def limit_of(times, found):
+    return int(times * found["allocated"]) if times else 0
+
+
+def groups(found):
+    """The sides that fit the device at once, with the controls in each group."""
+    room = found["total"] - 3 * GIB
+
+    def takes(side):
+        return CONTEXT + (limit_of(side[1], found) or found["reserved"])
+
+    lists = []
+    for side in SIDES:
+        fits = [g for g in lists if sum(map(takes, g + CONTROLS + [side])) <= room]
+        if fits:
+            fits[0].append(side)
+        else:
+            lists.append([side])
+    return [CONTROLS + g for g in lists]
+
+
+def take(run, program, sides, found, share, rounds):
+    """One group of sides in turns, for this share of the time that is left."""
+    from lockstep import attempt, take_turns
+
+    def failed(side, words):
+        run.say(program, side, words[-200:].replace("\n", " "))
+        run.write({"kind": "failed", "program": program, "side": side,
+                   "oom": "OutOfMemoryError" in words, "words": words[-400:]})
+
+    with tempfile.TemporaryDirectory() as folder:
+        programs = [process(program, side, limit_of(side[1], found), folder)
+                    for side in sides]
+        count = 0
+        for answers in take_turns(programs, run.left() * share - 10, rounds, failed):
+            run.write({"kind": "round", "program": program, "round": count,
+                       "ms": {n: round(1000 * a["seconds"], 3)
+                              for n, a in answers.items()}})
+            count += 1
+        alive = [p for p in programs if p.process.poll() is None or p.end]
+        attempt(alive, lambda p: run.write({"kind": "end", "program": program,
+                                            "side": p.name, **p.finish(30)}), failed)
+    run.say(program, f"{len(sides)} sides, {count} rounds")
+
+
+def run_all(args):
+    run, names = Run(args.folder, args.seconds), args.only.split(",")
+    jobs = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            found = peak(run, name, folder)
+            jobs += [(name, sides, found) for sides in (groups(found) if found else [])]
+    run.say(len(jobs), "groups of sides")
+    for number, (name, sides, found) in enumerate(jobs):
+        take(run, name, sides, found, 1 / (len(jobs) - number), args.rounds)
 
 
 def main():
+    if sys.argv[1:2] == ["turn"]:
+        sys.path.insert(0, HERE)
+        turn(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=["run"])
     parser.add_argument("folder")
     parser.add_argument("--seconds", type=float, default=300)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--sides", default="default,expandable_segments,fragsim")
+    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--only", default=",".join(PROGRAMS))
-    args = parser.parse_args()
-    import torch  # noqa: F401  so that every child has it from the start
-    truth.every()
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, \
-            open(os.path.join(args.folder, "steps.jsonl"), "a", encoding="utf-8") as out:
-        peaks = {}
-        for round_ in range(args.rounds):
-            for program in args.only.split(","):
-                for times in TIMES:
-                    for side in args.sides.split(","):
-                        if time.monotonic() - began > args.seconds:
-                            sys.exit(0)
-                        if times and program not in peaks:
-                            continue
-                        cap = int(times * peaks[program]) if times else None
-                        row = run({"program": program, "side": side, "times": times,
-                                   "cap": cap, "round": round_}, folder)
-                        if not times and row["outcome"] == "survived":
-                            peaks.setdefault(program, row["allocated"])
-                        out.write(json.dumps(row) + "\n")
-                        out.flush()
+    run_all(parser.parse_args())
 
 
 if __name__ == "__main__":
