@@ -35,6 +35,7 @@ static const char *check_blocks(const struct cuda_async *p, struct met *met)
 {
     const struct async_block *above = NULL;
     frag_addr end = p->base + p->span;
+    frag_size requested = 0;
 
     for (const struct async_block *t = p->end; t; above = t, t = t->below) {
         CHECK(t->above == above, "a block does not know the one above it");
@@ -47,9 +48,12 @@ static const char *check_blocks(const struct cuda_async *p, struct met *met)
         CHECK_ALL(check_memory(p, t));
         if (is_free(p, t) && t != p->end)
             met_add(met, t, t->home);
+        requested += is_free(p, t) ? 0 : t->requested;
         end -= t->node.size;
     }
     CHECK(end == p->base, "the blocks do not fill the address space");
+    CHECK(requested == p->requested,
+          "`requested` is not the bytes of the live requests");
     return NULL;
 }
 

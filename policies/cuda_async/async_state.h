@@ -39,6 +39,7 @@ struct async_block {
     uint64_t freed; /* of a stream's hole: `made` when the youngest of its parts
                        was freed */
     struct async_holes *owner; /* the holes that it joins when it is freed */
+    frag_size requested;       /* of a used block: bytes of its request */
     struct async_holes
         *home;      /* the holes that it is in; NULL: used, or the end */
     bool is_backed; /* of a hole: it is in home->backed */
@@ -50,14 +51,15 @@ struct cuda_async {
     bool opportunistic, internal, retry;
     frag_addr base; /* start of the address space; 0: not reserved yet */
     struct async_block *end; /* the topmost block, always free */
-    frag_phys *phys;   /* [known]: of the page at base + i * page; 0: none */
-    size_t known;      /* entries of `phys` */
-    frag_phys *spare;  /* pages that are mapped nowhere */
-    size_t spares;     /* number of spare pages */
-    uint64_t pages;    /* pages created and not released */
-    uint64_t requests; /* since the last synchronization */
-    uint64_t made;     /* requests in total */
-    uint64_t ages;     /* number of holes ever made */
+    frag_phys *phys;     /* [known]: of the page at base + i * page; 0: none */
+    size_t known;        /* entries of `phys` */
+    frag_phys *spare;    /* pages that are mapped nowhere */
+    size_t spares;       /* number of spare pages */
+    uint64_t pages;      /* pages created and not released */
+    frag_size requested; /* bytes that the live blocks were requested with */
+    uint64_t requests;   /* since the last synchronization */
+    uint64_t made;       /* requests in total */
+    uint64_t ages;       /* number of holes ever made */
     struct async_holes common, *streams;
     struct async_block *oldest, *newest; /* holes of all streams */
     struct nodes nodes;                  /* of blocks */

@@ -33,7 +33,10 @@
  * PyTorch's backend cudaMallocAsync, since 2.14, does more when a request fails
  * (`retry`): it synchronizes the stream of the request, trims the pool, and
  * requests again. These calls and their order are those of the library
- * of 2.14.1.
+ * of 2.14.1. The limit of the process (set_per_process_memory_fraction) is not
+ * a limit of the pool there: the backend compares it with the bytes that its
+ * live blocks were requested with (c10/cuda/CUDAMallocAsyncAllocator.cpp,
+ * pytorch_used_bytes; seen on an H100, paper/pages/frontier.md).
  *
  * With a synchronization after every free, and without any on an idle device,
  * the peak is as on the H100 in 60 of 60 replays of recordings; the size of the
@@ -314,6 +317,8 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
 
     if (!holes)
         return FRAG_NOMEM;
+    if (!frag_backend_admits(heap->mem, p->requested + req->size))
+        return FRAG_OOM;
     FRAG_TRY(nodes_reserve(&p->nodes, 2));
     FRAG_TRY(reserve_span(heap));
     if (p->sync && p->requests == p->sync)
@@ -331,6 +336,8 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
     if (err != FRAG_OK)
         return err;
     t->owner = holes;
+    t->requested = req->size;
+    p->requested += req->size;
     *out = (struct frag_block){t->addr, size, t};
     return FRAG_OK;
 }
@@ -341,6 +348,7 @@ static void cuda_async_free(struct frag_heap *heap,
     struct cuda_async *p = heap->state;
     struct async_block *t = block->node;
 
+    p->requested -= t->requested;
     t->freed = p->made;
     add_hole(p, t, t->owner);
 }
@@ -420,8 +428,10 @@ const struct frag_policy frag_policy_cuda_async = {
     .assumes = "a trace shows neither when the device had done the work before "
                "a free (run_ahead) nor when the program synchronized (sync); "
                "the range is that of sync=1 and of run_ahead=0, an idle "
-               "device, to run_ahead=1000000, a device that is never done",
-    .needs = FRAG_NEEDS_VMM,
+               "device, to run_ahead=1000000, a device that is never done; a limit "
+               "of the process counts requested bytes, so the pool may hold "
+               "more of the device than the limit",
+    .needs = FRAG_NEEDS_VMM | FRAG_OWNS_LIMIT,
     .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct cuda_async),
     .params = params,

@@ -258,10 +258,29 @@ static void memory_is_as_drawn(void **state)
     canvas_check(*state, UNIT, PAGES);
 }
 
+/* The limit of the process counts requested bytes: the pool's page of 4 units
+ * is more than it admits, and stays so. */
+static void the_limit_counts_what_live_blocks_requested(void **state)
+{
+    static const struct picture picture = {"cuda_async", ROOM, "", ""};
+    struct canvas c;
+
+    (void)state;
+    canvas_open(&c, &picture, UNIT, PAGES);
+    c.mem.base.limit = 3 * UNIT;
+    canvas_play(&c, "a2 b1 c1");
+    assert_true(c.is_live[0] && c.is_live[1] && !c.is_live[2]);
+    canvas_play(&c, "-a d2");
+    assert_true(c.is_live[3]);
+    assert_int_equal(frag_arena_used(c.arena), 4 * UNIT);
+    canvas_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_512_bytes_apart_as_on_an_h200),
+        cmocka_unit_test(the_limit_counts_what_live_blocks_requested),
     };
 
     return run_answers() + cmocka_run_group_tests(tests, NULL, NULL) +
