@@ -5,9 +5,9 @@ a program that scores another one (score.py).
   make.py dry FOLDER [NAME...]
     the programs of recordings.csv that run without a GPU (`fragsim dry`), each into
     FOLDER/NAME.pickle.xz; what is there stays
-  make.py measure [--dry FOLDER] [-j N]
+  make.py measure [NAME...] [--dry FOLDER] [-j N]
     data/corpus.csv, the manifest, and data/corpus_needs.csv, the need and price of every
-    policy on every recording: 40 minutes of two cores
+    policy on every recording; with names, the rows of the other recordings stay
   make.py archive OUT.tar [--dry FOLDER]
     the archive, from these two; a file that is not the one of the manifest is refused.
     The same files make the same bytes
@@ -44,7 +44,7 @@ FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 DRY_PYTHON = os.environ.get("FRAG_DRY_PYTHON", sys.executable)
 TOP = "fragsim-corpus"
 MANIFEST, NEEDS = "corpus.csv", "corpus_needs.csv"  # manifest.csv and needs.csv there
-RESTS_ON = "{} recordings of this project"
+RESTS_ON = "recordings of this project"
 LICENCE = "MIT"
 COLUMNS = ["name", "device_index", "file", "sha256", "bytes", "format", "device",
            "torch_version", "events", "lower_bound_bytes", "recorded_peak_reserved_bytes",
@@ -168,23 +168,32 @@ def policies():
     return [p["name"] for p in json.loads(done.stdout)["policies"]] + VARIANTS
 
 
+def with_kept(path, made, rows):
+    """Rows as they were made, and those that the table has of other recordings, in the
+    order of the list."""
+    names = [row["name"] for row in rows]
+    measured = {row["name"] for row in made}
+    kept = score.read_rows(path) if os.path.exists(path) else []
+    both = made + [row for row in kept if row["name"] not in measured]
+    return sorted((row for row in both if row["name"] in names),
+                  key=lambda row: names.index(row["name"]))
+
+
 def measure(options):
     rows = listed(options.list)
-    rests_on = RESTS_ON.format(len(rows))
+    some = [r for r in rows if not options.names or r["name"] in options.names]
     with tempfile.TemporaryDirectory() as folder:
-        files = stage(rows, options.dry, folder)
+        files = stage(some, options.dry, folder)
         manifest = {file: list(describe(folder, file, row))
                     for file, row in files.items()}
-        manifest_rows = sum(manifest.values(), [])
-        write_csv(os.path.join(options.data, MANIFEST),
-                  replayed(FRAGSIM, "paper/corpus/make.py measure", rests_on), COLUMNS,
-                  manifest_rows)
         score.HERE, score.FRAGSIM = folder, FRAGSIM
         needs = score.measure_all(manifest, options.policies or policies(), options.jobs,
                                   lambda file: print("measured", file, flush=True))
-    write_csv(os.path.join(options.data, NEEDS),
-              replayed(FRAGSIM, "paper/corpus/make.py measure", rests_on), score.COLUMNS,
-              needs)
+    header = replayed(FRAGSIM, "paper/corpus/make.py measure", RESTS_ON)
+    for name, columns, made in ((MANIFEST, COLUMNS, sum(manifest.values(), [])),
+                                (NEEDS, score.COLUMNS, needs)):
+        path = os.path.join(options.data, name)
+        write_csv(path, header, columns, with_kept(path, made, rows))
 
 
 # ---- the archive ----
@@ -237,6 +246,7 @@ def parse():
     verb.add_argument("names", nargs="*")
     verb.set_defaults(run=dry)
     verb = verbs.add_parser("measure", parents=[common])
+    verb.add_argument("names", nargs="*")
     verb.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     verb.add_argument("-p", "--policies", action="append")
     verb.set_defaults(run=measure)
