@@ -45,7 +45,7 @@ MEASURED = {"device": r"NVIDIA (H100|H200)", "driver": r"580|driver unknown",
             "date": r"20\d\d-\d\d-\d\d|date unknown",
             "command": r"\w+\.(py|sh|c)\b"}
 REPLAYED = {"version": r"fragsim \d+\.\d+", "date": r"20\d\d-\d\d-\d\d",
-            "command": r"paper/(tables|gpu|upstream)/\w+\.py"}
+            "command": r"paper/(tables|gpu|upstream|corpus)/\w+\.py"}
 faults = []
 
 
