@@ -224,7 +224,7 @@ def main():
             archive.extractall(folder)
         top = os.path.join(folder, "fragsim-corpus")
         manifest, stored = check_contents(top)
-        for policy in ("best_fit", "worst_fit"):
+        for policy in ("best_fit", "direct"):
             check_scores(top, manifest, stored, policy)
         lacking = check_plugin(top, manifest, stored)
         check_reproduced(top)
