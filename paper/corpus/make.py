@@ -4,7 +4,8 @@ a program that scores another one (score.py).
 
   make.py dry FOLDER [NAME...]
     the programs of recordings.csv that run without a GPU (`fragsim dry`), each into
-    FOLDER/NAME.pickle.xz; what is there stays
+    FOLDER/NAME.pickle.xz; what is there stays. Each run has other times and so other bytes:
+    to make an archive again, --dry names the recordings/ of an unpacked one
   make.py measure [NAME...] [--dry FOLDER] [-j N]
     data/corpus.csv, the manifest, and data/corpus_needs.csv, the need and price of every
     policy on every recording; with names, the rows of the other recordings stay
