@@ -5,11 +5,15 @@ Made twice it has the same bytes. Unpacked, it scores a policy of the tool and o
 shared library that is compiled here; need, price and score are those that `fragsim fit`
 and the formulas give. The stored table is reproduced, and a changed row of it is found.
 A damaged or absent recording, a policy that cannot serve, an unknown one, a broken one and
-an absent tool are named.
+an absent tool are named. Stacks are taken out of a dry run's snapshot, and nothing else; a
+snapshot that names code is refused.
 """
 import csv
+import io
+import lzma
 import math
 import os
+import pickle
 import shutil
 import statistics
 import subprocess
@@ -215,10 +219,33 @@ def check_faults(top, manifest):
     expect("no/such" in words, f"a file that cannot be written: {words}")
 
 
+def check_stacks(folder):
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, os.path.dirname(MAKE))
+    import make as program
+    source = os.path.join(ROOT, "traces", "bundled", "leak_frames.pickle.xz")
+    with lzma.open(source) as file:
+        whole = file.read()
+    less = pickle.dumps(program.without_stacks(program.Plain(io.BytesIO(whole)).load()), 4)
+    expect(b".py" in whole and b".py" not in less, "a stack is still there")
+    path = os.path.join(folder, "less.pickle")
+    with open(path, "wb") as out:
+        out.write(less)
+    with_stacks, without = (results("info", "-q", one)[0]["devices"]
+                            for one in (source, path))
+    expect(with_stacks == without, f"without stacks: {without}; with them: {with_stacks}")
+    try:
+        program.Plain(io.BytesIO(pickle.dumps(os.path.join))).load()
+        expect(False, "a snapshot that names code was read")
+    except pickle.UnpicklingError as why:
+        expect("join" in str(why), f"a snapshot that names code: {why}")
+
+
 def main():
     if not os.path.exists(FRAGSIM):
         skip("the tool is absent")
     with tempfile.TemporaryDirectory() as folder:
+        check_stacks(folder)
         path = make(folder)
         with tarfile.open(path) as archive:
             archive.extractall(folder)
