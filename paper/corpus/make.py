@@ -207,6 +207,7 @@ def members(options):
     yield "README.md", 0o644, whole(HERE, "README.md")
     yield "LICENSE", 0o644, whole(ROOT, "LICENSE")
     yield "score.py", 0o755, whole(HERE, "score.py")
+    yield "example.c", 0o644, whole(ROOT, "tests", "package", "plugin", "bump.c")
     yield "manifest.csv", 0o644, whole(options.data, MANIFEST)
     yield "needs.csv", 0o644, whole(options.data, NEEDS)
     known = {row["file"]: row["sha256"] for row in score.read_rows(

@@ -90,8 +90,9 @@ def make(folder):
 
 
 def check_contents(top):
-    expect(sorted(os.listdir(top)) == ["LICENSE", "README.md", "manifest.csv", "needs.csv",
-                                       "recordings", "score.py"], os.listdir(top))
+    expect(sorted(os.listdir(top)) == ["LICENSE", "README.md", "example.c", "manifest.csv",
+                                       "needs.csv", "recordings", "score.py"],
+           os.listdir(top))
     manifest = rows_of(os.path.join(top, "manifest.csv"))
     expect([row["name"] for row in manifest] == list(SOURCES), "other recordings")
     for row in manifest:
@@ -160,13 +161,13 @@ def check_scores(top, manifest, stored, policy):
 def check_plugin(top, manifest, stored):
     if not shutil.which("cc"):
         return "there is no cc"
-    for name in ("bump", "broken"):
-        subprocess.run(["cc", "-shared", "-fPIC", "-I", ROOT,
-                        os.path.join(PLUGIN, name + ".c"), "-o",
+    for name, source in (("mine", os.path.join(top, "example.c")),
+                         ("broken", os.path.join(PLUGIN, "broken.c"))):
+        subprocess.run(["cc", "-shared", "-fPIC", "-I", ROOT, source, "-o",
                         os.path.join(top, name + ".so")], check=True)
-    check_scores(top, manifest, stored, "./bump.so:region=64GiB")
+    check_scores(top, manifest, stored, "./mine.so:region=64GiB")
     program = os.path.join(top, "score.py")
-    said, _ = call(program, "-p", "./bump.so:region=1MiB", cwd=top)
+    said, _ = call(program, "-p", "./mine.so:region=1MiB", cwd=top)
     expect("serves not" in said and "region=1MiB: does not serve all recordings" in said,
            f"a policy that cannot serve: {said}")
     _, words = call(program, "-p", "./broken.so:fault=overlap", code=1, cwd=top)
