@@ -157,7 +157,7 @@ def describe(folder, file, row):
                "sha256": hashlib.sha256(whole).hexdigest(), "bytes": len(whole),
                "format": about["format"], "torch_version": about["torch_version"],
                "events": device["events"],
-               "lower_bound_bytes": device["peak_requested_bytes"],
+               "lower_bound_bytes": device["peak_with_failed_bytes"],
                "recorded_peak_reserved_bytes": device["recorded_peak_reserved_bytes"],
                "duration_seconds": device["duration_seconds"] if timed else None,
                "licence": LICENCE}

@@ -11,7 +11,8 @@ Of each recording and policy, one number is measured by one run of `fragsim fit`
 *price*, the modelled time of the driver calls on that device.
 
   need   N  need / lower bound, geometric mean over the recordings; the lower bound is the
-            peak of the bytes that are requested and live, which no allocator goes below
+            peak of the bytes that are requested and live, which no allocator goes below;
+            a request that failed when it was recorded is one of them, as in a run
   price  P  driver time / that of PyTorch's default on the device that the default needs,
             geometric mean over the recordings
   score     N * (1 + F * (P - 1)): memory times time, what a job pays for, relative to an

@@ -98,10 +98,15 @@ def check_contents(top):
     for row in manifest:
         facts, = results("info", "-q", os.path.join(top, row["file"]))
         device, = facts["devices"]
-        expect(row["lower_bound_bytes"] == str(device["peak_requested_bytes"]) and
+        expect(row["lower_bound_bytes"] == str(device["peak_with_failed_bytes"]) and
                row["events"] == str(device["events"]) and row["licence"] == "MIT" and
                row["bytes"] == str(os.path.getsize(os.path.join(top, row["file"]))),
                f"the manifest says {row}, info {device}")
+        need = min(found["need_bytes"] for found in results(
+            "fit", "-q", os.path.join(top, row["file"]), "--as-recorded", "-p", "plan",
+            "-p", "direct"))
+        expect(need >= int(row["lower_bound_bytes"]) > 0.95 * need,
+               f"{row['name']}: {need} bytes serve it, the bound is {row}")
     expect(manifest[0]["torch_version"] == "2.11" and manifest[0]["duration_seconds"] and
            not manifest[1]["duration_seconds"], f"versions and times: {manifest}")
     stored = rows_of(os.path.join(top, "needs.csv"))
