@@ -155,7 +155,8 @@ def describe(folder, file, row):
     for device in about["devices"]:
         yield {**row, "device_index": device["device"], "file": file,
                "sha256": hashlib.sha256(whole).hexdigest(), "bytes": len(whole),
-               "format": about["format"], "torch_version": about["torch_version"],
+               "format": about["format"], "torch_version":
+               about["torch_version"] if about["format"] == "torch" else None,
                "events": device["events"],
                "lower_bound_bytes": device["peak_with_failed_bytes"],
                "recorded_peak_reserved_bytes": device["recorded_peak_reserved_bytes"],
