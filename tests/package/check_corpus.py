@@ -6,9 +6,10 @@ shared library that is compiled here; need, price and score are those that `frag
 and the formulas give. The stored table is reproduced, and a changed row of it is found.
 A damaged or absent recording, a policy that cannot serve, an unknown one, a broken one and
 an absent tool are named. Stacks are taken out of a dry run's snapshot, and nothing else; a
-snapshot that names code is refused.
+snapshot that names code is refused. The tables that are kept are whole.
 """
 import csv
+import hashlib
 import io
 import lzma
 import math
@@ -248,10 +249,37 @@ def check_stacks(folder):
         expect("join" in str(why), f"a snapshot that names code: {why}")
 
 
+def check_committed():
+    """The list, the manifest and the needs that are kept are of the same recordings, and
+    nothing needs less than the lower bound."""
+    listed = rows_of(os.path.join(ROOT, "paper", "corpus", "recordings.csv"))
+    manifest, needs = (rows_of(os.path.join(ROOT, "paper", "data", name))
+                       for name in ("corpus.csv", "corpus_needs.csv"))
+    expect(list(dict.fromkeys(row["name"] for row in manifest)) ==
+           [row["name"] for row in listed], "the manifest has other recordings")
+    bounds = {(row["name"], row["device_index"]): int(row["lower_bound_bytes"])
+              for row in manifest}
+    policies = list(dict.fromkeys(row["policy"] for row in needs))
+    expect([(r["name"], r["device_index"], r["policy"]) for r in needs] ==
+           [(*where, policy) for where in bounds for policy in policies],
+           "the needs have other rows than recordings and policies")
+    for row in needs:
+        expect(int(row["need_bytes"]) >= bounds[row["name"], row["device_index"]],
+               f"less than the lower bound: {row}")
+    for row in listed:
+        if row["source"].startswith("bundled/"):
+            kept, = (k for k in manifest if k["name"] == row["name"])
+            path = os.path.join(ROOT, "traces", row["source"])
+            with open(path, "rb") as file:
+                expect(hashlib.sha256(file.read()).hexdigest() == kept["sha256"],
+                       f"{path} is not the file of the manifest")
+
+
 def main():
     if not os.path.exists(FRAGSIM):
         skip("the tool is absent")
     with tempfile.TemporaryDirectory() as folder:
+        check_committed()
         check_stacks(folder)
         path = make(folder)
         with tarfile.open(path) as archive:
