@@ -170,7 +170,8 @@ def check_plugin(top, manifest, stored):
         return "there is no cc"
     for name, source in (("mine", os.path.join(top, "example.c")),
                          ("broken", os.path.join(PLUGIN, "broken.c"))):
-        subprocess.run(["cc", "-shared", "-fPIC", "-I", ROOT, source, "-o",
+        flags = os.environ.get("FRAG_INSTALL_CFLAGS", "").split()
+        subprocess.run(["cc", *flags, "-shared", "-fPIC", "-I", ROOT, source, "-o",
                         os.path.join(top, name + ".so")], check=True)
     check_scores(top, manifest, stored, "./mine.so:region=64GiB")
     program = os.path.join(top, "score.py")
