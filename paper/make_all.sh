@@ -18,6 +18,12 @@ export FRAG_SHARED_DIR=${FRAG_SHARED_DIR:-$root/../shared}
 export FRAGSIM=$build/fragsim FRAG_BUILD_DIR=$build
 made=$build/paper/made
 
+# The measures of the claims read result files: a python3 that has h5py, if there is one.
+python=
+for one in python3 /usr/bin/python3; do
+    "$one" -c 'import h5py' 2>/dev/null && python=$one && break
+done
+
 # name | what it needs below FRAG_SHARED_DIR (- for nothing) | command in paper/. Steps
 # whose input another step makes come after it.
 steps="
@@ -47,6 +53,8 @@ dead           | recorded/dev                | python3 tables/dead_table.py -j $
 tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs
 dry            | -                           | python3 tables/dry_table.py page
 truth          | oracle/oracle.jsonl.xz      | python3 tables/truth_table.py -j $jobs
+claims_said    | recorded/dev                | ${python:-python3} tables/claims_recorded.py
+claims         | -                           | python3 tables/claims.py
 "
 
 skipped="" failed=""

@@ -3,13 +3,15 @@
 need it. Writes data/claims_recorded.jsonl: the first line is the header, each further
 line the digest of one answer, with its command. claims.py makes the page from it.
 
-Recordings outside of this tree are those of ../shared/recorded; SNAPSHOTS is the folder
-of those that claims_programs.py wrote. Without it, the lines about them stay.
+Needs a Python with h5py. Recordings outside of this tree are those of
+../shared/recorded; SNAPSHOTS is the folder of those that claims_programs.py wrote.
+Without it, the lines about them stay.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import concurrent.futures
 import datetime
 import glob
+import importlib.util
 import itertools
 import json
 import os
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 
+from data_header import write_data
 from explain_table import died
 from monitors import monitors
 from places import DATA, ROOT
@@ -161,17 +164,18 @@ def rows():
 
 
 def main():
+    if not importlib.util.find_spec("h5py"):
+        print("claims_recorded: there is no h5py for", sys.executable)
+        return 77
     version = subprocess.run([FRAGSIM, "--version"], check=True, text=True,
                              capture_output=True).stdout.splitlines()[0]
     head = {"name": "header", "tool": version, "date": str(datetime.date.today()),
             "command": "paper/tables/claims_recorded.py",
             "device": "NVIDIA H200; batch, causes and h100: NVIDIA H100",
             "torch": "2.11.0+cu130"}
-    with open(OUT + ".new", "w", encoding="utf-8") as out:
-        for row in [head, *rows()]:
-            out.write(json.dumps(row) + "\n")
-    os.replace(OUT + ".new", OUT)
+    write_data(OUT, "".join(json.dumps(row) + "\n" for row in [head, *rows()]))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

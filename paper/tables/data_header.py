@@ -1,10 +1,15 @@
 """data_header.py: the comment line on top of a data file, which says how the data
-were made, and the reader of data files, which skips such lines."""
+were made, and the reader and writer of data files. A data file whose rows are made again
+as they were keeps its line, with the version and the date that made them first."""
 import csv
 import datetime
+import io
+import os
+import re
 import subprocess
 
 RECORDINGS = "20 recordings of PyTorch 2.11 on an H200"
+MADE_BY = r"fragsim \S+ \([^)]*\)|20\d\d-\d\d-\d\d"  # version and date
 
 
 def replayed(tool, command, rests_on):
@@ -29,10 +34,30 @@ def read_csv(path):
                                      if not l.startswith("#")))
 
 
+def same_rows(old, new):
+    """Whether two files differ at most in the version and the date on the first line. A
+    version of changed sources is not kept: nobody can build it again."""
+    (old, old_rows), (new, new_rows) = (text.split("\n", 1) for text in (old, new))
+    return (old_rows == new_rows and "-dirty" not in old and
+            re.sub(MADE_BY, "", old) == re.sub(MADE_BY, "", new))
+
+
+def write_data(path, text):
+    """Writes a data file, whole or not at all, unless it has these rows already."""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", newline="") as file:
+            if same_rows(file.read(), text):
+                return
+    with open(path + ".new", "w", encoding="utf-8", newline="") as out:
+        out.write(text)
+    os.replace(path + ".new", path)
+
+
 def write_csv(path, header, columns, rows):
-    with open(path, "w", encoding="utf-8", newline="") as out:
-        out.write(header)
-        writer = csv.DictWriter(out, columns, extrasaction="ignore",
-                                lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    out = io.StringIO(header)
+    out.seek(0, io.SEEK_END)
+    writer = csv.DictWriter(out, columns, extrasaction="ignore",
+                            lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_data(path, out.getvalue())

@@ -2,7 +2,8 @@
 # check_build.sh: checks that a source archive without git builds with CMake's
 # default generator and with Ninja, in parallel, from an empty folder. A build
 # from a checkout contains its commit, and another commit compiles only
-# version.c again.
+# version.c again. A changed source is told by the version, and changed data of the
+# paper are not.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
@@ -82,4 +83,19 @@ same "compiled into the tool after another commit" \
 same "version of a checkout" \
     "$(make/fragsim --version | sed -n '1s/.*(\(.*\))/\1/p')" \
     "$(git -C tree rev-parse --short=12 HEAD)"
+
+# The version tells changed sources, and not what the tool itself makes for the paper.
+version_after() { # FILE WANTED
+    echo "# changed" >>"tree/$1"
+    step build-make cmake --build make --target frag_commit
+    same "commit after a change of $1" \
+        "$(sed 's/.*"\(.*\)"/\1/' make/generated/commit.h)" "$2"
+    git -C tree checkout -q -- "$1"
+}
+head=$(git -C tree rev-parse --short=12 HEAD)
+version_after paper/data/policies.csv "$head"
+version_after paper/pages/policies.md "$head"
+version_after paper/tables/policy_table.py "$head-dirty"
+version_after traces/base.h "$head-dirty"
+version_after CMakeLists.txt "$head-dirty"
 echo "built by two generators, with git and without"

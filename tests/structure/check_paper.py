@@ -7,9 +7,10 @@ every number that is made is used; no digit stands in the text, apart from names
 \\p{...} that occur in the data or in the tool, a short list of names, \\theirs{...} (a
 figure that a cited work states), and files whose first line names the script of paper/
 that makes them; every data file says how it was made; every file of paper/ that a data
-file or a page names exists; make_all.sh runs every script that makes a table; the
-generated files hold no absolute path; macros.py refuses a missing column and a
-contradicted sentence. With LaTeX: the target `paper` builds, no line is
+file or a page names exists; make_all.sh runs every script that makes a table or the
+claims; data that are made again as they were keep their header; the generated files hold
+no absolute path; macros.py refuses a missing column and a contradicted sentence. With
+LaTeX: the target `paper` builds, no line is
 too wide, no reference is undefined, all fonts are embedded, and the paper has 10 to 14
 pages as soon as all its parts are there.
 
@@ -28,6 +29,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import BUILD, ROOT
 
 PAPER = os.path.join(ROOT, "paper")
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(PAPER, "tables"))
+import data_header  # noqa: E402
+
 DATA = os.path.join(PAPER, "data")
 NEEDED = ("latexmk", "pdflatex", "pdffonts", "pdfinfo", "pdftotext", "gnuplot")
 # Parts that other scripts make; without them the paper is shorter.
@@ -40,7 +45,7 @@ MEASURED = {"device": r"NVIDIA (H100|H200)", "driver": r"580|driver unknown",
             "date": r"20\d\d-\d\d-\d\d|date unknown",
             "command": r"\w+\.(py|sh|c)\b"}
 REPLAYED = {"version": r"fragsim \d+\.\d+", "date": r"20\d\d-\d\d-\d\d",
-            "command": r"paper/(tables|gpu|upstream)/\w+\.py"}
+            "command": r"paper/(tables|gpu|upstream|corpus)/\w+\.py"}
 faults = []
 
 
@@ -179,14 +184,42 @@ def check_make_all():
     """make_all.sh runs every script that makes a table, and each script that it names
     exists."""
     text = read(os.path.join(PAPER, "make_all.sh"))
-    named = set(re.findall(r"\| python3 ((?:tables|gpu)/\w+\.py)", text))
+    named = set(re.findall(r"\| \S*python\S* ((?:tables|gpu)/\w+\.py)", text))
     tables = {"tables/" + os.path.basename(path) for path in
               glob.glob(os.path.join(PAPER, "tables", "*_table.py"))}
+    tables |= {"tables/claims.py", "tables/claims_recorded.py"}
     for script in sorted(tables - named):
         check(False, f"make_all.sh does not run {script}")
     for script in sorted(named):
         check(os.path.exists(os.path.join(PAPER, script)),
               f"make_all.sh runs {script}, which does not exist")
+
+
+def check_made_again(folder):
+    """A data file that is made again stays as it is, unless its rows, or more than the
+    version and the date of its header, or a version of changed sources are others."""
+    path, columns = os.path.join(folder, "made.csv"), ["trace", "bytes"]
+    first = "# fragsim 0.1.0 (0123456789ab), 2026-01-02; paper/x.py; 20 recordings\n"
+    later = "# fragsim 0.2.0 (ba9876543210), 2027-03-04; paper/x.py; 20 recordings\n"
+    dirty = first.replace("ab)", "ab-dirty)")
+    row = {"trace": "a", "bytes": 1}
+    # header and rows of the file that lies there, those made now, whether it stays
+    cases = [(first, [row], later, [row], True), (first, [row], dirty, [row], True),
+             (first, [row], later, [dict(row, bytes=2)], False),
+             (first, [row], later, [row, row], False),
+             (first, [row], later.replace("20 r", "21 r"), [row], False),
+             (dirty, [row], later, [row], False)]
+    for old, old_rows, new, new_rows, stays in cases:
+        if os.path.exists(path):
+            os.remove(path)
+        data_header.write_csv(path, old, columns, old_rows)
+        before = read(path)
+        check(before.startswith(old + "trace,bytes\na,1\n"), f"written: {before!r}")
+        data_header.write_csv(path, new, columns, new_rows)
+        after = read(path)
+        check((after == before) == stays and (stays or after.startswith(new)),
+              f"made again after {old!r} and {old_rows}: {after!r}")
+    check(os.listdir(folder).count("made.csv.new") == 0, "a part of a file is left")
 
 
 def check_refusals(folder):
@@ -263,6 +296,7 @@ def main():
         check_digits()
         check_headers()
         check_make_all()
+        check_made_again(folder)
         check_refusals(folder)
     check_pdf()
     for fault in faults:
