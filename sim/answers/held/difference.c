@@ -51,7 +51,9 @@ static void add_all(struct difference *d, const struct holders *h,
         const struct holder *g = &h->items[i];
         struct change *c = &d->items[d->count++];
 
-        *c = (struct change){.key = g->key, .name = g->name};
+        *c = (struct change){.key = g->key,
+                             .name = g->name,
+                             .calls = moved_calls(h->trace, g->stack)};
         *(is_after ? &c->after : &c->before) = g->bytes;
         *(is_after ? &c->blocks_after : &c->blocks_before) = g->blocks;
     }

@@ -11,6 +11,7 @@ struct change {
     const char *name_before; /* of a site that moved; NULL: as after */
     frag_size before, after; /* bytes; 0: no such group */
     uint64_t blocks_before, blocks_after;
+    uint64_t calls; /* a hash of the functions that the site calls */
     double share; /* of the growth of all held bytes: 1 is all of it, and below
                      0 is against it; NAN if the held bytes did not change */
 };

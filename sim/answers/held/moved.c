@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/answers/sites.h"
+
 /* A function with more sites is paired by its lines alone. A cell counts bytes
  * above SITES_MOST lines that stay, so it has room for 2^54 bytes. */
 enum { SITES_MOST = 1023 };
@@ -15,6 +17,19 @@ struct function {
     size_t m, n;
     uint64_t *cost; /* [i * (n + 1) + j]: of the first i and the first j */
 };
+
+uint64_t moved_calls(const struct frag_trace *t, uint32_t stack)
+{
+    const struct frag_frame *site = site_of(t, stack);
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+
+    if (!site)
+        return hash;
+    for (uint64_t i = t->stack_first[stack]; &t->frames[i] != site; i++)
+        for (const char *c = t->strings[t->frames[i].function]; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    return hash;
+}
 
 /* The line at the end of the key of a site, "step (train.py:12)"; NULL if the
  * site has none, as that of C++ code. */
@@ -91,19 +106,22 @@ static void pair(struct change *before, struct change *after)
 
 /* -- one function -------------------------------------------------------- */
 
+static uint64_t cost_alone(const struct change *c)
+{
+    return (c->before + c->after) * (SITES_MOST + 1) + 1;
+}
+
 static uint64_t cost_of_pair(const struct change *before,
                              const struct change *after)
 {
     const uint64_t bytes = before->before > after->after
                                ? before->before - after->after
                                : after->after - before->before;
+    const bool stays = line_of(before) == line_of(after);
 
-    return bytes * (SITES_MOST + 1) + (line_of(before) != line_of(after));
-}
-
-static uint64_t cost_alone(const struct change *c)
-{
-    return (c->before + c->after) * (SITES_MOST + 1) + 1;
+    if (before->calls != after->calls)
+        return cost_alone(before) + cost_alone(after) + !stays - stays;
+    return bytes * (SITES_MOST + 1) + !stays;
 }
 
 static uint64_t *cell(const struct function *f, size_t i, size_t j)

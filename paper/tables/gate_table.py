@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""gate_table.py run | page: what `python -m fragsim.gate` says of changes whose effect
+on memory is known.
+
+`run` makes data/gate.csv: for each pair of gate/regressions, of which public threads
+tell (one file: lines that end with `# before` and `# after` are in one program of the
+pair only; `# grows` marks the line that allocates what grew), and for each of the
+HARMLESS changes of each program of gate/programs, the baseline is stored with the
+first program, and the gate judges the second. The programs also run REPEATS times
+unchanged. `page` makes pages/gate.md from it.
+Environment: FRAGSIM (default build/fragsim), FRAG_DRY_PYTHON (a Python with PyTorch's
+build for CUDA and transformers; `fragsim dry --setup` makes one).
+"""
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+PAPER = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
+ROOT = os.path.dirname(PAPER)
+REGRESSIONS, PROGRAMS = (os.path.join(PAPER, "gate", name)
+                         for name in ("regressions", "programs"))
+DATA = os.path.join(PAPER, "data", "gate.csv")
+PAGE = os.path.join(PAPER, "pages", "gate.md")
+FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
+                                          os.path.join(ROOT, "build", "fragsim")))
+REPEATS = 10
+COLUMNS = ["kind", "name", "program", "source", "live_before_bytes",
+           "live_after_bytes", "need_before_bytes", "need_after_bytes", "says",
+           "site", "is_named", "seconds"]
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import data_header  # pylint: disable=wrong-import-position
+
+
+# ---- the harmless changes: functions of a program's files, by name ----
+
+def changed(text, pattern, new, count=0):
+    """The text with the pattern replaced; it must be there."""
+    made, found = re.subn(pattern, new, text, count=count, flags=re.M)
+    assert found, f"expected {pattern!r} in the program, found none"
+    return made
+
+
+def replacing(pattern, new, count=0):
+    return lambda files: {"train.py": changed(files["train.py"], pattern, new, count)}
+
+
+def function(text, name):
+    """The source of a function at the top level."""
+    return re.search(rf"^def {name}\(.*?\n\n\n", text, re.M | re.S).group()
+
+
+def first_function(files):
+    """The step comes before everything that it calls."""
+    text = files["train.py"]
+    body = function(text, "step")
+    return {"train.py": changed(text.replace(body, ""), "^class Net", body + "class Net",
+                                1)}
+
+
+def other_file(files):
+    """The loss moves to a module of its own."""
+    text = files["train.py"]
+    body = function(text, "loss_of")
+    return {"losses.py": "import torch\nfrom torch import nn\n\n\n" + body.strip() + "\n",
+            "train.py": changed(text.replace(body, ""), "^SEED",
+                                "from losses import loss_of\n\nSEED", 1)}
+
+
+def swapped_layers(files):
+    """Two layers of one shape are made in the other order."""
+    return {"train.py": changed(files["train.py"],
+                                r"^( +self\.first = .*\n)( +self\.second = .*\n)",
+                                r"\2\1")}
+
+
+HARMLESS = {
+    "comments above everything": replacing("^import torch$", "# A note.\n" * 9
+                                           + "import torch", 1),
+    "docstrings": replacing(r"^(def .*:\n)", r'\1    """What it says."""\n'),
+    "function renamed": replacing(r"\bstep\((?=model)", "train_one("),
+    "class renamed": replacing(r"\bNet\b", "Network"),
+    "variable renamed": replacing(r"\boptimizer\b", "opt"),
+    "layer renamed": replacing(r"\bself\.first\b", "self.entry"),
+    "file renamed": lambda files: {"fit.py": files["train.py"]},
+    "function moved to another file": other_file,
+    "functions in another order": first_function,
+    "layers made in another order": swapped_layers,
+    "other seed": replacing("^SEED = 0", "SEED = 1234"),
+    "other learning rate": replacing("^LR = 1e-3", "LR = 3e-4"),
+    "other dropout": replacing("^DROPOUT = 0.1", "DROPOUT = 0.3"),
+    "two workers": replacing("^WORKERS = 0", "WORKERS = 2"),
+    "more steps": replacing("^STEPS = 8", "STEPS = 11"),
+    "shapes are logged": replacing("^    loss.backward", "    print(loss.shape, loss.dtype"
+                                   ", flush=True)\n    loss.backward"),
+    "norm of the gradients is logged": replacing(
+        r"^    optimizer.step\(\)$",
+        "    print(sum(p.grad.norm().item() for p in model.parameters()\n"
+        "              if p.grad is not None))\n    optimizer.step()"),
+    "loss is checked": replacing(
+        r"^    loss.backward\(\)$", "    assert loss.ndim == 0, loss.shape\n    if torch."
+        "isnan(loss):\n        raise ValueError(\"not a number\")\n    loss.backward()"),
+    "step is timed": replacing(
+        r"^(    loss = loss_of\(model, batch\)\n(?:    .*\n)*?)    return loss.item\(\)",
+        "    import time\n    begin = time.perf_counter()\n"
+        r"\1    print(time.perf_counter() - begin)" "\n    return loss.item()"),
+    "optimizer in a function": replacing(
+        r"^    optimizer.step\(\)\n    optimizer.zero_grad\(\)\n((?:.*\n)*?)\n\ndef main",
+        r"    advance(optimizer)\n\1\n\ndef advance(one):\n    one.step()\n"
+        r"    one.zero_grad()\n\n\ndef main"),
+}
+
+
+# ---- the pairs ----
+
+def half(text, without):
+    """One program of a pair, and the numbers of its marked lines."""
+    lines = [line for line in text.splitlines()
+             if not line.endswith("# " + without)]
+    marked = {number for number, line in enumerate(lines, 1)
+              if re.search("# (after|grows)$", line)}
+    return re.sub("  # (before|after|grows)$", "", "\n".join(lines) + "\n",
+                  flags=re.M), marked
+
+
+def pairs():
+    """kind, name, program, source, files before and after, marked lines."""
+    for name in sorted(os.listdir(REGRESSIONS)):
+        with open(os.path.join(REGRESSIONS, name), encoding="utf-8") as file:
+            text = file.read()
+        (before, _), (after, marked) = half(text, "after"), half(text, "before")
+        source = " ".join(re.findall(r"(?:[\w.-]+/[\w.-]+)?#\d+",
+                                     text.split('"""')[1]))
+        yield ("regression", name[:-3], name[:-3], source, {"train.py": before},
+               {"train.py": after}, marked)
+    for program in sorted(os.listdir(PROGRAMS)):
+        with open(os.path.join(PROGRAMS, program), encoding="utf-8") as file:
+            files = {"train.py": file.read()}
+        for number in range(REPEATS):
+            yield ("equal", f"run {number + 1}", program[:-3], "", files, files, set())
+        for name, change in HARMLESS.items():
+            yield "harmless", name, program[:-3], "", files, change(files), set()
+
+
+# ---- the runs ----
+
+def gate(folder, baseline, files, *options):
+    """The gate's answer on these files; its JSON, and seconds."""
+    place = os.path.join(folder, "program")
+    shutil.rmtree(place, ignore_errors=True)
+    os.makedirs(place)
+    for name, text in files.items():
+        with open(os.path.join(place, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    script = "fit.py" if "fit.py" in files else "train.py"
+    answer = os.path.join(folder, "answer.json")
+    begin = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "fragsim.gate", "--baseline", baseline, "--json", answer,
+         *options, "--", os.environ["FRAG_DRY_PYTHON"], script],
+        cwd=place, capture_output=True, text=True, check=False,
+        env={**os.environ, "FRAGSIM": FRAGSIM,
+             "PYTHONPATH": os.path.join(ROOT, "sim", "python")})
+    seconds = time.monotonic() - begin
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{files}: exit {done.returncode}: {done.stderr[-3000:]}")
+    with open(answer, encoding="utf-8") as file:
+        return json.load(file), seconds
+
+
+def is_named(found, marked):
+    """Whether the site that grew most is a marked line; the backward pass has no
+    stack, and its line is that of backward()."""
+    if not found["sites"]:
+        return ""
+    line = re.search(r":(\d+)\)$", found["sites"][0])
+    return "yes" if not line or int(line.group(1)) in marked else "no"
+
+
+def row_of(pair, baseline, folder):
+    kind, name, program, source, _, after, marked = pair
+    found, seconds = gate(folder, baseline, after)
+    live, need = found["measures"]
+    return [kind, name, program, source, live["before"], live["after"], need["before"],
+            need["after"], "; ".join(found["reasons"]) or "nothing",
+            found["sites"][0] if found["sites"] else "",
+            is_named(found, marked) if kind == "regression" else "", f"{seconds:.1f}"]
+
+
+def run():
+    stored = None
+    with tempfile.TemporaryDirectory() as folder, \
+            open(DATA + ".new", "w", encoding="utf-8", newline="") as file:
+        baseline = os.path.join(folder, "baseline.zip")
+        file.write(data_header.replayed(FRAGSIM, "paper/tables/gate_table.py run",
+                                        "dry runs of paper/gate"))
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(COLUMNS)
+        for pair in pairs():
+            if stored != pair[4]:
+                gate(folder, baseline, pair[4], "--update")
+                stored = pair[4]
+            row = row_of(pair, baseline, folder)
+            out.writerow(row)
+            print(*row, flush=True)
+    os.replace(DATA + ".new", DATA)
