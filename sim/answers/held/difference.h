@@ -20,7 +20,7 @@ struct difference {
     struct change *items; /* largest change first, up or down, then by name */
     uint64_t count;
     uint64_t unchanged; /* groups of both moments that are equal */
-    uint64_t moved;     /* of these, sites whose line, function or file differs */
+    uint64_t moved; /* of these, sites whose line, function or file differs */
 };
 
 /* The bytes after minus those before. */
@@ -31,8 +31,8 @@ int64_t difference_bytes(frag_size before, frag_size after);
 double difference_growth(frag_size before, frag_size after);
 
 /* Compares the groups of two moments by their keys, and sites as moved.h says;
- * both have one grouping. The caller closes *out before the holders. NOMEM; then
- * *out need not be closed.
+ * both have one grouping. The caller closes *out before the holders. NOMEM;
+ * then *out need not be closed.
  */
 enum frag_err difference_find(const struct holders *before,
                               const struct holders *after,

@@ -37,7 +37,8 @@ static const char *line_in(const char *key)
 {
     const char *line = strrchr(key, ':');
 
-    return line && line[1 + strspn(line + 1, "0123456789")] == ')' ? line : NULL;
+    return line && line[1 + strspn(line + 1, "0123456789")] == ')' ? line
+                                                                   : NULL;
 }
 
 static size_t function_length(const char *key)
@@ -78,7 +79,8 @@ static int by_place(const void *a, const void *b)
     return order ? order : order_numbers(line_of(x), line_of(y));
 }
 
-/* Those that are not paired first; by bytes and blocks, then those of before. */
+/* Those that are not paired first; by bytes and blocks, then those of before.
+ */
 static int by_bytes(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
@@ -144,8 +146,8 @@ static void find_costs(const struct function *f)
                 cost = least(cost, *cell(f, i - 1, j) +
                                        cost_alone(&f->before[i - 1]));
             if (j)
-                cost = least(cost, *cell(f, i, j - 1) +
-                                       cost_alone(&f->after[j - 1]));
+                cost = least(cost,
+                             *cell(f, i, j - 1) + cost_alone(&f->after[j - 1]));
             if (i && j)
                 cost = least(cost, *cell(f, i - 1, j - 1) +
                                        cost_of_pair(&f->before[i - 1],
@@ -242,8 +244,8 @@ enum frag_err moved_join(struct difference *d, struct frag_error *e)
 
     qsort(d->items, d->count, sizeof(*d->items), by_place);
     for (uint64_t i = 0; i < d->count; i = end) {
-        for (end = i; end < d->count &&
-                      !order_functions(&d->items[i], &d->items[end]);
+        for (end = i;
+             end < d->count && !order_functions(&d->items[i], &d->items[end]);
              end++)
             ;
         FRAG_TRY(join_function(&d->items[i], end - i, e));

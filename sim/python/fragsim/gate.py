@@ -249,15 +249,15 @@ def leaks_of(options: argparse.Namespace, path: str) -> dict[str, Any]:
 
 def leaks_more(before: dict[str, Any], after: dict[str, Any], share: float) -> bool:
     """Whether memory grows faster from step to step than in the baseline."""
-    growth = [int(one["growth_bytes_per_step"] or 0) if one["verdict"] == "leak" else 0
-              for one in (before, after)]
-    return grew(*growth, share)
+    first, now = (int(one["growth_bytes_per_step"] or 0) if one["verdict"] == "leak"
+                  else 0 for one in (before, after))
+    return grew(first, now, share)
 
 
 def is_noticed(leaks: dict[str, Any], share: float) -> bool:
     """Whether a job sees the growth from step to step."""
-    return (leaks["growth_bytes_per_step"] or 0) * STEPS_OF_A_JOB > \
-        share * leaks["peak_requested_bytes"]
+    return float(leaks["growth_bytes_per_step"] or 0) * STEPS_OF_A_JOB > \
+        share * float(leaks["peak_requested_bytes"])
 
 
 def notes_of(old: dict[str, str], run: Run, diff: dict[str, Any],
@@ -287,7 +287,7 @@ def compare(options: argparse.Namespace, run: Run, update: str) -> Found:
     fit = answer("fit", *paths, policy=policy, progress=False)
     needs = [row_of(fit, options, which) for which in (0, 1)]
     leaks = [leaks_of(options, path) for path in paths]
-    more = leaks_more(*leaks, share)
+    more = leaks_more(leaks[0], leaks[1], share)
     return Found(measures_of(diff, needs, share), options.fail_over,
                  bounds_of(options, paths, policy, run, needs),
                  [*options.capacity, *([options.gpu] if options.gpu else [])],

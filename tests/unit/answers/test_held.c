@@ -401,10 +401,13 @@ static const char *changes_of(struct frag_trace *first,
     return text;
 }
 
-#define SITES(names, at, bytes, count)                                      \
-    sites((const char *const[])names, (const uint32_t[])at,                 \
+#define SITES(names, at, bytes, count)                      \
+    sites((const char *const[])names, (const uint32_t[])at, \
           (const frag_size[])bytes, count)
-#define OF(...) {__VA_ARGS__}
+#define OF(...)     \
+    {               \
+        __VA_ARGS__ \
+    }
 
 static void a_site_that_moved_is_one_group(void **state)
 {
@@ -430,10 +433,10 @@ static void a_site_that_moved_is_one_group(void **state)
         "");
     /* Nothing moved, and all sites grew: each is compared with itself. */
     assert_string_equal(
-        changes_of(SITES(OF("step", "step"), OF(5, 6), OF(30, 70), 2),
-                   SITES(OF("step", "step", "step"), OF(5, 6, 7),
-                         OF(70, 200, 90), 3),
-                   0, 0),
+        changes_of(
+            SITES(OF("step", "step"), OF(5, 6), OF(30, 70), 2),
+            SITES(OF("step", "step", "step"), OF(5, 6, 7), OF(70, 200, 90), 3),
+            0, 0),
         "70 -> 200 step (train.py:6) (same); "
         "0 -> 90 step (train.py:7) (same); "
         "30 -> 70 step (train.py:5) (same); ");
