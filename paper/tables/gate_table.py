@@ -6,8 +6,8 @@ on memory is known.
 tell (one file: lines that end with `# before` and `# after` are in one program of the
 pair only; `# grows` marks the line that allocates what grew), and for each of the
 HARMLESS changes of each program of gate/programs, the baseline is stored with the
-first program, and the gate judges the second. The programs also run REPEATS times
-unchanged. `page` makes pages/gate.md from it.
+first program, and the gate judges the second. Those of REPEATED also run
+REPEATS times unchanged. `page` makes pages/gate.md from it.
 Environment: FRAGSIM (default build/fragsim), FRAG_DRY_PYTHON (a Python with PyTorch's
 build for CUDA and transformers; `fragsim dry --setup` makes one).
 """
@@ -31,10 +31,10 @@ DATA = os.path.join(PAPER, "data", "gate.csv")
 PAGE = os.path.join(PAPER, "pages", "gate.md")
 FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
                                           os.path.join(ROOT, "build", "fragsim")))
-REPEATS = 10
+REPEATED, REPEATS = ("mlp", "lstm"), 10
 COLUMNS = ["kind", "name", "program", "source", "live_before_bytes",
            "live_after_bytes", "need_before_bytes", "need_after_bytes", "says",
-           "site", "is_named", "seconds"]
+           "site", "named_at", "seconds"]
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import data_header  # pylint: disable=wrong-import-position
@@ -122,11 +122,14 @@ HARMLESS = {
 # ---- the pairs ----
 
 def half(text, without):
-    """One program of a pair, and the numbers of its marked lines."""
+    """One program of a pair, and the numbers of its marked lines, with "backward" if one
+    of them is the backward pass."""
     lines = [line for line in text.splitlines()
              if not line.endswith("# " + without)]
     marked = {number for number, line in enumerate(lines, 1)
               if re.search("# (after|grows)$", line)}
+    if any(".backward(" in line for line in lines if line.endswith("# grows")):
+        marked.add("backward")
     return re.sub("  # (before|after|grows)$", "", "\n".join(lines) + "\n",
                   flags=re.M), marked
 
@@ -146,7 +149,7 @@ def pairs():
             files = {"train.py": file.read()}
         for name, change in HARMLESS.items():
             yield "harmless", name, program[:-3], "", files, change(files), set()
-        for number in range(REPEATS):
+        for number in range(REPEATS if program[:-3] in REPEATED else 0):
             yield ("equal", f"run {number + 1}", program[:-3], "", files, files, set())
 
 
@@ -176,13 +179,15 @@ def gate(folder, baseline, files, *options):
         return json.load(file), seconds
 
 
-def is_named(found, marked):
-    """Whether the site that grew most is a marked line; the backward pass has no
-    stack, and its line is that of backward()."""
-    if not found["sites"]:
-        return ""
-    line = re.search(r":(\d+)\)$", found["sites"][0])
-    return "yes" if not line or int(line.group(1)) in marked else "no"
+def place_of(found, marked):
+    """Where the first marked line is among the sites that grew, the largest first; 0 if
+    it is not among them. The backward pass has no stack: its site is that of
+    backward()."""
+    for place, site in enumerate(found["sites"], 1):
+        line = re.search(r":(\d+)\)$", site)
+        if (int(line.group(1)) in marked) if line else "backward" in marked:
+            return place
+    return 0
 
 
 def row_of(pair, baseline, folder):
@@ -192,7 +197,7 @@ def row_of(pair, baseline, folder):
     return [kind, name, program, source, live["before"], live["after"], need["before"],
             need["after"], "; ".join(found["reasons"]) or "nothing",
             found["sites"][0] if found["sites"] else "",
-            is_named(found, marked) if kind == "regression" else "", f"{seconds:.1f}"]
+            place_of(found, marked) if kind == "regression" else "", f"{seconds:.1f}"]
 
 
 def rows_of(group):
@@ -251,7 +256,7 @@ def sums(rows):
     kinds = {kind: [r for r in rows if r["kind"] == kind]
              for kind in ("regression", "harmless", "equal")}
     fails = {kind: [r for r in of if r["says"] != "nothing"] for kind, of in kinds.items()}
-    named = [r for r in fails["regression"] if r["is_named"] == "yes"]
+    named = [r for r in fails["regression"] if r["named_at"] == "yes"]
     return table("changes|runs|the gate says no|live at the peak|need", [
         [words, str(len(kinds[kind])), str(len(fails[kind])), span(kinds[kind], "live"),
          span(kinds[kind], "need")]
@@ -299,13 +304,13 @@ busy cores, nearly all for the import of PyTorch.
 ## Regressions
 
 """ + table("change|thread|live, MiB|now|change|need, MiB|now|change|the gate|what grew "
-            "most|is it named", [
+            "most|place", [
                 [f"`{r['name']}`", r["source"], size(r, "live_before_bytes"),
                  size(r, "live_after_bytes"), f"{percent(r, 'live'):+.2f} %",
                  size(r, "need_before_bytes"), size(r, "need_after_bytes"),
                  f"{percent(r, 'need'):+.2f} %",
                  "passes" if r["says"] == "nothing" else "refuses",
-                 f"`{cell(r['site'])}`" if r["site"] else "-", r["is_named"] or "-"]
+                 f"`{cell(r['site'])}`" if r["site"] else "-", r["named_at"] or "-"]
                 for r in regressions]) + """
 `unknown` is the backward pass, which PyTorch runs in a thread without a Python stack; it
 is the right answer where gradients grow. `need` is the least memory from which on no

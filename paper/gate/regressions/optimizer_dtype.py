@@ -13,10 +13,11 @@ def to_bfloat16():
 
 
 def step():
-    loss = model(torch.randn(256, 1024, device="cuda")).square().mean()
+    loss = model(torch.randn(4096, 1024, device="cuda")).square().mean()
     loss.backward()
     for p in model.parameters():
         state = optimizer.state[p]
+        state.setdefault("step", torch.tensor(0.0))
         for name in ("exp_avg", "exp_avg_sq"):
             state.setdefault(name, torch.zeros_like(p, dtype=torch.bfloat16))
             state[name].mul_(0.9).add_(p.grad, alpha=0.1)
