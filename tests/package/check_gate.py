@@ -238,6 +238,16 @@ def check_programs(folder):
     assert "- no longer fits `t4`" in text, text
     text, _ = judge("torch.empty(24 << 30)\n", code=1)
     assert "`l4`, `t4`" in text, text
+    ranks = [*("--", "sh", "-c"), f"RANK=0 {sys.executable} {program} & "
+             f"RANK=1 {sys.executable} {program} 2; wait"]
+    with open(program, "w", encoding="utf-8") as file:
+        file.write("import sys, torch\ntorch.empty(len(sys.argv) << 30)\n")
+    absent = ["--baseline", os.path.join(folder, "ranks.zip")]
+    for rank, need_text in (("0", "1 GiB"), ("1", "2 GiB")):
+        text, _ = gate(*absent, "--rank", rank, *ranks, code=4, env=env)
+        assert f"| needs | {need_text} |" in text, text
+    _, words = gate(*absent, "--rank", "2", *ranks, code=2, env=env)
+    assert "and none is 2: --rank chooses one" in words, words
     for text, part, code in (("torch.empty(1 << 30)\nsys.exit(3)\n", "ended with 3", 5),
                              ("raise SystemExit(1)\n", "exit code 1", 5),
                              ("pass\n", "no process did", 2)):
@@ -245,6 +255,34 @@ def check_programs(folder):
         assert not out and part in words, words
     _, words = gate("--baseline", baseline, "--", "/absent/python", program, code=5)
     assert "/absent/python" in words, words
+
+
+def check_record(folder):
+    """A program on a GPU, for which tests/gpu/python/torch.py stands, by the recorder
+    of the package."""
+    program, baseline = (os.path.join(folder, n) for n in ("p.py", "r.zip"))
+    with open(program, "w", encoding="utf-8") as file:
+        file.write("import sys\nprint(sys.argv[1:])\nsys.exit(int(sys.argv[1]))\n")
+
+    def judge(name, *words, leave="0", code=0):
+        source = os.path.join(BUNDLED, name)
+        return gate("--baseline", baseline, "--record", *words, "--", sys.executable,
+                    program, leave, code=code, env={
+                        "PYTHONPATH": os.pathsep.join(
+                            [ENV["PYTHONPATH"], os.path.join(ROOT, "tests", "gpu",
+                                                             "python")]),
+                        "STANDIN_SNAPSHOT": source + ".pickle.xz",
+                        "STANDIN_STATS": source + ".json"})
+
+    judge("leak_cpp", "--update")
+    text, words = judge("leak_cpp")
+    assert "what changed can be due" not in text and "['0']" in words, (text, words)
+    text, _ = judge("leak_frames", code=1)
+    assert "What grew most is `w_leak (train.py:164)`" in text, text
+    _, words = judge("leak_cpp", leave="3", code=5)
+    assert "found the exit code 3" in words, words
+    text, _ = gate("--baseline", baseline, "--snapshot", SHORT)
+    assert "recorded: the baseline has `on a GPU`, this run `as recorded`" in text, text
 
 
 def check_real(folder):
@@ -329,8 +367,8 @@ def check_action(folder):
 def main():
     need(FRAGSIM, os.path.join(BUILD, "dry", "libcuda.so.1"))
     for check in (check_pass_and_fail, check_bounds, check_leak, check_hostile,
-                  check_versions, check_damaged, check_misuse, check_programs, check_real,
-                  check_action):
+                  check_versions, check_damaged, check_misuse, check_programs, check_record,
+                  check_real, check_action):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)
         print(check.__name__, flush=True)

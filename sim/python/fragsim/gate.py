@@ -84,12 +84,14 @@ def take_dry(options: argparse.Namespace, folder: str) -> Run:
                    f"under `fragsim dry', found the exit code {code}; it says why "
                    "above")
     with open(found, encoding="utf-8") as file:
-        rows = json.load(file)["results"]
-    row = rows[0] if len(rows) == 1 else next(
-        (one for one in rows if one["rank"] == options.rank), None)
-    if row is None:
-        raise Stop(MISUSE, f"{len(rows)} processes or devices used a GPU, and none "
-                           f"is rank {options.rank}: --rank chooses one")
+        rows: list[dict[str, Any]] = json.load(file)["results"]
+    own = rows if len({one["trace"] for one in rows}) == 1 else \
+        [one for one in rows if one["rank"] == options.rank]
+    if not own:
+        raise Stop(MISUSE, "several processes used a GPU, of the ranks "
+                           f"{[one['rank'] for one in rows]}, and none is "
+                           f"{options.rank}: --rank chooses one")
+    row = own[0]
     if row["status"]:
         raise Stop(FAILED, f"the program ended with {row['status']}, so its memory "
                            "is not compared")
@@ -437,6 +439,8 @@ def main() -> NoReturn:
         code, words = error.code, str(error)
     except OSError as error:
         code, words = UNREADABLE, str(error)
+    except KeyboardInterrupt:
+        code, words = _tool.INTERRUPTED, "interrupted"
     print(f"fragsim gate: {words}", file=sys.stderr)
     sys.exit(code)
 
