@@ -153,7 +153,8 @@ def check_hostile(folder):
 
     path = snapshot(os.path.join(folder, "hostile.pickle"), rename)
     text, _ = gate("--baseline", SHORT, "--snapshot", path, code=1)
-    assert "\\|<img src=x>@all" in text, text
+    assert "\\|<img src=x>@all?#1" in text, text
+    assert "".join(text.split("\n")).isprintable(), text
     gate("--baseline", os.path.join(folder, "a --> <b>|`.zip"), "--snapshot", path, code=4)
 
 

@@ -78,21 +78,21 @@ def change(one: Measure) -> str:
     return signed(one.after - one.before) + share
 
 
+def shown(text: str) -> str:
+    """The text on one line, without characters that cannot be seen."""
+    plain = "".join(one if one.isprintable() else "?" for one in text)
+    return plain if len(plain) <= TEXT_MOST else plain[:TEXT_MOST] + "..."
+
+
 def code(text: str) -> str:
     """The text as a code span that may stand in a cell of a table."""
-    plain = re.sub(r"[^\x20-\x7e\xa0-\ud7ff]", "?", text).replace("`", "'")
-    if len(plain) > TEXT_MOST:
-        plain = plain[:TEXT_MOST] + "..."
-    return "`" + (plain.replace("|", "\\|").strip() or "?") + "`"
+    plain = shown(text).replace("`", "'").replace("|", "\\|")
+    return "`" + (plain.strip() or "?") + "`"
 
 
 def fence(lines: Sequence[str]) -> list[str]:
-    """The lines as a block of code."""
-    plain = [re.sub(r"[^\x20-\x7e\xa0-\ud7ff]", "?", line)[:TEXT_MOST]
-             for line in lines]
-    ticks = max([2, *(len(run) for line in plain
-                      for run in re.findall("`+", line))])
-    return ["`" * (ticks + 1) + "text", *plain, "`" * (ticks + 1)]
+    """The lines as a block of code; each has other characters than backticks."""
+    return ["```text", *map(shown, lines), "```"]
 
 
 def table(head: str, rows: Sequence[Sequence[str]]) -> list[str]:
