@@ -7,6 +7,7 @@ recordings are bundled or made from them; tests/gpu/dry/torch stands for PyTorch
 FRAG_DRY_PYTHON (a Python with PyTorch's build for CUDA), one real program is judged too.
 Environment: FRAGSIM, FRAG_BUILD_DIR, FRAG_DRY_PYTHON.
 """
+import importlib.util
 import json
 import lzma
 import os
@@ -313,14 +314,48 @@ case "$*" in *body=@*) [ -z "$REFUSE" ] ;; esac
 """
 
 
-def check_action(folder):
-    """The steps of the action, with stand-ins for `gh' and the environment."""
-    with open(os.path.join(ROOT, "action.yml"), encoding="utf-8") as file:
-        action = file.read()
+def check_inputs(action):
+    """The inputs that are declared, used, and named by the examples."""
     inputs = set(re.findall(r"^  ([\w-]+):\n    description", action, re.M))
     used = set(re.findall(r"inputs\.([\w-]+)", action))
     assert used <= inputs and inputs - used == {"exit-code", "comment"}, (inputs, used)
     assert not re.findall(r"run:.*\$\{\{", action)  # inputs are never part of a command
+    with open(os.path.join(ROOT, "tests", "examples", "memory_gate.yml"),
+              encoding="utf-8") as file:
+        example = file.read()
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        line = re.search("fragsim@main\n +with: {(.*)}", file.read()).group(1)
+    named = re.findall(r"^          ([\w-]+):", example, re.M) + \
+        re.findall(r"([\w-]+): ", line)
+    assert len(named) == 5 and set(named) <= used, named
+
+
+def wheel(folder):
+    """The package without the tool, which $FRAGSIM names."""
+    path = os.path.join(folder, "fragsim-0-py3-none-any.whl")
+    package = os.path.join(ROOT, "sim", "python", "fragsim")
+    with zipfile.ZipFile(path, "w") as made:
+        for name in os.listdir(package):
+            if name.endswith(".py"):
+                made.write(os.path.join(package, name), "fragsim/" + name)
+        made.writestr("fragsim-0.dist-info/METADATA",
+                      "Metadata-Version: 2.1\nName: fragsim\nVersion: 0\n")
+        made.writestr("fragsim-0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\n"
+                      "Root-Is-Purelib: true\nTag: py3-none-any\n")
+        made.writestr("fragsim-0.dist-info/RECORD", "")
+    return path
+
+
+def check_action(folder):
+    """The steps of the action, with stand-ins for `gh' and the environment."""
+    with open(os.path.join(ROOT, "action.yml"), encoding="utf-8") as file:
+        check_inputs(file.read())
+    if importlib.util.find_spec("ensurepip") is None:
+        print("no ensurepip: the steps of the action were not run")
+        return
+    env = {name: value for name, value in ENV.items() if name != "PYTHONPATH"}
+    subprocess.run([os.path.join(ROOT, ".ci", "gate"), "install"], check=True, env={
+        **env, "FRAGSIM_PIP": wheel(folder), "RUNNER_TEMP": folder}, timeout=200)
     calls, ids, output, home = (os.path.join(folder, n) for n in
                                 ("calls", "ids", "output", "environment"))
     os.makedirs(os.path.join(home, "bin"))
@@ -340,9 +375,8 @@ def check_action(folder):
         done = subprocess.run(
             [os.path.join(ROOT, ".ci", "gate"), "judge"], text=True, check=False,
             capture_output=True, env={
-                **ENV, "PATH": os.path.join(home, "bin") + ":" + ENV["PATH"],
-                "PYTHONPATH": ENV["PYTHONPATH"] + ":"
-                + os.path.join(ROOT, "tests", "gpu", "dry"),
+                **env, "PATH": os.path.join(home, "bin") + ":" + ENV["PATH"],
+                "PYTHONPATH": os.path.join(ROOT, "tests", "gpu", "dry"),
                 "BASELINE": os.path.join(folder, "q.zip"), "OPTIONS": options,
                 "PROGRAM": f"python {program}", "ENVIRONMENT": home, "CALLS": calls,
                 "IDS": ids, "REFUSE": refuse, "NUMBER": number, "GH_TOKEN": "x",
