@@ -124,12 +124,12 @@ static void json_change(struct frag_json *j, const struct change *c)
 {
     frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "name", c->name);
-    frag_json_text(j, "name_before", c->name_before);
     frag_json_number(j, "held_bytes_before", c->before);
     frag_json_number(j, "held_bytes_after", c->after);
     frag_json_number(j, "blocks_before", c->blocks_before);
     frag_json_number(j, "blocks_after", c->blocks_after);
     frag_json_real(j, "share_of_growth", c->share);
+    frag_json_text(j, "name_before", c->name_before);
     frag_json_end(j);
 }
 
