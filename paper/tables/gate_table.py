@@ -345,6 +345,16 @@ request fails.
      "passes" if r["says"] == "nothing" else "refuses: " + r["says"]]
     for r in rows if r["kind"] == "harmless"
     and (percent(r, "live") or percent(r, "need"))]) or "none\n") + """
+## Where it stops
+
+- Sizes of these programs do not depend on the seed. Where they do, as of batches that are
+  padded to their longest row, the steps of the gate need fixed data.
+- The peaks of two runs are two moments. `zero_grad_late` moves the peak from the backward
+  pass to the forward pass: what the gate names first are the activations that are live
+  there, and not the gradients beside them.
+- A dry run computes nothing: a program that stops at a loss that is not finite needs
+  `--assume bool=1`.
+
 ## Other thresholds
 
 Regressions / harmless changes / equal runs that grow by more than the threshold:
