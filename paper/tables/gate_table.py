@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 PAPER = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
@@ -276,7 +277,7 @@ def sums(rows):
     kinds = {kind: [r for r in rows if r["kind"] == kind]
              for kind in ("regression", "harmless", "equal")}
     fails = {kind: [r for r in of if r["says"] != "nothing"] for kind, of in kinds.items()}
-    named = [r for r in fails["regression"] if r["named_at"] == "yes"]
+    named = [r for r in fails["regression"] if r["named_at"] == "1"]
     return table("changes|runs|the gate says no|live at the peak|need", [
         [words, str(len(kinds[kind])), str(len(fails[kind])), span(kinds[kind], "live"),
          span(kinds[kind], "need")]
@@ -302,26 +303,33 @@ def page():
     counted, missed, named, fails = sums(rows)
     seconds = sorted(float(r["seconds"]) for r in rows)
     regressions = [r for r in rows if r["kind"] == "regression"]
+    differ = [r for r in rows if r["kind"] == "harmless"
+              and (percent(r, "live") or percent(r, "need"))]
     text = f"""# The gate for pull requests
 
-`python -m fragsim.gate` runs some steps of a program without a GPU and compares the run
-with a stored one. This page says what it answers for changes whose effect is known:
-{len(regressions)} regressions of which public threads tell, written as small programs
-before and after (`paper/gate/regressions`); {sum(r["kind"] == "harmless" for r in rows)}
-harmless changes, {len(HARMLESS)} of each of {len(os.listdir(PROGRAMS))} programs
-(`paper/gate/programs`); and these programs again without a change. It allows a growth
-of 2 %. `FRAG_DRY_PYTHON=env/bin/python paper/tables/gate_table.py run` makes the data
-({head}), `gate_table.py page` this page.
+{textwrap.fill(
+    f"`python -m fragsim.gate` runs some steps of a program without a GPU and compares the "
+    f"run with a stored one. This page says what it answers for changes whose effect is "
+    f"known: {len(regressions)} regressions of which public threads tell, written as small "
+    f"programs before and after (`paper/gate/regressions`); "
+    f"{sum(r['kind'] == 'harmless' for r in rows)} harmless changes, {len(HARMLESS)} of each "
+    f"of {len(os.listdir(PROGRAMS))} programs (`paper/gate/programs`); and two of these "
+    f"programs again without a change. The gate allows a growth of 2 %.", 90)}
+
+`FRAG_DRY_PYTHON=env/bin/python python3 paper/tables/gate_table.py run` made the data
+({head.split(";")[0]}), `gate_table.py page` this page.
 
 {counted}
-Of {len(regressions)} regressions {len(fails["regression"])} are caught and {missed}
-missed; of the harmless changes {len(fails["harmless"])} are refused, and of the equal runs
-{len(fails["equal"])}. The site that grew most is the line that was changed, or the line that
-allocates what grew, in {named} of the {len(fails["regression"])}. What is missed keeps 512
-bytes a step: the comment names the line, and the gate refuses growth from step to step only
-if it reaches the allowed growth within 10,000 steps. A run of the gate took
-{seconds[0]:.0f} to {seconds[-1]:.0f} seconds (median {seconds[len(seconds) // 2]:.0f}) on
-two cores that many programs shared; nearly all of it is the import of PyTorch.
+{textwrap.fill(
+    f"Of {len(regressions)} regressions {len(fails['regression'])} are caught and {missed} "
+    f"is missed; of the harmless changes {len(fails['harmless'])} are refused, and of the "
+    f"equal runs {len(fails['equal'])}: two dry runs of one program are the same to the byte. The site that grew "
+    f"most is the line that was changed, or the line that allocates what grew, in {named} of "
+    f"the {len(fails['regression'])}. What is missed keeps 512 bytes a step: the comment "
+    f"names the line, and the gate refuses growth from step to step only if it reaches the "
+    f"allowed growth within 10,000 steps. A run of the gate took {seconds[0]:.0f} to "
+    f"{seconds[-1]:.0f} seconds (median {seconds[len(seconds) // 2]:.0f}) on two cores that "
+    f"many programs shared; nearly all of it is the import of PyTorch.", 90)}
 
 ## Regressions
 
@@ -341,10 +349,10 @@ request fails.
 ## Harmless changes that are not the same to the byte
 
 """ + (table("change|program|live|need|the gate", [
-    [r["name"], r["program"], f"{percent(r, 'live'):+.3f} %", f"{percent(r, 'need'):+.3f} %",
-     "passes" if r["says"] == "nothing" else "refuses: " + r["says"]]
-    for r in rows if r["kind"] == "harmless"
-    and (percent(r, "live") or percent(r, "need"))]) or "none\n") + """
+        [r["name"], r["program"], f"{percent(r, 'live'):+.3f} %",
+         f"{percent(r, 'need'):+.3f} %",
+         "passes" if r["says"] == "nothing" else "refuses: " + r["says"]]
+        for r in differ]) if differ else "None of them.\n") + """
 ## Where it stops
 
 - Sizes of these programs do not depend on the seed. Where they do, as of batches that are
