@@ -148,7 +148,7 @@ def _leaks(found: Found) -> list[str]:
         "" if found.leak_fails else ", as in the baseline" if found.leaked_before
         else ", too little to fail")
     return ["", head + ":", "", *table("site|a step|blocks kept", [
-        [code(f"{one['function']} ({one['file']}:{one['line']})"),
+        [code(f"{one['function']} ({one['file'].rpartition('/')[2]}:{one['line']})"),
          signed(int(one["growth_bytes_per_step"])), str(one["num_blocks"])]
         for one in found.leaks[:SITES_MOST]])]
 
