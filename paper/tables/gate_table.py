@@ -305,6 +305,8 @@ def page():
     regressions = [r for r in rows if r["kind"] == "regression"]
     differ = [r for r in rows if r["kind"] == "harmless"
               and (percent(r, "live") or percent(r, "need"))]
+    same = sum(not percent(r, "live") and not percent(r, "need") for r in rows
+               if r["kind"] != "regression")
     text = f"""# The gate for pull requests
 
 {textwrap.fill(
@@ -323,8 +325,8 @@ def page():
 {textwrap.fill(
     f"Of {len(regressions)} regressions {len(fails['regression'])} are caught and {missed} "
     f"is missed; of the harmless changes {len(fails['harmless'])} are refused, and of the "
-    f"equal runs {len(fails['equal'])}; in both, the live memory and the need are equal to "
-    f"the byte. The site that grew "
+    f"equal runs {len(fails['equal'])}; in {same} of these {len(rows) - len(regressions)} "
+    f"runs the live memory and the need are equal to the byte. The site that grew "
     f"most is the line that was changed, or the line that allocates what grew, in {named} of "
     f"the {len(fails['regression'])}. What is missed keeps 512 bytes a step: the comment "
     f"names the line, and the gate refuses growth from step to step only if it reaches the "

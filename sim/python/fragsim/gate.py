@@ -85,13 +85,13 @@ def take_dry(options: argparse.Namespace, folder: str) -> Run:
                    "above")
     with open(found, encoding="utf-8") as file:
         rows: list[dict[str, Any]] = json.load(file)["results"]
-    own = rows if len({one["trace"] for one in rows}) == 1 else \
+    chosen = rows if len({one["trace"] for one in rows}) == 1 else \
         [one for one in rows if one["rank"] == options.rank]
-    if not own:
+    if not chosen:
         raise Stop(MISUSE, "several processes used a GPU, of the ranks "
                            f"{[one['rank'] for one in rows]}, and none is "
                            f"{options.rank}: --rank chooses one")
-    row = own[0]
+    row = chosen[0]
     if row["status"]:
         raise Stop(FAILED, f"the program ended with {row['status']}, so its memory "
                            "is not compared")
