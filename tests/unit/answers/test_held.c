@@ -37,14 +37,20 @@ static struct frag_frame frame(struct program *p, const char *function,
 }
 
 /* A stack of a library's frame, a frame of the user, and the caller. */
-static uint32_t stack(struct program *p, const char *function, const char *file,
-                      uint32_t line)
+static uint32_t stack_of(struct program *p, const char *call,
+                         const char *function, const char *file, uint32_t line)
 {
     const struct frag_frame frames[] = {
-        frame(p, "relu", "torch/nn/functional.py", 9),
+        frame(p, call, "torch/nn/functional.py", 9),
         frame(p, function, file, line), frame(p, "main", "train.py", 99)};
 
     return frag_build_stack(p->build, frames, 3);
+}
+
+static uint32_t stack(struct program *p, const char *function, const char *file,
+                      uint32_t line)
+{
+    return stack_of(p, "relu", function, file, line);
 }
 
 static void put(struct program *p, enum frag_entry_kind kind, uint64_t block,
@@ -370,6 +376,20 @@ static struct frag_trace *sites(const char *const functions[],
     return finish(&p);
 }
 
+/* Two lines: one calls linear, the other copy. */
+static struct frag_trace *two_calls(uint32_t line, frag_size linear,
+                                    frag_size copy)
+{
+    struct program p = {frag_build_open("calls", "test"), 1};
+
+    put(&p, FRAG_ENTRY_ALLOC, 1, linear, 0,
+        stack_of(&p, "linear", "step", "train.py", line));
+    if (copy)
+        put(&p, FRAG_ENTRY_ALLOC, 2, copy, 0,
+            stack_of(&p, "copy", "step", "train.py", line + 1));
+    return finish(&p);
+}
+
 static const struct holders_options by_site = {.by = HOLDERS_BY_SITE,
                                                .short_paths = true};
 
@@ -431,6 +451,11 @@ static void a_site_that_moved_is_one_group(void **state)
         changes_of(SITES(OF("load", "init"), OF(5, 1), OF(3000, 10), 2),
                    SITES(OF("fetch", "init"), OF(9, 1), OF(3000, 10), 2), 2, 1),
         "");
+    /* By the bytes alone, the copy would be the line that moved. */
+    assert_string_equal(
+        changes_of(two_calls(14, 160, 0), two_calls(17, 40, 170), 0, 0),
+        "0 -> 170 step (train.py:18) (same); "
+        "160 -> 40 step (train.py:17) (step (train.py:14)); ");
     /* Nothing moved, and all sites grew: each is compared with itself. */
     assert_string_equal(
         changes_of(
