@@ -52,6 +52,7 @@ open_prs       | recorded/dev                | python3 tables/open_prs_table.py 
 dead           | recorded/dev                | python3 tables/dead_table.py -j $jobs
 tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs
 dry            | -                           | python3 tables/dry_table.py page
+gate           | -                           | python3 tables/gate_table.py page
 truth          | oracle/oracle.jsonl.xz      | python3 tables/truth_table.py -j $jobs
 claims_said    | recorded/dev                | ${python:-python3} tables/claims_recorded.py
 claims         | -                           | python3 tables/claims.py

@@ -15,6 +15,7 @@ import os
 import pickle
 import re
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import ROOT, SHARED, output
@@ -129,7 +130,26 @@ def check_diff(path, peak):
     compare(path, "unchanged", found["num_unchanged"], len(same))
 
 
+def check_moved(folder):
+    """Lines that were inserted above a function move its sites, and change nothing."""
+    path = os.path.join(ROOT, "traces", "bundled", "leak_frames.pickle.xz")
+    with lzma.open(path) as file:
+        made = pickle.load(file)
+    lists = {id(e["frames"]): e["frames"] for t in made["device_traces"] for e in t
+             if e.get("frames")}
+    for frame in {id(f): f for frames in lists.values() for f in frames}.values():
+        frame["line"] += 2  # so that some lines are those of other sites
+    moved = os.path.join(folder, "moved.pickle")
+    with open(moved, "wb") as file:
+        pickle.dump(made, file)
+    found = json.loads(output("diff", "-q", path, moved, "--json", "-"))["results"][0]
+    compare(moved, "changes", found["changes"], [])
+    compare(moved, "moved", (found["num_moved"], found["num_unchanged"]), (5, 6))
+
+
 def main():
+    with tempfile.TemporaryDirectory() as folder:
+        check_moved(folder)
     paths = [os.path.join(ROOT, "traces", "bundled", name + ".pickle.xz")
              for name in BUNDLED]
     if os.path.isdir(RECORDED):

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/answers/held/moved.h"
+
 int64_t difference_bytes(frag_size before, frag_size after)
 {
     return (int64_t)(after - before);
@@ -49,13 +51,15 @@ static void add_all(struct difference *d, const struct holders *h,
         const struct holder *g = &h->items[i];
         struct change *c = &d->items[d->count++];
 
-        *c = (struct change){.key = g->key, .name = g->name};
+        *c = (struct change){.key = g->key,
+                             .name = g->name,
+                             .calls = moved_calls(h->trace, g->stack)};
         *(is_after ? &c->after : &c->before) = g->bytes;
         *(is_after ? &c->blocks_after : &c->blocks_before) = g->blocks;
     }
 }
 
-/* Joins the two rows of a group that both moments have. */
+/* Joins the two rows of each key that both moments have. */
 static void join(struct difference *d)
 {
     uint64_t kept = 0;
@@ -72,10 +76,25 @@ static void join(struct difference *d)
             c.blocks_before += other->blocks_before;
             c.blocks_after += other->blocks_after;
         }
-        if (c.before == c.after && c.blocks_before == c.blocks_after)
-            d->unchanged++;
-        else
+        d->items[kept++] = c;
+    }
+    d->count = kept;
+}
+
+/* Counts the groups that did not change, and removes them. */
+static void keep_changed(struct difference *d)
+{
+    uint64_t kept = 0;
+
+    for (uint64_t i = 0; i < d->count; i++) {
+        const struct change c = d->items[i];
+
+        if (c.before != c.after || c.blocks_before != c.blocks_after) {
             d->items[kept++] = c;
+        } else if (c.blocks_before) {
+            d->unchanged++;
+            d->moved += c.name_before != NULL;
+        }
     }
     d->count = kept;
 }
@@ -86,13 +105,22 @@ enum frag_err difference_find(const struct holders *before,
 {
     const int64_t growth = difference_bytes(before->bytes, after->bytes);
     struct difference d = {0};
+    enum frag_err err = FRAG_OK;
 
     d.items = calloc(before->count + after->count + 1, sizeof(*d.items));
     if (!d.items)
         return frag_no_memory(e, "the changes");
     add_all(&d, before, false);
     add_all(&d, after, true);
-    join(&d);
+    if (before->by == HOLDERS_BY_SITE)
+        err = moved_join(&d, e);
+    else
+        join(&d);
+    if (err != FRAG_OK) {
+        difference_close(&d);
+        return err;
+    }
+    keep_changed(&d);
     for (uint64_t i = 0; i < d.count; i++) {
         struct change *c = &d.items[i];
 

@@ -297,8 +297,7 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(at_after), NULL},
     {"by", 0, "WORD",
      "for traces: the grouping, as for `fragsim top'; auto (default) is site, "
-     "and size unless both recordings have stacks. Where a change moved the "
-     "lines of a file, function matches what site does not",
+     "and size unless both recordings have stacks",
      OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X)},
     {"limit", 0, "N", "for traces: number of groups to print (default: 20; 0: all)",
      OPTION_NUMBER, AT(limit), NULL},
@@ -328,7 +327,11 @@ const struct verb verb_diff = {
         "change first: the change, its share of the growth of all held bytes "
         "(below 0: against it; the shares sum to 100 %), the bytes before and "
         "after, the change of the number of blocks. A file is known by the "
-        "last part of its path, so recordings of two folders match. A block "
+        "last part of its path, so recordings of two folders match. A site "
+        "that "
+        "the change moved to another line, and one that holds the same bytes "
+        "in another function or file, is one group; its name before is "
+        "printed too. A block "
         "that is freed while another stream may still use it counts as "
         "held.\n\n"
         "If BEFORE and AFTER are result files, the command prints peak "

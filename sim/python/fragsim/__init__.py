@@ -26,7 +26,8 @@ A command that fails raises fragsim.Error, which is a ValueError, an OSError or 
 RuntimeError too. A simulated out-of-memory is a result, and no exception.
 
 fragsim.fragsim_torch puts a policy of fragsim under PyTorch. `python -m
-fragsim.dry train.py` runs a program without a GPU.
+fragsim.dry train.py` runs a program without a GPU, and `python -m fragsim.gate` compares
+such a run with a stored one.
 """
 from __future__ import annotations
 

@@ -37,14 +37,20 @@ static struct frag_frame frame(struct program *p, const char *function,
 }
 
 /* A stack of a library's frame, a frame of the user, and the caller. */
-static uint32_t stack(struct program *p, const char *function, const char *file,
-                      uint32_t line)
+static uint32_t stack_of(struct program *p, const char *call,
+                         const char *function, const char *file, uint32_t line)
 {
     const struct frag_frame frames[] = {
-        frame(p, "relu", "torch/nn/functional.py", 9),
+        frame(p, call, "torch/nn/functional.py", 9),
         frame(p, function, file, line), frame(p, "main", "train.py", 99)};
 
     return frag_build_stack(p->build, frames, 3);
+}
+
+static uint32_t stack(struct program *p, const char *function, const char *file,
+                      uint32_t line)
+{
+    return stack_of(p, "relu", function, file, line);
 }
 
 static void put(struct program *p, enum frag_entry_kind kind, uint64_t block,
@@ -357,6 +363,110 @@ static void a_difference_explains_the_growth(void **state)
     frag_trace_close(t);
 }
 
+/* Blocks of one site each. */
+static struct frag_trace *sites(const char *const functions[],
+                                const uint32_t lines[], const frag_size sizes[],
+                                int count)
+{
+    struct program p = {frag_build_open("sites", "test"), 1};
+
+    for (int i = 0; i < count; i++)
+        put(&p, FRAG_ENTRY_ALLOC, i + 1, sizes[i], 0,
+            stack(&p, functions[i], "train.py", lines[i]));
+    return finish(&p);
+}
+
+/* Two lines: one calls linear, the other copy. */
+static struct frag_trace *two_calls(uint32_t line, frag_size linear,
+                                    frag_size copy)
+{
+    struct program p = {frag_build_open("calls", "test"), 1};
+
+    put(&p, FRAG_ENTRY_ALLOC, 1, linear, 0,
+        stack_of(&p, "linear", "step", "train.py", line));
+    if (copy)
+        put(&p, FRAG_ENTRY_ALLOC, 2, copy, 0,
+            stack_of(&p, "copy", "step", "train.py", line + 1));
+    return finish(&p);
+}
+
+static const struct holders_options by_site = {.by = HOLDERS_BY_SITE,
+                                               .short_paths = true};
+
+/* What changed, "BEFORE -> AFTER NAME (NAME BEFORE); ..." */
+static const char *changes_of(struct frag_trace *first,
+                              struct frag_trace *second, uint64_t unchanged,
+                              uint64_t moved)
+{
+    static char text[1024];
+    struct holders before = find(first, &by_site),
+                   after = find(second, &by_site);
+    struct difference d;
+    size_t at = 0;
+
+    *text = '\0';
+    assert_int_equal(difference_find(&before, &after, &d, &error), FRAG_OK);
+    for (uint64_t i = 0; i < d.count; i++)
+        at += (size_t)snprintf(
+            text + at, sizeof(text) - at, "%d -> %d %s (%s); ",
+            (int)d.items[i].before, (int)d.items[i].after, d.items[i].name,
+            d.items[i].name_before ? d.items[i].name_before : "same");
+    assert_int_equal(d.unchanged, unchanged);
+    assert_int_equal(d.moved, moved);
+    difference_close(&d);
+    holders_close(&before);
+    holders_close(&after);
+    frag_trace_close(first);
+    frag_trace_close(second);
+    return text;
+}
+
+#define SITES(names, at, bytes, count)                      \
+    sites((const char *const[])names, (const uint32_t[])at, \
+          (const frag_size[])bytes, count)
+#define OF(...)     \
+    {               \
+        __VA_ARGS__ \
+    }
+
+static void a_site_that_moved_is_one_group(void **state)
+{
+    (void)state;
+    /* A site is inserted above the others: the lines coincide, the sites do
+     * not. */
+    assert_string_equal(
+        changes_of(SITES(OF("step", "step"), OF(5, 6), OF(3000, 7000), 2),
+                   SITES(OF("step", "step", "step"), OF(5, 6, 7),
+                         OF(400, 3000, 7000), 3),
+                   2, 2),
+        "0 -> 400 step (train.py:5) (same); ");
+    /* One of the sites that moved grew. */
+    assert_string_equal(
+        changes_of(SITES(OF("step", "step"), OF(5, 6), OF(3000, 7000), 2),
+                   SITES(OF("step", "step"), OF(8, 9), OF(3000, 7600), 2), 1,
+                   1),
+        "7000 -> 7600 step (train.py:9) (step (train.py:6)); ");
+    /* Another function has the same bytes: it got a new name. */
+    assert_string_equal(
+        changes_of(SITES(OF("load", "init"), OF(5, 1), OF(3000, 10), 2),
+                   SITES(OF("fetch", "init"), OF(9, 1), OF(3000, 10), 2), 2, 1),
+        "");
+    /* By the bytes alone, the copy would be the line that moved. */
+    assert_string_equal(
+        changes_of(two_calls(14, 160, 0), two_calls(17, 40, 170), 0, 0),
+        "0 -> 170 step (train.py:18) (same); "
+        "160 -> 40 step (train.py:17) (step (train.py:14)); ");
+    /* Nothing moved, and all sites grew: each is compared with itself. */
+    assert_string_equal(
+        changes_of(
+            SITES(OF("step", "step"), OF(5, 6), OF(30, 70), 2),
+            SITES(OF("step", "step", "step"), OF(5, 6, 7), OF(70, 200, 90), 3),
+            0, 0),
+        "70 -> 200 step (train.py:6) (same); "
+        "0 -> 90 step (train.py:7) (same); "
+        "30 -> 70 step (train.py:5) (same); ");
+}
+
 static void growth_is_relative(void **state)
 {
     (void)state;
@@ -429,6 +539,7 @@ int main(void)
         cmocka_unit_test(what_a_trace_lacks_is_refused),
         cmocka_unit_test(ages_are_counted_in_steps),
         cmocka_unit_test(a_difference_explains_the_growth),
+        cmocka_unit_test(a_site_that_moved_is_one_group),
         cmocka_unit_test(growth_is_relative),
         cmocka_unit_test(runs_are_matched),
     };

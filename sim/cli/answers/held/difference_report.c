@@ -61,7 +61,8 @@ static void put_change(struct table *t, const struct change *c)
     table_size(t, c->after);
     table_cell(t, false, "%+" PRId64,
                difference_bytes(c->blocks_before, c->blocks_after));
-    table_cell(t, false, "%s", c->name);
+    table_cell(t, false, "%s%s%s", c->name, c->name_before ? ", before " : "",
+               c->name_before ? c->name_before : "");
 }
 
 /* One row for the changes that the limit leaves out. */
@@ -109,8 +110,11 @@ enum frag_err difference_print(const struct difference *d,
     holders_say_stacks(sides[!!sides[0].holders->has_stacks].holders, out);
     if (d->count)
         FRAG_TRY(print_table(d, by, v, out));
-    fprintf(out, "%" PRIu64 " of %" PRIu64 " groups by %s are unchanged\n",
+    fprintf(out, "%" PRIu64 " of %" PRIu64 " groups by %s are unchanged",
             d->unchanged, d->unchanged + d->count, by);
+    if (d->moved)
+        fprintf(out, ", %" PRIu64 " of them moved", d->moved);
+    fputc('\n', out);
     return FRAG_OK;
 }
 
@@ -125,6 +129,7 @@ static void json_change(struct frag_json *j, const struct change *c)
     frag_json_number(j, "blocks_before", c->blocks_before);
     frag_json_number(j, "blocks_after", c->blocks_after);
     frag_json_real(j, "share_of_growth", c->share);
+    frag_json_text(j, "name_before", c->name_before);
     frag_json_end(j);
 }
 
@@ -153,6 +158,7 @@ void difference_json(const struct difference *d,
     frag_json_text(j, "by", holders_by_names[sides[0].holders->by]);
     frag_json_number(j, "num_changes", d->count);
     frag_json_number(j, "num_unchanged", d->unchanged);
+    frag_json_number(j, "num_moved", d->moved);
     frag_json_new_array(j, 3, "changes");
     for (uint64_t i = 0; i < shown(d, v); i++)
         json_change(j, &d->items[i]);
