@@ -11,7 +11,7 @@ set xrange [-0.3:8.3]
 set xtics font ",6.5"
 set xlabel "capacity / peak of the requests" offset 0,0.5
 set ylabel "driver seconds" offset 1
-set key at graph 0.98,0.86 right top
+set key at graph 0.02,0.03 left bottom Left reverse
 array label[5] = ["PyTorch, default", "expandable segments", "expandable", "remap", \
                   "remap:pack=full"]
 array colour[5] = [orange, blue, pink, black, green]

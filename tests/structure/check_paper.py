@@ -9,9 +9,10 @@ figure that a cited work states), and files whose first line names the script of
 that makes them; every data file says how it was made; every file of paper/ that a data
 file or a page names exists; make_all.sh runs every script that makes a table; the
 generated files hold no absolute path; macros.py refuses a missing column and a
-contradicted sentence. With LaTeX: the target `paper` builds, no line is
-too wide, no reference is undefined, all fonts are embedded, and the paper has 10 to 14
-pages as soon as all its parts are there.
+contradicted sentence; pages/sentences.md and pages/decisions.md are what sentences.py
+makes, and it refuses a sentence that it does not know any more. With LaTeX: the target
+`paper` builds, no line is too wide, no reference is undefined, all fonts are embedded,
+and the paper has at most 12 pages.
 
 Environment: FRAG_BUILD_DIR (the build folder; default build).
 """
@@ -30,11 +31,11 @@ from harness import BUILD, ROOT
 PAPER = os.path.join(ROOT, "paper")
 DATA = os.path.join(PAPER, "data")
 NEEDED = ("latexmk", "pdflatex", "pdffonts", "pdfinfo", "pdftotext", "gnuplot")
-# Parts that other scripts make; without them the paper is shorter.
-PARTS = ("claims.tex", "related.tex", "references.bib")
-PAGES = range(10, 15)
+PAGES = range(8, 13)
 # Names with digits that may stand in the text.
 NAMES = ("GPT-2", "H100", "H200", "T5", "C17", "C++17", "GH200", "A100", "HDF5")
+# The terms of the law.
+FORMULAS = ("(2R+1)", "$2R$", "(2n+1)")
 # What a comment or a first row says of data from a GPU, and from a replay.
 MEASURED = {"device": r"NVIDIA (H100|H200)", "driver": r"580|driver unknown",
             "date": r"20\d\d-\d\d-\d\d|date unknown",
@@ -75,7 +76,8 @@ def run_macros(folder, paper=PAPER):
 
 
 def check_macros(made):
-    used = {name for _, text in texts()
+    used = {name for text in [text for _, text in texts()] +
+            [read(os.path.join(PAPER, "text", "decisions.md"))]
             for name in re.findall(r"\\N\{([^}]*)\}", text)}
     check(len(used) > 100, f"the text uses {len(used)} numbers only")
     for name in sorted(used - set(made)):
@@ -131,7 +133,7 @@ def check_digits():
             check(not re.search(r"\d", plain) or plain in words,
                   f"{file}: the name {plain} occurs in no data")
         text = re.sub(r"\\(?:p|code|texttt)\{[^}]*\}", " ", text)
-        for name in NAMES:
+        for name in (*NAMES, *FORMULAS):
             text = text.replace(name, " ")
         for found in re.finditer(r".{0,30}\d.{0,20}", text):
             check(False, f"{file}: a number is typed: {found[0]!r}")
@@ -189,6 +191,24 @@ def check_make_all():
               f"make_all.sh runs {script}, which does not exist")
 
 
+def make_sentences(folder, paper=PAPER):
+    """(exit code, stderr) of sentences.py."""
+    os.makedirs(folder, exist_ok=True)
+    done = subprocess.run([sys.executable, "-B", os.path.join(paper, "tables", "sentences.py"),
+                           folder], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def check_sentences(folder):
+    """The pages of claims and of decisions are those that sentences.py makes."""
+    out = os.path.join(folder, "pages")
+    code, stderr = make_sentences(out)
+    check(code == 0, f"sentences.py: exit {code}: {stderr}")
+    for page in ("sentences.md", "decisions.md"):
+        check(code or read(os.path.join(out, page)) == read(os.path.join(PAPER, "pages", page)),
+              f"pages/{page} is stale: run paper/tables/sentences.py")
+
+
 def check_refusals(folder):
     """macros.py must refuse damaged data."""
     copy = os.path.join(folder, "copy")
@@ -201,7 +221,8 @@ def check_refusals(folder):
         "truth.csv": ("recordings,98,98", "recordings,97,98", "contradicts"),
         "policies.csv": ("lower_bound_bytes", "bound", "no column lower_bound"),
         "tune.csv": (",0.2962962962962963,", ",many,", "expected a number"),
-        "related.csv": ("1048576,1,plan", "1048576,0,plan", "contradicts")}
+        "related.csv": ("154,1048576,1048576", "154,1048576,1048577", "contradicts"),
+        "law.csv": ("1788,209,1361228288", "1788,209,1", "contradicts")}
     for name, (old, new, words) in damage.items():
         path = os.path.join(copy, "paper", "data", name)
         whole = read(path)
@@ -214,6 +235,17 @@ def check_refusals(folder):
               f"damaged data/{name}: exit {code}, {stderr.strip()[-200:]!r}")
         with open(path, "w", encoding="utf-8") as file:
             file.write(whole)
+    # A sentence whose check is named by its beginning must not disappear unseen.
+    path = os.path.join(copy, "paper", "text", "question.tex")
+    with open(path, "a+", encoding="utf-8") as file:
+        file.seek(0)
+        whole = file.read()
+        check("We recorded that run" in whole, "question.tex has no sentence to damage")
+        file.truncate(0)
+        file.write(whole.replace("We recorded that run", "Somebody saw that run"))
+    code, stderr = make_sentences(os.path.join(folder, "damaged"), os.path.join(copy, "paper"))
+    check(code != 0 and "no sentence begins" in stderr,
+          f"a lost sentence: exit {code}, {stderr.strip()[-200:]!r}")
 
 
 def check_pdf():
@@ -248,10 +280,7 @@ def check_pdf():
     info = subprocess.run(["pdfinfo", pdf], check=True, text=True,
                           capture_output=True).stdout
     pages = int(re.search(r"Pages: +(\d+)", info)[1])
-    whole = all(os.path.exists(os.path.join(PAPER, "text", part))
-                for part in PARTS)
-    check(pages in PAGES or not whole and pages < PAGES[-1],
-          f"the paper has {pages} pages")
+    check(pages in PAGES, f"the paper has {pages} pages")
     print(f"paper: {pages} pages, {len(fonts)} fonts")
 
 
@@ -263,6 +292,7 @@ def main():
         check_digits()
         check_headers()
         check_make_all()
+        check_sentences(folder)
         check_refusals(folder)
     check_pdf()
     for fault in faults:
