@@ -15,7 +15,9 @@ Writes data/law.csv: for each recording, device and policy the need as the capac
 device (`fragsim fit`), the least capacity at which all is served (fit_bytes), the peak
 reserved without a bound, and the calls that map, unmap, allocate or free at the need.
 The recordings are all of ../shared that have requests of their own, without the one of a
-million events; the jobs that died as they were recorded. About 25 minutes of one core.
+million events; the jobs that died as they were recorded. The last rows are of a made trace, an
+adversary against which the law is tight: small blocks over the borders of pages stay alive,
+and what lay between them is freed. About 25 minutes of one core.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import csv
@@ -61,6 +63,22 @@ def recordings():
         found += [p for p in sorted(paths) if not re.search(
             r"__|_frames|_kineto|_cpp|\.cpp", os.path.basename(p))]
     return found
+
+
+PINS = 32
+
+
+def made(path):
+    """Writes the adversary's requests."""
+    size, page, rows = 64 << 10, 2 * MIB, ["op,id,bytes,stream"]
+    for i in range(PINS):
+        between = page - size // 2 if i == 0 else 2 * page - size
+        rows += [f"alloc,{2 * i},{between},0", f"alloc,{2 * i + 1},{size},0"]
+    rows += [f"free,{2 * i},,0" for i in range(PINS)]
+    # Live blocks are at their peak again.
+    rows.append(f"alloc,{2 * PINS},{(2 * PINS - 1) * page - size // 2},0")
+    with open(path, "w", encoding="ascii") as out:
+        out.write("\n".join(rows) + "\n")
 
 
 def ask(verb, path, *options):
@@ -152,6 +170,10 @@ def main():
         return 77
     with ThreadPoolExecutor(jobs) as pool:
         rows = sum(pool.map(measure, paths), [])
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "pins.csv")
+        made(path)
+        rows += measure(path)
     header = replayed(FRAGSIM, "paper/tables/law.py",
                       f"{len(paths)} recordings of PyTorch 2.11 on an H200 and an H100")
     write_csv(os.path.join(DATA, "law.csv"), header, COLUMNS, rows)

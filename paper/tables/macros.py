@@ -450,6 +450,8 @@ PAGED = {2: "expandable:page=2MiB,largest=2MiB", 12: "expandable:page=12MiB,larg
 def law(n):
     """The law beside what is needed, and what growing and remapping save."""
     rows = n.table("law.csv")
+    pins(n, {r["policy"]: r for r in rows if r["trace"] == "pins"})
+    rows = [r for r in rows if r["trace"] != "pins"]
     mapped = [r for r in rows if r["law_bytes"]]
     n.put("law.pairs", whole(len(mapped)))
     n.put("law.recordings", len({(r["trace"], r["device"]) for r in rows}))
@@ -499,6 +501,17 @@ def law(n):
                      for t in sorted(known, key=lambda t: over_bound(
                          ours, small, "law_bytes")[t])])
     anomaly(n, rows)
+
+
+def pins(n, rows):
+    """The made trace on which the law is tight."""
+    r = rows[PAGED[2]]
+    n.put("pins.bound", size(r.number("lower_bound_bytes")))
+    n.put("pins.need", size(r.number("need_bytes")))
+    n.put("pins.law", size(r.number("runs_bytes")))
+    n.put("pins.fit", size(rows["best_fit"].number("need_bytes")))
+    n.says("the law is tight on the made trace",
+           r.number("runs_bytes") < 1.03 * r.number("need_bytes"))
 
 
 def split(n, mean):
@@ -676,14 +689,27 @@ def halves(n):
         return 1 - geometric([share(r, kind) for r in rows])
 
     n.put("half.of", len(some))
-    for kind in "ladder", "switch", "search":
+    for kind in "switch", "search":
         n.put(f"half.{kind}", percent(mean(some, kind), 1))
     n.put("half.plain.ladder", percent(mean(plain, "ladder"), 1))
-    n.says("on steps it did not see, a search saves as much as one switch",
-           abs(mean(some, "search") - mean(some, "switch")) < 0.002 and
-           mean(some, "search") <= mean(some, "ladder"))
-    n.put("half.switch.worse", sum(share(r, "switch") > 1 for r in some))
     n.put("half.plain.worse", sum(share(r, "ladder") > 1 for r in plain))
+    halves_need(n)
+
+
+def halves_need(n):
+    """What settings need on the second halves, against the default."""
+    rows = n.table("halves_need.csv")
+    ratios = {kind: [r.number(kind + "_need_bytes") / r.number("default_need_bytes")
+                     for r in rows] for kind in ("switch", "ladder", "search", "pages")}
+    saved = {kind: 1 - geometric(found) for kind, found in ratios.items()}
+    for kind, value in saved.items():
+        n.put(f"half.need.{kind}", percent(value, 1))
+    for kind in ("switch", "pages"):
+        n.put(f"half.need.{kind}.worse", sum(x > 1 for x in ratios[kind]))
+    n.says("on steps it did not see, a search saves no more than one switch",
+           saved["search"] <= saved["switch"])
+    n.says("smaller pages save more than any search",
+           saved["pages"] > max(saved["search"], saved["ladder"]))
 
 
 def explain(n):
