@@ -43,7 +43,7 @@ EXP = "torch:expandable_segments:True"
 # policy: (page of blocks of up to 1 MiB, page of the others), or None if the policy
 # maps no pages.
 SETTINGS = {
-    "torch": None, "best_fit": None,
+    "torch": None, "best_fit": None, "best_fit:segment=2MiB": None,
     EXP: (2, 20), EXP + ",large_segment_size_mb:12": (2, 12),
     EXP + ",experiment:small_pages": (2, 2),
     **{f"expandable:page={p}MiB,largest={p}MiB": (p, p) for p in (20, 12, 2)},

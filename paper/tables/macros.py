@@ -490,7 +490,8 @@ def law(n):
         n.put(f"page.{pages}.others", ratio(mean(policy, "need_bytes", others), 3))
         n.put(f"page.{pages}.calls", whole(calls(policy)))
     for key, policy in (("exp", EXP), ("exp12", EXP + ",large_segment_size_mb:12"),
-                        ("exp2", EXP + ",experiment:small_pages"), ("torch", "torch")):
+                        ("exp2", EXP + ",experiment:small_pages"), ("torch", "torch"),
+                        ("fit", "best_fit"), ("fit2", "best_fit:segment=2MiB")):
         n.put(f"page.{key}.need", ratio(mean(policy, "need_bytes"), 3))
         n.put(f"page.{key}.others", ratio(mean(policy, "need_bytes", others), 3))
         n.put(f"page.{key}.calls", whole(calls(policy)))
