@@ -10,7 +10,8 @@ that makes them; every data file says how it was made; every file of paper/ that
 file or a page names exists; make_all.sh runs every script that makes a table; the
 generated files hold no absolute path; macros.py refuses a missing column and a
 contradicted sentence; pages/sentences.md and pages/decisions.md are what sentences.py
-makes, and it refuses a sentence that it does not know any more. With LaTeX: the target
+makes, and it refuses a sentence that it does not know any more; law.py counts runs and
+live blocks as by hand. With LaTeX: the target
 `paper` builds, no line is too wide, no reference is undefined, all fonts are embedded,
 and the paper has at most 12 pages.
 
@@ -26,7 +27,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUILD, ROOT
+from harness import BUILD, FRAGSIM, ROOT
 
 PAPER = os.path.join(ROOT, "paper")
 DATA = os.path.join(PAPER, "data")
@@ -209,6 +210,31 @@ def check_sentences(folder):
               f"pages/{page} is stale: run paper/tables/sentences.py")
 
 
+def check_law(folder):
+    """law.py on the trace that it makes, which a count by hand can check: PINS blocks stay
+    alive, none beside another, and the request after them is the largest."""
+    os.environ["FRAGSIM"] = FRAGSIM
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, os.path.join(PAPER, "tables"))
+    import law
+    path = os.path.join(folder, "pins.csv")
+    law.made(path)
+    found = {r["policy"]: r for r in law.measure(path)}
+    row = found["expandable:page=2MiB,largest=2MiB"]
+    page, pin = 2 << 20, 64 << 10
+    request = (2 * law.PINS - 1) * page - pin // 2
+    check((row["runs"], row["runs_bytes"]) ==
+          (law.PINS, law.PINS * pin + request + (2 * law.PINS + 1) * page),
+          f"law.py: {row['runs']} runs allow {row['runs_bytes']} bytes")
+    # All blocks and what lies between them, two pages each; the last is not there yet.
+    live = (2 * law.PINS - 1) * page + pin // 2
+    check((row["live_blocks"], row["law_bytes"]) ==
+          (2 * law.PINS, live + (4 * law.PINS - 1) * page),
+          f"law.py: {row['live_blocks']} blocks allow {row['law_bytes']} bytes")
+    check(row["lower_bound_bytes"] < row["need_bytes"] <= row["runs_bytes"],
+          f"law.py: the need is {row['need_bytes']}")
+
+
 def check_refusals(folder):
     """macros.py must refuse damaged data."""
     copy = os.path.join(folder, "copy")
@@ -293,6 +319,7 @@ def main():
         check_headers()
         check_make_all()
         check_sentences(folder)
+        check_law(folder)
         check_refusals(folder)
     check_pdf()
     for fault in faults:
