@@ -16,12 +16,12 @@ import sys
 
 import dead_table
 import dry_table
-import in_production_page
-import inside_page
+import frontier_table
 import related_table
+import steps_table
 from data_header import read_csv
 from live_table import CONVOLVE
-from lockstep import median_interval, total_interval
+from lockstep import total_interval
 from places import DATA, PAPER, ROOT
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -169,11 +169,8 @@ def about(n):
                                  arena)[1] + "~MiB")
     n.put("about.granule", n.held["rule.unit"][0])
     method = n.source("paper/tables/lockstep.py")
-    share = float(re.search(r"def median_interval\(values, confidence=([\d.]+)",
-                            method)[1])
+    share = float(re.search(r"def total_interval\(.*?confidence=([\d.]+)", method, re.S)[1])
     n.put("method.confidence", f"{100 * share:.0f}")
-    n.source("paper/tables/inside_page.py")
-    n.put("method.aim", percent(inside_page.AIM - 1))
     n.put("about.page", re.search(
         r"#define TORCH_LARGE_SEGMENT \((\d+) \* FRAG_MIB\)",
         n.source("traces/torch_sizes.h"))[1] + "~MiB")
@@ -223,6 +220,11 @@ def truth(n):
     return rows, both, {"rmm": rmm, "cupy": cupy, "pool": pool, "variants": peaks}
 
 
+# Why a prediction is wrong, in words of the table.
+REASONS = {"an OOM that the program survived": "cuDNN tried again", "other requests":
+           "other requests", "addresses": "addresses"}
+
+
 def variants(n):
     """Recorded runs that are predicted from the default run of their program."""
     rows = n.table("variants.csv")
@@ -252,6 +254,11 @@ def variants(n):
                      ("requests", "other requests"), ("addresses", "addresses")):
         n.put(f"var.{key}", sum(r["why"] == why for r in wrong))
     n.says("each wrong prediction has a reason", all(r["why"] for r in wrong))
+    n.put("table.wrong", "\n".join(
+        f"{name(r['variant'])} & {r.number('peak_reserved_bytes') / GIB:.3f} & "
+        + signed(r.number("predicted_peak_reserved_bytes")
+                 / r.number("peak_reserved_bytes") - 1, 1)
+        + f" & {REASONS[r['why']]} " r"\\" for r in wrong))
     false = [r for r in alive if r["predicted_died"] == "1"]
     n.says("one death is predicted that did not happen, as an OOM was caught",
            len(false) == 1 and false[0]["why"].startswith("an OOM"))
@@ -596,14 +603,22 @@ def dry(n):
     n.of("dry.outcomes", right, of)
     rows = n.table("dry_confirmed.csv")
     n.of("dry.limits", sum(r["predicted"] == r["outcome"] for r in rows), len(rows))
-    found = by(n.table("frontier_predicted.csv"), "ranks", "side")
+    lengths(n)
 
-    def longest(ranks, side):
-        return max(r.number("length") for r in found[ranks, side] if r["survives"] == "1")
 
-    n.put("ahead.length.torch", whole(longest("1", "default")))
-    n.put("ahead.length.exp", whole(longest("1", "expandable_segments")))
-    n.put("ahead.length.small", whole(longest("1", "fragsim")))
+def lengths(n):
+    """The longest sequence that trains, predicted and then measured."""
+    foretold = frontier_table.lives(n.table("frontier_predicted.csv"), "survives")
+    seen = frontier_table.lives(n.table("frontier_measured.csv"), "survived")
+    n.of("length.runs", sum(seen[k] == foretold[k] for k in seen), len(seen))
+    wrong = [k for k in seen if seen[k] != foretold[k]]
+    n.says("only cudaMallocAsync trains longer than foretold",
+           all(side == "cudaMallocAsync" and seen[r, side, l] for r, side, l in wrong))
+    for key, side in (("torch", "default"), ("exp", "expandable_segments"),
+                      ("ours", "fragsim")):
+        found = [frontier_table.longest(cells, 1, side) for cells in (foretold, seen)]
+        n.says(f"{side}: the predicted length is measured", found[0] == found[1])
+        n.put(f"length.{key}", whole(found[1]))
 
 
 SURVIVORS = ["remap", "remap:pack=full", "expandable", EXP, "direct", "torch",
@@ -831,146 +846,48 @@ def pressure(n):
         for c in capacities])
 
 
-# The sides of the figure of step times: those of inside_torch.jsonl, which run
-# through PyTorch's pluggable allocator, then those of in_production.jsonl, which
-# run through its whole interface.
-PLUGGED = {"again": "default again, pluggable",
-           "expandable": "expandable segments", "remap": "remap",
-           "page8": "remap:page=8MiB"}
-WHOLE = {"again": "default again, whole interface", "full": "remap:pack=full",
-         "full110": "pack=full, 1.1 times the peak",
-         "full102": "pack=full, 1.02 times the peak"}
-OURS = ("full", "full110", "full102")
-
-
-def ratios_of(pairs):
-    """The median ratio and that of all steps, each with its interval."""
-    return median_interval([a / b for a, b in pairs]), total_interval(pairs)
-
-
-def sides_of(rows, workload, sides):
-    """(side, reserved over allocated after the same steps, ratios) of those that ran"""
-    rounds = inside_page.rounds_of(rows, workload)
-    peaks = inside_page.peaks_of(rows, workload)
-    for side in sides:
-        pairs = inside_page.pairs_of(rounds, side) if side in peaks else []
-        if pairs:
-            made = peaks[side][inside_page.step_of_all(peaks)]
-            yield side, max(p / q for p, q in made), ratios_of(pairs)
-
-
-def production(n, rows, long_rows):
-    blocks, times = [], {}
-    programs = inside_page.workloads(rows, "round")
-    for workload in programs:
-        for labels, some in ((PLUGGED, long_rows), (WHOLE, rows)):
-            for side, most, found in sides_of(some, workload, labels):
-                blocks.append((workload, labels[side], found, most))
-                times.setdefault(labels[side], []).append(found)
-    n.put("prod.workloads", len(programs))
-    ours = [t for side in OURS for t in times[WHOLE[side]]]
-    n.put("prod.rows", len(ours))
-    for key, i in (("prod.within", 0), ("prod.within.all", 1)):
-        n.put(key, sum(inside_page.verdict(t[i][1]) == "yes" for t in ours))
-    refused(n, rows, len(ours), len(programs) * len(OURS))
-    n.put("prod.resolution", percent(max(
-        abs(e - 1) for (_, ends), _ in times[WHOLE["again"]] for e in ends or (2,)), 1))
-    blocks += ranks(n, rows)
-    order = list(dict.fromkeys(block[0] for block in blocks))
-    n.figure("inside", [
-        [w, label, *(100 * (x - 1) for m, e in found for x in (m, *(e or (m, m)))), f"{o:.3f}",
-         row + 0.7 * order.index(w)]
-        for row, (w, label, found, o) in enumerate(blocks)])
-
-
-def refused(n, rows, ran, pairs):
-    """The one program in which a request was refused at the least capacity."""
-    found = [r for r in rows if r["kind"] == "failed" and r["what"] == "turns"]
-    n.says("one request was refused, at the least capacity", len(found) == 1 and
-           found[0]["side"] == "full102" and "OutOfMemory" in found[0]["words"])
-    n.says("the others have times", pairs - ran == len(found))
-    n.put("prod.pairs", pairs)
-    n.put("prod.died", len(found))
-    n.put("prod.refused", name(found[0]["workload"]))
-
-
-def ranks(n, rows):
-    blocks, over, times, steps = [], [], [], {}
-    for mode in in_production_page.MODES:
-        rounds = [r["sides"] for r in rows
-                  if r["kind"] == "ranks" and r["mode"] == mode]
-        for side in ("default", *WHOLE):
-            mine = [r[side] for r in rounds if side in r]
-            both = [p["peak_reserved"] / p["peak_allocated"]
-                    for p in (mine[-1], mine[-1]["rank 1"])]
-            steps[mode, side] = len(mine)
-            if side == "default":
-                over += both
+def steps(n):
+    """What a step costs under `expandable` and expandable segments, by limit."""
+    found = steps_table.Steps()
+    n.table("steps.csv")
+    n.file = "data/steps.csv, data/steps_ends.csv"
+    programs = found.programs(1)
+    n.put("steps.programs", len(programs))
+    n.put("steps.rounds.least", min(len(found.pairs[p, "again"]) for p in programs))
+    n.put("steps.rounds.most", max(len(found.pairs[p, "again"]) for p in programs))
+    n.put("steps.noise", percent(steps_table.controls(found) / 100))
+    bars = []
+    for i, bound in enumerate(steps_table.BOUNDS):
+        for name in steps_table.SIDES:
+            side = steps_table.side_of(name, bound)
+            alive = [p for p in programs if found.survived(p, side)]
+            if not alive:
                 continue
-            found = ratios_of(inside_page.pairs_of(rounds[in_production_page.WARM:], side))
-            if side == "again":
-                times.append(found[1])
-            blocks.append((mode.upper() + ", two GPUs", WHOLE[side], found, max(both)))
-    n.put("ranks.default.least", ratio(min(over)))
-    n.put("ranks.default.most", ratio(max(over)))
-    n.put("ranks.resolution", percent(max(abs(e - 1) for _, ends in times for e in ends), 1))
-    short = [(m, s) for m, s in steps if steps[m, s] < steps[m, "default"]]
-    n.says("one of two trainings ended early, at the least capacity",
-           short == [("fsdp", "full102")])
-    n.put("ranks.refused.steps", steps[short[0]])
-    n.put("ranks.refused.of", steps["fsdp", "default"])
-    return blocks
-
-
-def mean_calls(rows, workload, side):
-    return statistics.mean(r[side]["calls"] for r in
-                           inside_page.rounds_of(rows, workload) if side in r)
-
-
-def inside(n):
-    rows = n.lines("inside_torch.jsonl")
-    most, default, rounds_total = 0, 0, 0
-    for workload, key in (("llama_varlen", "llama"), ("rcnn_train", "rcnn"),
-                          ("generate", "")):
-        rounds = inside_page.rounds_of(rows, workload)
-        peaks = inside_page.peaks_of(rows, workload)
-        most = max(most, inside_page.worst_ratio(peaks, "remap"))
-        default = max(default, inside_page.worst_ratio(peaks, "default"))
-        rounds_total += len(inside_page.pairs_of(rounds, "again"))
-        if key:
-            middle, total = ratios_of(inside_page.pairs_of(rounds, "remap"))
-            n.put(f"inside.{key}", interval(middle, 2))
-            n.put(f"inside.{key}.all", interval(total, 2))
-    n.put("inside.remap.most", ratio(most, 3))
-    n.put("inside.default.most", ratio(default))
-    n.put("inside.rounds", whole(rounds_total))
-    n.says("larger pages make less than half of the calls", all(
-        mean_calls(rows, w, "page8") < mean_calls(rows, w, "remap") / 2
-        for w in ("llama_varlen", "rcnn_train")))
-    losses(n, rows)
-    return rows
-
-
-def losses(n, rows):
-    equal = total = 0
-    for workload in inside_page.workloads(rows, "losses"):
-        values = {r["side"]: r["values"] for r in
-                  inside_page.of(rows, "losses", workload) if r.get("values")}
-        for side in set(values) - {"default"}:
-            words = inside_page.difference(values[side], values["default"])
-            total += 1
-            equal += words.startswith("equal in") and "then" not in words
-    n.of("inside.losses", equal, total)
-    n.says("all losses are equal", equal == total)
-
-
-def pending(n):
-    """What has not been measured yet, said where its result will stand."""
-    there = os.path.exists(os.path.join(DATA, "frontier_measured.jsonl"))
-    n.file = "data/frontier_predicted.csv"
-    n.put("ahead.length.status", "" if there else
-          "It was committed; its measurement is still to come.")
-    n.says("the measured frontier has its sentence", not there)
+            middle, ends = steps_table.mean_ratio([found.pairs[p, side] for p in alive])
+            bars.append([name, i, bound or "no limit",
+                         *(f"{100 * (x - 1):.3f}" for x in (middle, *ends)), len(alive)])
+            if name == "fragsim" and bound in ("1.02", "1.05", ""):
+                key = f"steps.{bound.replace('1.0', '') or 'free'}"
+                n.put(key, interval((middle, ends)))
+                n.says("all programs live on expandable", len(alive) == len(programs))
+            if name == "segments" and bound == "1.02":  # surv.low
+                n.put("steps.segments.alive", len(alive))
+    n.put("steps.more", "1.05")
+    n.figure("steps", bars)
+    side = steps_table.side_of("fragsim", "1.02")
+    inside = sorted(found.inside(p, "1.02") for p in programs)
+    n.put("steps.driver", percent(statistics.mean(inside) / 100, 1))
+    n.put("steps.driver.least", percent(inside[0] / 100, 1))
+    n.put("steps.driver.most", percent(inside[-1] / 100, 1))
+    both = [p for p in programs if found.survived(p, side) and
+            found.survived(p, steps_table.side_of("segments", "1.02"))]
+    n.put("steps.both", interval(steps_table.mean_ratio(
+        [found.over_segments(p, "1.02") for p in both])))
+    n.put("steps.both.of", len(both))
+    for mode in found.programs(2):
+        n.put(f"ranks.{mode}", interval(total_interval(found.pairs[mode, side])))
+        for key, name in (("default", "default"), ("low", side)):
+            n.put(f"ranks.{mode}.{key}", f"{int(found.ends[mode, name]['reserved']) / GIB:.1f}")
 
 
 def compute(folder):
@@ -996,9 +913,7 @@ def compute(folder):
     story(n)
     related(n)
     pressure(n)
-    long_rows = inside(n)
-    production(n, n.lines("in_production.jsonl"), long_rows)
-    pending(n)
+    steps(n)
     table_truth(n, both, sums, on_device, real, explained)
     return n
 
