@@ -92,6 +92,49 @@ def check_macros(made):
                   f"{name} comes from {one}, which does not exist")
 
 
+def make_sentences(folder, paper=PAPER):
+    """(exit code, stderr) of sentences.py."""
+    os.makedirs(folder, exist_ok=True)
+    done = subprocess.run([sys.executable, "-B", os.path.join(paper, "tables", "sentences.py"),
+                           folder], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def check_sentences(folder):
+    """The pages of claims and of decisions are those that sentences.py makes."""
+    out = os.path.join(folder, "pages")
+    code, stderr = make_sentences(out)
+    check(code == 0, f"sentences.py: exit {code}: {stderr}")
+    for page in ("sentences.md", "decisions.md"):
+        check(code or read(os.path.join(out, page)) == read(os.path.join(PAPER, "pages", page)),
+              f"pages/{page} is stale: run paper/tables/sentences.py")
+
+
+def check_law(folder):
+    """law.py on the trace that it makes, which a count by hand can check: PINS blocks stay
+    alive, none beside another, and the request after them is the largest."""
+    os.environ["FRAGSIM"] = FRAGSIM
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, os.path.join(PAPER, "tables"))
+    import law
+    path = os.path.join(folder, "pins.csv")
+    law.made(path)
+    found = {r["policy"]: r for r in law.measure(path)}
+    row = found["expandable:page=2MiB,largest=2MiB"]
+    page, pin = 2 << 20, 64 << 10
+    request = (2 * law.PINS - 1) * page - pin // 2
+    check((row["runs"], row["runs_bytes"]) ==
+          (law.PINS, law.PINS * pin + request + (2 * law.PINS + 1) * page),
+          f"law.py: {row['runs']} runs allow {row['runs_bytes']} bytes")
+    # All blocks and what lies between them, two pages each; the last is not there yet.
+    live = (2 * law.PINS - 1) * page + pin // 2
+    check((row["live_blocks"], row["law_bytes"]) ==
+          (2 * law.PINS, live + (4 * law.PINS - 1) * page),
+          f"law.py: {row['live_blocks']} blocks allow {row['law_bytes']} bytes")
+    check(row["lower_bound_bytes"] < row["need_bytes"] <= row["runs_bytes"],
+          f"law.py: the need is {row['need_bytes']}")
+
+
 def known_words():
     """Text in which a name with digits must occur."""
     sources = glob.glob(os.path.join(DATA, "*.csv")) + [
@@ -192,49 +235,6 @@ def check_make_all():
               f"make_all.sh runs {script}, which does not exist")
 
 
-def make_sentences(folder, paper=PAPER):
-    """(exit code, stderr) of sentences.py."""
-    os.makedirs(folder, exist_ok=True)
-    done = subprocess.run([sys.executable, "-B", os.path.join(paper, "tables", "sentences.py"),
-                           folder], capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr
-
-
-def check_sentences(folder):
-    """The pages of claims and of decisions are those that sentences.py makes."""
-    out = os.path.join(folder, "pages")
-    code, stderr = make_sentences(out)
-    check(code == 0, f"sentences.py: exit {code}: {stderr}")
-    for page in ("sentences.md", "decisions.md"):
-        check(code or read(os.path.join(out, page)) == read(os.path.join(PAPER, "pages", page)),
-              f"pages/{page} is stale: run paper/tables/sentences.py")
-
-
-def check_law(folder):
-    """law.py on the trace that it makes, which a count by hand can check: PINS blocks stay
-    alive, none beside another, and the request after them is the largest."""
-    os.environ["FRAGSIM"] = FRAGSIM
-    sys.dont_write_bytecode = True
-    sys.path.insert(0, os.path.join(PAPER, "tables"))
-    import law
-    path = os.path.join(folder, "pins.csv")
-    law.made(path)
-    found = {r["policy"]: r for r in law.measure(path)}
-    row = found["expandable:page=2MiB,largest=2MiB"]
-    page, pin = 2 << 20, 64 << 10
-    request = (2 * law.PINS - 1) * page - pin // 2
-    check((row["runs"], row["runs_bytes"]) ==
-          (law.PINS, law.PINS * pin + request + (2 * law.PINS + 1) * page),
-          f"law.py: {row['runs']} runs allow {row['runs_bytes']} bytes")
-    # All blocks and what lies between them, two pages each; the last is not there yet.
-    live = (2 * law.PINS - 1) * page + pin // 2
-    check((row["live_blocks"], row["law_bytes"]) ==
-          (2 * law.PINS, live + (4 * law.PINS - 1) * page),
-          f"law.py: {row['live_blocks']} blocks allow {row['law_bytes']} bytes")
-    check(row["lower_bound_bytes"] < row["need_bytes"] <= row["runs_bytes"],
-          f"law.py: the need is {row['need_bytes']}")
-
-
 def check_refusals(folder):
     """macros.py must refuse damaged data."""
     copy = os.path.join(folder, "copy")
@@ -315,11 +315,11 @@ def main():
         code, made, stderr = run_macros(os.path.join(folder, "out"))
         check(code == 0, f"macros.py: exit {code}: {stderr}")
         check_macros(made)
+        check_sentences(folder)
+        check_law(folder)
         check_digits()
         check_headers()
         check_make_all()
-        check_sentences(folder)
-        check_law(folder)
         check_refusals(folder)
     check_pdf()
     for fault in faults:
