@@ -593,14 +593,16 @@ def live(n):
 
 def dry(n):
     """Runs predicted before there was a GPU, and committed before the measurement."""
-    right = of = 0
+    right = of = without = 0
     for predicted, recorded, _ in dry_table.PREDICTIONS:
         truth_of = {dry_table.key(r): r for r in n.table(recorded)}
         pairs = [(r, truth_of[dry_table.key(r)]) for r in n.table(predicted)
                  if dry_table.key(r) in truth_of]
         right += sum(p["outcome"] == t["outcome"] for p, t in pairs)
         of += len(pairs)
+        without += len(n.table(predicted)) - len(pairs)
     n.of("dry.outcomes", right, of)
+    n.put("dry.without", without)
     rows = n.table("dry_confirmed.csv")
     n.of("dry.limits", sum(r["predicted"] == r["outcome"] for r in rows), len(rows))
     lengths(n)
