@@ -28,6 +28,11 @@ Made by `paper/tables/frontier_table.py` from `paper/data/frontier_predicted.csv
 `paper/data/frontier_measured.csv`.
 
 """
+TAIL = """The limit of the process is another one under cudaMallocAsync: PyTorch compares it with
+the bytes that live blocks were requested with, not with what the pool holds, so runs
+with more reserved memory than the limit lived (`reserved_bytes` in the data). The policy
+`cuda_async` of the prediction compared the pool; it was changed after this measurement,
+which the table above does not repeat."""
 
 
 def bring(device, driver, date, *paths):
@@ -87,6 +92,7 @@ def main():
     lines += [f"- {ranks} GPU{'s' * (ranks > 1)}, {NAMES[side]}, {length:,}: "
               f"{'lived' if seen[ranks, side, length] else 'died'}"
               for ranks, side, length in wrong] or ["- none"]
+    lines += ["", TAIL]
     with open(os.path.join(PAGES, "frontier.md"), "w", encoding="utf-8") as out:
         out.write(HEAD.format(predicted=said, measured=about)
                   + "\n".join(lines) + "\n")
