@@ -542,6 +542,21 @@ def anomaly(n, rows):
     n.says("remap is monotone on each recording", not hurt("remap"))
 
 
+def patched(n):
+    """What programs need on a GPU with PyTorch's pages and with small ones."""
+    need = {}
+    for r in n.table("upstream_gpu.csv"):
+        if r["share"] == "need" and r["fits"] == "True":
+            need.setdefault(r["program"], {})[r["label"]] = \
+                r.number("limit") / r.number("allocated")
+    need = [v for v in need.values() if {"release", "on"} <= set(v)]
+    n.put("patch.programs", len(need))
+    for label in ("release", "on"):
+        n.put(f"patch.{label}", ratio(geometric([v[label] for v in need]), 3))
+        n.put(f"patch.{label}.worst", ratio(max(v[label] for v in need), 3))
+    n.says("small pages lower each need on a GPU", all(v["on"] < v["release"] for v in need))
+
+
 def opening(n):
     """What the job of the first page needs."""
     rows = n.table("opening.csv")
@@ -904,6 +919,7 @@ def compute(folder):
     survival(n)
     frontier(n)
     table_programs(n, facts)
+    patched(n)
     opening(n)
     live(n)
     dry(n)
