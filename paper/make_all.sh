@@ -40,6 +40,8 @@ related        | foreign/minimalloc          | python3 tables/related_table.py
 survival       | recorded/dev                | python3 tables/survival_table.py -j $jobs
 pressure       | recorded/dev                | python3 tables/pressure_table.py -j $jobs
 live           | -                           | python3 tables/live_table.py
+steps          | -                           | python3 tables/steps_table.py
+frontier       | -                           | python3 tables/frontier_table.py
 open_prs       | recorded/dev                | python3 tables/open_prs_table.py -j $jobs
 dead           | recorded/dev                | python3 tables/dead_table.py -j $jobs
 tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs
