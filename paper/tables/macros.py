@@ -407,6 +407,7 @@ def needs(n):
     for policy in ("torch", EXP):
         n.put(f"need.{KEYS[policy]}.worst", ratio(facts[policy]["worst"]))
     n.put("need.exp.worst.on", name(max(facts[EXP]["need"], key=facts[EXP]["need"].get)))
+    n.put("hurt.expandable", facts["expandable"]["above"])
     n.put("held.torch", ratio(torch["held_mean"]))
     n.put("held.torch.worst", ratio(torch["held_worst"]))
     n.put("held.correlation", ratio(statistics.correlation(
