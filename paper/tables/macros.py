@@ -367,9 +367,8 @@ def oracle(n):
 
 # ---- need ----
 
-KEYS = {"torch": "torch", EXP: "exp", "remap": "remap", "remap:pack=full": "full",
-        "best_fit": "best_fit", "vma": "vma", "expandable": "expandable",
-        "direct": "direct", "plan": "plan", "cuda_async": "async"}
+KEYS = {"torch": "torch", EXP: "exp", "remap": "remap", "best_fit": "best_fit",
+        "vma": "vma"}
 # The rows of the table of needs; all policies are on pages/policies.md.
 SHOWN = ("remap", "expandable", "remap:pack=full", "stitch", EXP, "direct", "vma", "slab",
          "torch", "cupy", "rmm_pool", "best_fit", "bfc", "cuda_async")
@@ -402,7 +401,7 @@ def needs(n):
     torch = facts["torch"]
     n.put("pol.recordings", len(torch["need"]))
     n.put("need.exp.worse", sum(facts[EXP]["need"][t] > torch["need"][t] for t in torch["need"]))
-    for policy in ("torch", EXP, "vma", "best_fit", "remap"):
+    for policy in KEYS:
         n.put(f"need.{KEYS[policy]}", ratio(facts[policy]["mean"], 3))
     for policy in ("torch", EXP):
         n.put(f"need.{KEYS[policy]}.worst", ratio(facts[policy]["worst"]))
