@@ -1132,7 +1132,7 @@ def d29(m):
         "on another; production was not observed"
 
 
-# The ten that matter most to a reader who tunes a job, in the order of the paper.
+# The ten that matter most to a reader who tunes a job, in the order of the page.
 TEN = {"D5": "Cached", "D23": "Overhead", "D12": "Strategies", "C3": "Release",
        "A12": "Period", "C6": "Amp", "D25": "Checkpoint", "B9": "Coalesce", "D22": "Alert",
        "D26": "Communication"}
