@@ -53,9 +53,14 @@ dead           | recorded/dev                | python3 tables/dead_table.py -j $
 tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs
 dry            | -                           | python3 tables/dry_table.py page
 gate           | -                           | python3 tables/gate_table.py page
+law            | recorded/dev                | python3 tables/law.py -j $jobs
+variants       | recorded/dev                | python3 tables/variants.py
+opening        | recorded/dev                | python3 tables/opening.py
+halves         | recorded/dev                | python3 tables/halves_need.py -j $jobs
 truth          | oracle/oracle.jsonl.xz      | python3 tables/truth_table.py -j $jobs
 claims_said    | recorded/dev                | ${python:-python3} tables/claims_recorded.py
 claims         | -                           | python3 tables/claims.py
+sentences      | -                           | python3 tables/sentences.py
 "
 
 skipped="" failed=""

@@ -9,7 +9,6 @@ writes both into the same places of FOLDER.
 """
 import collections
 import os
-import re
 import sys
 
 from claims_measures import CLAIMS, NOT, TEN, Data, Measure, Missing
@@ -65,33 +64,16 @@ def measure(data):
 
 
 def counts(data, rows):
-    """Rows for the text of the paper: how many claims have which verdict, the verdicts
-    of the ten, and the snapshots whose replay is exact."""
+    """Rows for the summary of the page: how many claims have which verdict, and the
+    snapshots whose replay is exact."""
     found = {r["id"]: r["verdict"] for r in rows}
     kinds = collections.Counter(found.values())
     exact = [r for r in data.recorded if r["name"] == "validate"]
     numbers = {"SnapshotsExact": " of ".join(str(exact[0][k]) for k in ("exact", "of"))
                if exact else "none", "Total": len(found), "Measured": len(found) - kinds[NOT],
-               "True": kinds["true"], "Partly": kinds["partly"], "Wrong": kinds["wrong"],
-               **{f"Verdict{name}": found[i] for i, name in TEN.items()},
-               **{f"Text{name}": CLAIMS[i][0] for i, name in TEN.items()}}
+               "True": kinds["true"], "Partly": kinds["partly"], "Wrong": kinds["wrong"]}
     return [{"id": SUMMARY, "measurement": "verdicts", "text": v, "value": v,
              "command": "paper/tables/claims.py", "macro": "Claim" + k} for k, v in numbers.items()]
-
-
-def tex(text):
-    """The text of a cell as TeX; a sign before a digit is that of mathematics."""
-    text = re.sub(r"(?<!\w)([-+])(?=\d)", r"$\1$", text)
-    for old, new in ((" %", r"\,\%"), ("_", r"\_"), ("µ", r"\textmu{}")):
-        text = text.replace(old, new)
-    return text
-
-
-def macros():
-    """Name and TeX text of each number, for the paper."""
-    for row in read_csv(os.path.join(DATA, "claims.csv"))[1]:
-        if row["macro"]:
-            yield row["macro"], tex(row["text"])
 
 
 def heads(data):

@@ -41,6 +41,8 @@ READING = """
   That this is the reason was not shown.
 - Programs with autocast free in another order when they run again, since PyTorch drops
   its casts in the order of host addresses. Their need changes by a few blocks.
+- `expandable` was changed twice after these runs: it tries small pages before it refuses, and
+  keeps none after. Its rows are of the version before.
 """
 CONVOLVE = {"diffusion", "speech", "volumes", "vision_resnet", "vision_segmentation",
             "vision_vit", "lightning_autoencoder", "contrast"}

@@ -15,13 +15,14 @@ import statistics
 import sys
 
 import dead_table
-import in_production_page
-import inside_page
+import dry_table
+import frontier_table
 import related_table
+import steps_table
 from data_header import read_csv
-from lockstep import median_interval, total_interval
+from live_table import CONVOLVE
+from lockstep import total_interval
 from places import DATA, PAPER, ROOT
-from policy_table import PARAMS
 
 MIB, GIB = 1 << 20, 1 << 30
 EXP = "torch:expandable_segments:True"
@@ -51,6 +52,7 @@ class Numbers:
 
     def __init__(self, folder):
         self.folder, self.held, self.file, self.head = folder, {}, "", ""
+        self.said = []  # (sentence, file) of what was checked
 
     def table(self, name):
         """The rows of a CSV file, which is the source of what follows."""
@@ -89,6 +91,7 @@ class Numbers:
         if not holds:
             raise SystemExit(f"macros: {self.file} contradicts the text: "
                              f"{sentence}")
+        self.said.append((sentence, self.file))
 
     def figure(self, name, rows):
         path = os.path.join(self.folder, name + ".tsv")
@@ -166,11 +169,8 @@ def about(n):
                                  arena)[1] + "~MiB")
     n.put("about.granule", n.held["rule.unit"][0])
     method = n.source("paper/tables/lockstep.py")
-    share = float(re.search(r"def median_interval\(values, confidence=([\d.]+)",
-                            method)[1])
+    share = float(re.search(r"def total_interval\(.*?confidence=([\d.]+)", method, re.S)[1])
     n.put("method.confidence", f"{100 * share:.0f}")
-    n.source("paper/tables/inside_page.py")
-    n.put("method.aim", percent(inside_page.AIM - 1))
     n.put("about.page", re.search(
         r"#define TORCH_LARGE_SEGMENT \((\d+) \* FRAG_MIB\)",
         n.source("traces/torch_sizes.h"))[1] + "~MiB")
@@ -192,19 +192,17 @@ def truth(n):
         return rows[key].number("count"), rows[key].number("of")
 
     names = {"recordings": "recordings", "predicted_peak": "predicted_peak",
-             "foreign": "foreign", "cuts": "cuts", "late_expandable": "late_expandable",
+             "cuts": "cuts", "late_expandable": "late_expandable",
              "late_ordinary": "late_ordinary", "late_by_age": "late_by_age",
-             "what_if": "what_if_peak_reserved",
-             "what_if_first": "what_if_first_oom_index", "hostile": "hostile"}
+             "hostile": "hostile"}
     for ours, key in names.items():
         n.of(f"truth.{ours}", *both(key))
-    for ours, key in (("predicted", "predicted"),
-                      ("what_if_segments", "what_if_segments_allocated"),
-                      ("what_if_retries", "what_if_retries"),
-                      ("events", "events")):
-        n.put(f"truth.{ours}", whole(both(key)[0]))
-    variants(n, both)
-    for key in ("recordings", "foreign", "what_if_peak_reserved",
+    for ours in ("predicted", "events"):
+        n.put(f"truth.{ours}", whole(both(ours)[0]))
+    n.put("truth.what_if.of", whole(both("what_if_peak_reserved")[1]))
+    peaks = variants(n)
+    n.table("truth.csv")
+    for key in ("recordings", "what_if_peak_reserved",
                 "what_if_first_oom_index", "what_if_segments_allocated",
                 "what_if_retries", "late_expandable"):
         n.says(f"all of {key} are equal", len(set(both(key))) == 1)
@@ -216,36 +214,56 @@ def truth(n):
                 "rmm_binning")
     cupy = total("cupy", "cupy_limit")
     pool = total("async", "async_keep", "async_keep_sync")
-    n.of("alloc.rmm", *rmm)
-    n.put("alloc.rmm.missed", whole(rmm[1] - rmm[0]))
-    n.says("one run of RMM differs", rmm[1] - rmm[0] == 1)
-    n.of("alloc.jax", *both("jax"))
-    n.of("alloc.async", *pool)
-    n.of("alloc.cupy", *cupy)
     spread = both("spread_cupy")[0] + both("spread_cupy_limit")[0]
-    n.put("alloc.cupy.spread", whole(spread))
-    n.says("all other runs of CuPy lie within the spread",
+    n.says("all other runs of CuPy lie within the spread of its seeds",
            cupy[0] + spread == cupy[1])
-    for key in ("work8", "work64"):
-        n.put(f"ahead.{key}", whole(both(f"ahead_{key}")[0]))
-    n.put("ahead.of", whole(both("ahead_sync")[1]))
-    return rows, both, {"rmm": rmm, "cupy": cupy, "pool": pool}
+    return rows, both, {"rmm": rmm, "cupy": cupy, "pool": pool, "variants": peaks}
 
 
-def variants(n, both):
+# Why a prediction is wrong, in words of the table.
+REASONS = {"an OOM that the program survived": "cuDNN tried again", "other requests":
+           "other requests", "addresses": "addresses"}
+
+
+def variants(n):
     """Recorded runs that are predicted from the default run of their program."""
-    n.of("var.peaks", *both("variant_peaks_limit"))
-    n.of("var.deaths", *both("variant_deaths_limit"))
-    n.put("var.peaks.device", whole(both("variant_peaks_capacity")[0]))
-    n.put("var.deaths.device", whole(both("variant_deaths_capacity")[0]))
-    n.put("var.wrong", whole(both("variant_addresses")[1]))
-    reasons = [both(f"variant_{why}")[0]
-               for why in ("caught", "requests", "addresses")]
-    for why, count in zip(("caught", "requests", "addresses"), reasons):
-        n.put(f"var.{why}", whole(count))
-    n.says("each wrong prediction has a reason",
-           sum(reasons) == both("variant_addresses")[1])
-    n.put("truth.what_if_device", whole(both("what_if_device")[0]))
+    rows = n.table("variants.csv")
+    limited = [r for r in rows if r["limit_bytes"]]
+    dead = [r for r in limited if r["died"] == "1"]
+    alive = [r for r in limited if r["died"] == "0"]
+
+    def equal(some, what, suffix=""):
+        return sum(r[what] == r[f"predicted_{what}{suffix}"] for r in some)
+
+    n.put("var.programs", len({r["variant"].split("__")[0] for r in rows}))
+    peaks = equal(limited, "peak_reserved_bytes"), len(limited)
+    n.of("var.peaks", *peaks)
+    n.of("var.deaths", equal(dead, "died"), len(dead))
+    n.of("var.alive", equal(alive, "died"), len(alive))
+    free = [r for r in rows if not r["limit_bytes"]]
+    n.of("var.free", equal(free, "peak_reserved_bytes"), len(free))
+    same = [r for r in dead if r["death_event"]]  # of the same requests
+    n.says("each death after the same requests is at the predicted one",
+           equal(same, "death_event") == len(same) > 0)
+    n.put("var.events", len(same))
+    n.put("var.peaks.device", whole(equal(limited, "peak_reserved_bytes", "_capacity")))
+    n.put("var.deaths.device", whole(equal(dead, "died", "_capacity")))
+    wrong = [r for r in rows if r["right"] == "0"]
+    n.put("var.wrong", len(wrong))
+    for key, why in (("caught", "an OOM that the program survived"),
+                     ("requests", "other requests"), ("addresses", "addresses")):
+        n.put(f"var.{key}", sum(r["why"] == why for r in wrong))
+    n.says("each wrong prediction has a reason", all(r["why"] for r in wrong))
+    n.put("table.wrong", "\n".join(
+        f"{name(r['variant'])} & {r.number('peak_reserved_bytes') / GIB:.3f} & "
+        + signed(r.number("predicted_peak_reserved_bytes")
+                 / r.number("peak_reserved_bytes") - 1, 1)
+        + f" & {REASONS[r['why']]} " r"\\" for r in wrong))
+    false = [r for r in alive if r["predicted_died"] == "1"]
+    n.says("one death is predicted that did not happen, as an OOM was caught",
+           len(false) == 1 and false[0]["why"].startswith("an OOM"))
+    n.says("it is that of the text", false[0]["variant"] == "rcnn_train__cap_tight_exp")
+    return peaks
 
 
 def table_truth(n, both, sums, device, real, explain):
@@ -256,14 +274,14 @@ def table_truth(n, both, sums, device, real, explain):
     text = "\n".join([
         line(r"PyTorch, recordings", both("recordings")),
         line(r"\quad segment addresses predicted", both("predicted")),
-        line("PyTorch, public snapshots of others", both("foreign")),
+        line("PyTorch, public snapshots of others", sums["public"]),
         line("PyTorch, recordings cut at a segment event", both("cuts")),
         r"\midrule",
         line("PyTorch, what-if runs: peak, first OOM, segments, retries",
              both("what_if_peak_reserved")),
         line(r"\quad if no address is used twice: peak", both("hostile")),
         line("PyTorch, runs under a limit, predicted from the default: peak",
-             both("variant_peaks_limit")),
+             sums["variants"]),
         line("PyTorch, settings found by search: peak", real),
         line("PyTorch, changes proposed for dead jobs: served or not", explain),
         r"\midrule",
@@ -279,8 +297,8 @@ def table_truth(n, both, sums, device, real, explain):
 
 
 def device(n):
-    runs = same = leaked = checked = 0
-    policies, traces = set(), set()
+    runs = same = leaked = 0
+    policies = set()
     for file in ("device_contents.csv", "device_contents_h100.csv",
                  "device_limits.csv", "device_times.csv",
                  "device_times_h100.csv"):
@@ -288,14 +306,9 @@ def device(n):
             runs += 1
             same += r["same"] == "1"
             leaked += r.number("leaked_bytes")
-            checked += "contents" in file
             policies.add(r["policy"])
-            traces.add(r["trace"])
     n.put("device.runs", whole(runs))
-    n.put("device.same", whole(same))
-    n.put("device.checked", whole(checked))
     n.put("device.policies", len({p.split(":")[0] for p in policies}))
-    n.put("device.recordings", len(traces))
     n.says("each count is equal", same == runs)
     n.says("no run leaves memory", leaked == 0)
     limit = 0.2
@@ -335,148 +348,294 @@ def oracle(n):
     full = [some for some in limits.values() if len(some) > 2]
     n.says("one limit of each program was run with all settings",
            len(full) == len(base))
-    lines, found = [], {}
+    found = {}
     for conf, some in free.items():
-        ratios = [r.number("peak_reserved_bytes") / base[r["trace"]]
-                  for r in some]
+        ratios = [r.number("peak_reserved_bytes") / base[r["trace"]] for r in some]
         lives = sum(r["first_oom_event"] == "" for group in full for r in group
                     if r["settings"] == conf)
-        found[conf] = (sum(x > 1 for x in ratios), geometric(ratios),
-                       max(ratios), lives)
-    for conf, (worse, mean, most, lives) in sorted(
-            found.items(), key=lambda item: item[1][1]):
-        parts = re.split(r",(?![^[]*\])", conf)
-        label = "default" if conf == "default" else ", ".join(
-            "a rounding list" if "[" in part else name(part)
-            for part in parts)
-        lines.append(f"{label} & {worse} & {mean:.2f} & {most:.2f} & {lives} "
-                     r"\\")
-    n.put("table.settings", "\n".join(lines))
+        found[conf] = sum(x > 1 for x in ratios), max(ratios), lives
     for key, conf in (("split64", "max_split_size_mb:64"),
                       ("default", "default"),
                       ("exp", "expandable_segments:True")):
-        n.put(f"set.{key}.limit", found[conf][3])
-    worse, _, most, _ = found["max_split_size_mb:64"]
+        n.put(f"set.{key}.limit", found[conf][2])
+    worse, most, _ = found["max_split_size_mb:64"]
     n.put("set.split64.worse", worse)
     n.put("set.split64.most", ratio(most, 1))
-    n.put("set.exp.worse", found["expandable_segments:True"][0])
     n.says("the small split size helps at the limit",
-           found["max_split_size_mb:64"][3] > found["default"][3])
+           found["max_split_size_mb:64"][2] > found["default"][2])
 
 
-# ---- cost ----
+# ---- need ----
 
 KEYS = {"torch": "torch", EXP: "exp", "remap": "remap", "best_fit": "best_fit",
-        "cupy": "cupy", "first_fit": "first_fit", "worst_fit": "worst_fit",
-        "slab": "slab", "size_class": "size_class", "plan": "plan",
-        "vma": "vma", "expandable": "expandable", "direct": "direct"}
-KINDS = {  # of the figure of cost
-    "plan": "future", "compact": "moves",
-    **dict.fromkeys(("remap", "plan_online", "expandable", EXP, "stitch",
-                     "paged", "cuda_async"), "maps")}
-CALLED = {"torch": "torch (default)", EXP: "torch (expandable)"}
-# Where the name of a policy stands: above or below its point, as a share of the
-# overhead, and on the left.
-LABELS = {"tlsf": 0.035, "best_fit": -0.03, "torch": -0.03, "cupy": 0.01,
-          "buddy": 0.02, "rmm_pool": -0.03, "bfc": 0.02, "remap": -0.015,
-          "plan_online": 0.025, "expandable": 0.01, "paged": 0.01,
-          "compact": 0.01, "first_fit": -0.02, "vma": 0.025,
-          EXP: -0.015}
-LEFT = {"tlsf", "best_fit", "half_fit", "next_fit", "expandable", "compact",
-        "worst_fit", EXP}
-FITS = ("best_fit", "torch", "tlsf", "cupy")
-OVER_SEGMENTS = ("first_fit", "next_fit", "worst_fit", "half_fit", "buddy",
-                 "tlsf", "torch", "cupy", "bfc", "rmm_pool", "rmm_binning",
-                 "slab", "size_class")
+        "vma": "vma"}
+# The rows of the table of needs; all policies are on pages/policies.md.
+SHOWN = ("remap", "expandable", "remap:pack=full", "stitch", EXP, "direct", "vma", "slab",
+         "torch", "cupy", "rmm_pool", "best_fit", "bfc", "cuda_async")
+FUTURE = ("plan_online", "plan")
+CALLED = {EXP: "torch, expandable"}
 
 
-def policies(n):
-    rows = n.table("policies.csv")
-    calls = {p: sum(r.number("num_calls") for r in some)
-             for p, some in by(n.table("device_times.csv"), "policy").items()}
-    rows = n.table("policies.csv")
-    traces = sorted({r["trace"] for r in rows})
-    n.put("pol.recordings", len(traces))
-    n.put("pol.count", len({r["policy"].split(":")[0] for r in rows}))
+def over_bound(rows, policy, column, **where):
+    """{trace: the column over the lower bound} of a policy."""
+    return {r["trace"]: r.number(column) / r.number("lower_bound_bytes") for r in rows
+            if r["policy"] == policy and all(r[k] == v for k, v in where.items())}
+
+
+def needs(n):
+    """What each policy needs, and, beside it, reserves without a bound."""
+    free = [r for r in n.table("policies.csv") if r["capacity"] == "inf"]
+    rows = n.table("needs.csv")
+    names = list(dict.fromkeys(r["policy"] for r in rows))
+    n.put("pol.count", len({p.split(":")[0] for p in names}))
     facts = {}
-    for policy, some in by(rows, "policy").items():
-        free = {r["trace"]: r for r in some if r["capacity"] == "inf"}
-        over = {t: r.number("peak_reserved_bytes") /
-                r.number("lower_bound_bytes") for t, r in free.items()}
+    for policy in names:
+        need = over_bound(rows, policy, "need_bytes", bound="capacity")
+        held = over_bound(free, policy, "peak_reserved_bytes")
         facts[policy] = {
-            "over": over, "mean": geometric(list(over.values())),
-            "worst": max(over.values()),
-            "mid": sum(r["num_ooms"] == "0" for r in some
-                       if r["capacity"] == "midpoint"),
-            "seconds": sum(r.number("modelled_device_seconds")
-                           for r in free.values()),
-            "calls": calls.get(policy)}
-    means = {p: f["mean"] for p, f in facts.items()}
-    for policy in ("torch", "remap", "best_fit", "cupy", "first_fit",
-                   "worst_fit", "slab", "size_class", "plan", "vma",
-                   "expandable", "direct", EXP):
-        digits = 3 if means[policy] < 1.1 else 2
-        n.put(f"pol.{KEYS[policy]}.mean", ratio(means[policy], digits))
-    n.put("pol.expandable.torch.mean", ratio(means[EXP]))
-    n.put("pol.torch.worst", ratio(facts["torch"]["worst"]))
-    n.put("pol.torch.least", ratio(min(facts["torch"]["over"].values())))
-    n.put("pol.exp.worst", ratio(facts[EXP]["worst"]))
-    n.says("expandable segments are worst on multistream",
-           max(facts[EXP]["over"], key=facts[EXP]["over"].get) == "multistream")
-    n.put("pol.remap.worst.percent", percent(facts["remap"]["worst"] - 1, 1))
-    n.put("pol.best_fit.loss", percent(means["best_fit"] - 1))
-    n.put("pol.fits.spread",
-          percent(max(means[p] for p in FITS) / min(means[p] for p in FITS) - 1))
-    n.says("no other fit over segments is better than best fit",
-           all(means[p] >= means["best_fit"] for p in OVER_SEGMENTS))
-    n.put("pol.direct.calls.ratio",
-          whole(round(calls["direct"] / calls["torch"])))
-    n.says("remap reserves least", min(means, key=means.get) == "remap")
-    loss = means["best_fit"] - 1
-    n.put("split.segments", percent((means["best_fit"] - means["expandable"])
-                                    / loss))
-    n.put("split.pages", percent((means["expandable"] - means["remap"]) / loss))
-    n.put("split.rest", percent((means["remap"] - 1) / loss, 1))
-    lines, future = [], []
-    for policy, f in sorted(facts.items(), key=lambda item: item[1]["mean"]):
-        shown = "torch, expandable" if policy == EXP else policy
-        count = "--" if f["calls"] is None else \
-            ratio(f["calls"] / 1000, 1 if f["calls"] >= 1000 else 2)
-        line = (f"{name(shown)} & {f['mean']:.3f} & {f['worst']:.2f} & "
-                f"{f['mid']} & {f['seconds']:.3f} & {count} " r"\\")
-        (future if policy in PARAMS else lines).append(line)
-    n.put("table.policies", "\n".join(lines + [r"\midrule"] + future))
-    n.figure("cost", [[CALLED.get(p, p), f["seconds"], f["mean"],
-                       KINDS.get(p, "places"),
-                       f["mean"] * (1 + LABELS.get(p, 0)), int(p in LEFT)]
-                      for p, f in facts.items()])
-    order = sorted(traces, key=lambda t: -facts["torch"]["over"][t])
-    n.figure("peaks", [[t, *(facts[p]["over"][t] for p in ("torch", EXP,
-                                                           "remap"))]
-                       for t in order])
+            "need": need, "mean": geometric(list(need.values())), "worst": max(need.values()),
+            "held": held, "held_mean": geometric(list(held.values())),
+            "held_worst": max(held.values()),
+            "above": sum(r.number("fit_bytes") < r.number("need_bytes") for r in rows
+                         if (r["policy"], r["bound"]) == (policy, "capacity"))}
+    torch = facts["torch"]
+    n.put("pol.recordings", len(torch["need"]))
+    n.put("need.exp.worse", sum(facts[EXP]["need"][t] > torch["need"][t] for t in torch["need"]))
+    for policy in KEYS:
+        n.put(f"need.{KEYS[policy]}", ratio(facts[policy]["mean"], 3))
+    for policy in ("torch", EXP):
+        n.put(f"need.{KEYS[policy]}.worst", ratio(facts[policy]["worst"]))
+    n.put("need.exp.worst.on", name(max(facts[EXP]["need"], key=facts[EXP]["need"].get)))
+    n.put("hurt.expandable", facts["expandable"]["above"])
+    n.put("held.torch", ratio(torch["held_mean"]))
+    n.put("held.torch.worst", ratio(torch["held_worst"]))
+    n.put("held.correlation", ratio(statistics.correlation(
+        list(torch["need"].values()), [torch["held"][t] for t in torch["need"]])))
+    online = [p for p in names if not p.startswith(("plan", "compact", "remap", "expandable"))
+              and p != "torch_host"]
+    n.says("no policy that moves no page needs less than those that map small ones",
+           min(facts[p]["mean"] for p in online) >
+           max(facts[p]["mean"] for p in ("remap", "expandable")))
+    n.says("a policy without a cache needs less than best fit",
+           facts["direct"]["mean"] < facts["best_fit"]["mean"])
+    n.says("by need, stitch is better than the default",
+           facts["stitch"]["mean"] < torch["mean"])
+    n.says("remap needs about as much as with a plan",
+           abs(facts["remap"]["mean"] - facts["plan_online"]["mean"]) < 0.005)
+    order = sorted(SHOWN, key=lambda p: facts[p]["mean"])
+
+    def line(policy):
+        f = facts[policy]
+        return (f"{name(CALLED.get(policy, policy))} & {f['mean']:.3f} & {f['worst']:.2f} & "
+                f"{f['above']} & {f['held_mean']:.3f} & {f['held_worst']:.2f} " r"\\")
+
+    n.put("table.needs", "\n".join([*map(line, order), r"\midrule", *map(line, FUTURE)]))
+    n.figure("needs", [[t, *(facts[p]["need"][t] for p in ("torch", EXP, "remap")),
+                        torch["held"][t]]
+                       for t in sorted(torch["need"], key=lambda t: -torch["need"][t])])
+    return facts
 
 
-def table_programs(n):
-    """One row for each program, from several files."""
-    rows = [r for r in n.table("policies.csv") if r["capacity"] == "inf"]
-    over = {(r["trace"], r["policy"]): r.number("peak_reserved_bytes") /
-            r.number("lower_bound_bytes") for r in rows}
-    bound = {r["trace"]: r.number("lower_bound_bytes") for r in rows
-             if r["policy"] == "torch"}
-    saving = {r["trace"]: r.number("saving_ratio") for r in
-              n.table("tune.csv") if r["question"] == "no bound"}
-    safe = {}
-    for r in n.table("frontier.csv"):
-        if r["survives"] == "1":
-            safe[r["trace"]] = r.number("from_bytes")
-    n.says("every program has a frontier", set(safe) == set(bound))
-    n.file = "data/policies.csv, data/tune.csv, data/frontier.csv"
-    shown = ("torch", EXP, "best_fit", "cuda_async", "remap")
+def table_programs(n, facts):
+    """One row for each program."""
+    bound = {r["trace"]: r.number("lower_bound_bytes") for r in n.table("needs.csv")
+             if r["policy"] == "torch" and r["bound"] == "capacity"}
+    shown = ("torch", EXP, "expandable", "remap")
     n.put("table.programs", "\n".join(
         " & ".join([name(t), f"{bound[t] / GIB:.2f}",
-                    *(f"{over[t, p]:.2f}" for p in shown),
-                    f"{safe[t] / bound[t]:.2f}", f"{100 * saving[t]:.0f}"])
-        + r" \\" for t in sorted(bound, key=lambda t: -over[t, "torch"])))
+                    *(f"{facts[p]['need'][t]:.2f}" for p in shown),
+                    f"{facts['torch']['held'][t]:.2f}"])
+        + r" \\" for t in sorted(bound, key=lambda t: -facts["torch"]["need"][t])))
+
+
+# ---- the law ----
+
+PAGED = {2: "expandable:page=2MiB,largest=2MiB", 12: "expandable:page=12MiB,largest=12MiB",
+         20: "expandable:page=20MiB,largest=20MiB"}
+
+
+def law(n):
+    """The law beside what is needed, and what growing and remapping save."""
+    rows = n.table("law.csv")
+    pins(n, {r["policy"]: r for r in rows if r["trace"] == "pins"})
+    rows = [r for r in rows if r["trace"] != "pins"]
+    mapped = [r for r in rows if r["law_bytes"]]
+    n.put("law.pairs", whole(len(mapped)))
+    n.put("law.recordings", len({(r["trace"], r["device"]) for r in rows}))
+    n.put("page.middle", re.search(r"page=(\d+)MiB", PAGED[12])[1] + "~MiB")
+    n.put("law.policies", len({r["policy"] for r in mapped}))
+    n.says("no need is above the law",
+           all(r.number("need_bytes") <= r.number("law_bytes") for r in mapped))
+    counted = [r for r in mapped if r["runs_bytes"]]
+    n.says("no need is above the law by runs",
+           all(r.number("need_bytes") <= r.number("runs_bytes") for r in counted))
+    n.put("law.counted", whole(len(counted)))
+    known = {r["trace"] for r in n.table("needs.csv")}
+    n.file = "data/law.csv"
+    ours = [r for r in rows if r["trace"] in known]
+    others = [r for r in rows if r["trace"] not in known]
+    n.put("law.others", len({(r["trace"], r["device"]) for r in others}))
+
+    def mean(policy, column, some=ours):
+        return geometric(list(over_bound(some, policy, column).values()))
+
+    small = PAGED[2]
+    for key, column in (("need", "need_bytes"), ("runs", "runs_bytes"), ("blocks", "law_bytes")):
+        found = over_bound(ours, small, column).values()
+        n.put(f"law.small.{key}", ratio(geometric(list(found)), 3 if key == "need" else 2))
+        n.put(f"law.small.{key}.worst", ratio(max(found)))
+    n.put("law.large.runs", ratio(mean(PAGED[20], "runs_bytes")))
+    n.put("law.runs.most", whole(max(r.number("runs") for r in ours if r["policy"] == small)))
+    n.put("law.blocks.most", whole(max(r.number("live_blocks") for r in ours
+                                       if r["policy"] == small)))
+
+    def calls(policy):
+        return sum(r.number("calls") for r in ours if r["policy"] == policy)
+
+    for pages, policy in PAGED.items():
+        n.put(f"page.{pages}.need", ratio(mean(policy, "need_bytes"), 3))
+        n.put(f"page.{pages}.others", ratio(mean(policy, "need_bytes", others), 3))
+        n.put(f"page.{pages}.calls", whole(calls(policy)))
+    for key, policy in (("exp", EXP), ("exp12", EXP + ",large_segment_size_mb:12"),
+                        ("exp2", EXP + ",experiment:small_pages"), ("torch", "torch"),
+                        ("fit", "best_fit"), ("fit2", "best_fit:segment=2MiB")):
+        n.put(f"page.{key}.need", ratio(mean(policy, "need_bytes"), 3))
+        n.put(f"page.{key}.others", ratio(mean(policy, "need_bytes", others), 3))
+        n.put(f"page.{key}.calls", whole(calls(policy)))
+    split(n, mean)
+    n.figure("law", [[t, over_bound(ours, small, "need_bytes")[t],
+                      over_bound(ours, small, "runs_bytes")[t],
+                      over_bound(ours, small, "law_bytes")[t]]
+                     for t in sorted(known, key=lambda t: over_bound(
+                         ours, small, "law_bytes")[t])])
+    anomaly(n, rows)
+
+
+def pins(n, rows):
+    """The made trace on which the law is tight."""
+    r = rows[PAGED[2]]
+    n.put("pins.bound", size(r.number("lower_bound_bytes")))
+    n.put("pins.need", size(r.number("need_bytes")))
+    n.put("pins.law", size(r.number("runs_bytes")))
+    n.put("pins.fit", size(rows["best_fit"].number("need_bytes")))
+    n.says("the law is tight on the made trace",
+           r.number("runs_bytes") < 1.03 * r.number("need_bytes"))
+
+
+def split(n, mean):
+    """How much of best fit's loss each property saves, by two measures."""
+    for key, column in (("need", "need_bytes"), ("held", "peak_reserved_bytes")):
+        fit, grow, remap = (mean(p, column) for p in ("best_fit", PAGED[2], "remap"))
+        n.put(f"split.{key}.grow.share", percent((fit - grow) / (fit - 1)))
+        n.put(f"split.{key}.remap.share", percent((grow - remap) / (fit - 1)))
+
+
+def anomaly(n, rows):
+    """Recordings on which a policy fails with more memory than it survives with."""
+    def hurt(policy):
+        return [r for r in rows if r["policy"] == policy
+                and r.number("fit_bytes") < r.number("need_bytes")]
+
+    n.of("anomaly.torch", len(hurt("torch")),
+         sum(r["policy"] == "torch" for r in rows))
+    n.put("anomaly.exp", len(hurt(EXP)))
+    n.says("remap is monotone on each recording", not hurt("remap"))
+
+
+def patched(n):
+    """What programs need on a GPU with PyTorch's pages and with small ones."""
+    need = {}
+    for r in n.table("upstream_gpu.csv"):
+        if r["share"] == "need" and r["fits"] == "True":
+            need.setdefault(r["program"], {})[r["label"]] = \
+                r.number("limit") / r.number("allocated")
+    need = [v for v in need.values() if {"release", "on"} <= set(v)]
+    n.put("patch.programs", len(need))
+    for label in ("release", "on"):
+        n.put(f"patch.{label}", ratio(geometric([v[label] for v in need]), 3))
+        n.put(f"patch.{label}.worst", ratio(max(v[label] for v in need), 3))
+    n.says("small pages lower each need on a GPU", all(v["on"] < v["release"] for v in need))
+
+
+def opening(n):
+    """What the job of the first page needs."""
+    rows = n.table("opening.csv")
+    need = {r["policy"]: r.number("need_bytes") for r in rows}
+    limit = rows[0].number("limit_bytes")
+    told = {r["policy"]: r["recorded"] for r in rows}
+    pages = EXP + ",large_segment_size_mb:12"
+    n.says("with the switch the job died too", told[EXP] == told["torch"] == "died")
+    n.says("the replay says so", min(need["torch"], need[EXP]) > limit)
+    n.says("no run under this limit is recorded with smaller pages", not told[pages])
+    n.says("smaller pages fit", max(need[pages], need[PAGED[2]], need["remap"]) < limit)
+    n.put("open.exp.lacks", size(need[EXP] - limit))
+    n.put("open.pages.spare", size(limit - need[pages]))
+    n.put("open.small.spare", size(limit - need[PAGED[2]]))
+    n.put("open.bound", size(rows[0].number("lower_bound_bytes")))
+
+
+# ---- predicted, then measured ----
+
+def public(n):
+    rows = n.table("public_snapshots.csv")
+    found = re.search(r"lists (\d+) files in (\d+) repositories", n.head)
+    total = {k: sum(r.number(k) for r in rows)
+             for k in ("exact", "differs", "not_enough", "addresses", "ooms")}
+    n.put("public.named", found[1])
+    n.put("public.repositories", sum(r["exact"] != "0" for r in rows))
+    judged = total["exact"] + total["differs"]
+    n.put("public.judged", judged)
+    n.put("public.snapshots", judged + total["not_enough"])
+    n.says("all public snapshots that can be judged are exact", total["differs"] == 0)
+    return total["exact"], judged
+
+
+LIVE = ("torch", EXP, "best_fit", "expandable", "remap")
+
+
+def live(n):
+    """Programs that ran again with what fit said that they need, and with less."""
+    rows = [r for r in n.lines("live.jsonl") if r.get("run", 0) > 1 and r["policy"] in LIVE]
+    calm = [r for r in rows if r["workload"] not in CONVOLVE]
+    wild = [r for r in rows if r["workload"] in CONVOLVE]
+    n.put("live.programs", len({r["workload"] for r in rows}))
+    for key, some in (("calm", calm), ("wild", wild)):
+        n.of(f"live.{key}", sum(r["foretold"] for r in some), len(some))
+    n.says("no run died with its need", all(
+        r["outcome"] != "died" for r in rows if r["expected"] == "survived"))
+    n.of("live.replayed", sum(r["agrees"] for r in rows), len(rows))
+
+
+def dry(n):
+    """Runs predicted before there was a GPU, and committed before the measurement."""
+    right = of = without = 0
+    for predicted, recorded, _ in dry_table.PREDICTIONS:
+        truth_of = {dry_table.key(r): r for r in n.table(recorded)}
+        pairs = [(r, truth_of[dry_table.key(r)]) for r in n.table(predicted)
+                 if dry_table.key(r) in truth_of]
+        right += sum(p["outcome"] == t["outcome"] for p, t in pairs)
+        of += len(pairs)
+        without += len(n.table(predicted)) - len(pairs)
+    n.of("dry.outcomes", right, of)
+    n.put("dry.without", without)
+    rows = n.table("dry_confirmed.csv")
+    n.of("dry.limits", sum(r["predicted"] == r["outcome"] for r in rows), len(rows))
+    lengths(n)
+
+
+def lengths(n):
+    """The longest sequence that trains, predicted and then measured."""
+    foretold = frontier_table.lives(n.table("frontier_predicted.csv"), "survives")
+    seen = frontier_table.lives(n.table("frontier_measured.csv"), "survived")
+    n.of("length.runs", sum(seen[k] == foretold[k] for k in seen), len(seen))
+    wrong = [k for k in seen if seen[k] != foretold[k]]
+    n.says("only cudaMallocAsync trains longer than foretold",
+           all(side == "cudaMallocAsync" and seen[r, side, l] for r, side, l in wrong))
+    for key, side in (("torch", "default"), ("exp", "expandable_segments"),
+                      ("ours", "fragsim")):
+        found = [frontier_table.longest(cells, 1, side) for cells in (foretold, seen)]
+        n.says(f"{side}: the predicted length is measured", found[0] == found[1])
+        n.put(f"length.{key}", whole(found[1]))
 
 
 SURVIVORS = ["remap", "remap:pack=full", "expandable", EXP, "direct", "torch",
@@ -492,22 +651,19 @@ def survival(n):
     n.put("surv.of", of)
     n.put("surv.low", low[:-1])
     n.put("surv.high", high[:-1])
-    for key, policy in (("torch", "torch"), ("exp", EXP), ("remap", "remap"),
-                        ("async", "cuda_async")):
+    for key, policy in (("torch", "torch"), ("exp", EXP), ("remap", "remap")):
         n.put(f"surv.{key}.low", held[policy, low])
     n.put("surv.torch.high", held["torch", high])
     n.put("surv.exp.high", held[EXP, high])
-    n.put("surv.torch.high.fail", of - held["torch", high])
     names = [p.replace(EXP, "torch, expandable") for p in SURVIVORS]
     n.figure("survival", [["capacity", *names]] + [
         [c[:-1], *(held[p, c] for p in SURVIVORS)] for c in capacities])
-    return low
 
 
 def frontier(n):
     rows = n.table("frontier.csv")
     n.put("front.of", len(by(rows, "trace")))
-    bars, widest, distance, which = [], 0, 0, ""
+    bars, widest, which = [], 0, ""
     hurt = []
     for trace, spans in by(rows, "trace").items():
         alive = [i for i, r in enumerate(spans) if r["survives"] == "1"]
@@ -517,7 +673,6 @@ def frontier(n):
         hurt.append(trace)
         last = spans[alive[-1]].number("from_bytes")
         first = spans[alive[0]].number("from_bytes")
-        distance = max(distance, last / first - 1)
         for r in after:
             width = r.number("to_bytes") - r.number("from_bytes")
             if width > widest:
@@ -531,7 +686,6 @@ def frontier(n):
     n.put("front.nonmonotone", len(hurt))
     n.put("front.widest", size(widest))
     n.put("front.widest.name", name(which))
-    n.put("front.distance.percent", percent(distance, 1))
     n.figure("frontier", bars)
 
 
@@ -540,74 +694,55 @@ def frontier(n):
 def tune(n):
     rows = n.table("tune.csv")
     found = by(rows, "question")
-    free = found["no bound"]
-    n.put("tune.of", len(free))
+    n.put("tune.of", len(found["no bound"]))
     n.put("tune.tried", whole(max(r.number("settings_tried") for r in rows)))
-    n.put("tune.bound", percent(0.01))
-    n.says("the bound is that of the question", "calls +1 %" in found)
-
-    def saving(some):
-        return 1 - geometric([1 - r.number("saving_ratio") for r in some])
-
-    n.put("tune.free.mean", percent(saving(free), 1))
-    n.put("tune.calls.mean", percent(saving(found["calls +1 %"]), 1))
-    n.put("tune.novmm.mean", percent(saving(found["calls +1 %, no VMM"]), 1))
-    each = {r["trace"]: r.number("saving_ratio") for r in free}
-    n.put("tune.free.least", percent(min(each.values()), 1))
-    n.put("tune.free.most", percent(max(each.values()), 1))
-
-    def times(r, column):
-        return r.number(column) / r.number("default_" + column)
-
-    n.put("tune.free.dear", sum(times(r, "modelled_device_seconds") >= 2
-                                for r in free))
-    n.put("tune.calls.cheaper", sum(times(r, "modelled_device_seconds") < 1
-                                    for r in found["calls +1 %"]))
-    n.put("tune.calls.fewer", sum(times(r, "driver_calls") < 1
+    for key, question in (("free", "no bound"), ("calls", "calls +1 %"),
+                          ("novmm", "calls +1 %, no VMM")):
+        n.put(f"tune.{key}.mean", percent(1 - geometric(
+            [1 - r.number("saving_ratio") for r in found[question]]), 1))
+    n.put("tune.calls.fewer", sum(r.number("driver_calls") < r.number("default_driver_calls")
                                   for r in found["calls +1 %"]))
-    plain = {r["trace"]: r.number("saving_ratio")
-             for r in found["calls +1 %, no VMM"]}
-    held = halves(n, max(each, key=each.get))
-    n.figure("tune", [[t, 100 * each[t], 100 * plain[t], 100 * held[t]]
-                      for t in sorted(each, key=lambda t: -each[t])])
-    n.table("tune_search.csv")
+    halves(n)
     n.put("half.tried", whole(max(r.number("settings_tried")
                                   for r in n.table("tune_search.csv"))))
-    real = n.table("tune_real.csv")
-    equal = sum(r["predicted"] == r["real"] for r in real)
-    n.put("real.of", len(real))
-    n.put("real.equal", equal)
-    return equal, len(real)
+    real = [r for r in n.table("tune_real.csv") if r["settings"]]
+    return sum(r["predicted"] == r["real"] for r in real), len(real)
 
 
-def halves(n, largest):
-    """Second halves; returns the saving of each default recording there."""
+def halves(n):
+    """Settings that are chosen on first halves, on the second halves."""
     rows = n.table("tune_halves.csv")
     some = [r for r in rows if r["settings"] == "all settings"]
     plain = [r for r in rows if r["settings"] == "no VMM"]
 
-    def ratio(r, kind):
+    def share(r, kind):
         return r.number(kind + "_bytes") / r.number("default_bytes")
 
     def mean(rows, kind):
-        return 1 - geometric([ratio(r, kind) for r in rows])
+        return 1 - geometric([share(r, kind) for r in rows])
 
     n.put("half.of", len(some))
-    for kind in "ladder", "switch", "search":
+    for kind in "switch", "search":
         n.put(f"half.{kind}", percent(mean(some, kind), 1))
     n.put("half.plain.ladder", percent(mean(plain, "ladder"), 1))
-    n.put("half.plain.search", percent(mean(plain, "search"), 1))
-    n.says("on steps it did not see, a search saves as much as one switch",
-           abs(mean(some, "search") - mean(some, "switch")) < 0.002 and
-           mean(some, "search") <= mean(some, "ladder"))
-    n.says("nor than four sizes without it",
-           mean(plain, "search") <= mean(plain, "ladder"))
-    n.put("half.worse", sum(ratio(r, "ladder") > 1 for r in some))
-    n.put("half.plain.worse", sum(ratio(r, "ladder") > 1 for r in plain))
-    held = {r["trace"]: 1 - ratio(r, "ladder") for r in some
-            if r["group"] == "default"}
-    n.put("half.largest", percent(held[largest], 1))
-    return held
+    n.put("half.plain.worse", sum(share(r, "ladder") > 1 for r in plain))
+    halves_need(n)
+
+
+def halves_need(n):
+    """What settings need on the second halves, against the default."""
+    rows = n.table("halves_need.csv")
+    ratios = {kind: [r.number(kind + "_need_bytes") / r.number("default_need_bytes")
+                     for r in rows] for kind in ("switch", "ladder", "search", "pages")}
+    saved = {kind: 1 - geometric(found) for kind, found in ratios.items()}
+    for kind, value in saved.items():
+        n.put(f"half.need.{kind}", percent(value, 1))
+    for kind in ("switch", "pages"):
+        n.put(f"half.need.{kind}.worse", sum(x > 1 for x in ratios[kind]))
+    n.says("on steps it did not see, a search saves no more than one switch",
+           saved["search"] <= saved["switch"])
+    n.says("smaller pages save more than any search",
+           saved["pages"] > max(saved["search"], saved["ladder"]))
 
 
 def explain(n):
@@ -616,7 +751,10 @@ def explain(n):
     n.put("explain.dev", len(by(rows, "recording")))
     n.put("explain.same", same)
     n.put("explain.of", len(rows))
-    n.put("explain.differ", len(rows) - same)
+    n.put("explain.kept", sum(r["change"] == "none" for r in rows))
+    helps = [r for r in rows if r["served"] == "1"]
+    n.put("explain.promised", len(helps))
+    n.put("explain.promised.held", sum(r["served_by_pytorch"] == "1" for r in helps))
     n.says("they differ in one direction",
            all(r["served"] == "1" for r in rows
                if r["served"] != r["served_by_pytorch"]))
@@ -633,17 +771,18 @@ def dead(n):
     for key, some in (("", rows), (".new", new)):
         told = dead_table.told(some)
         n.of("dead.held" + key, sum(map(dead_table.holds, told)), len(told))
-    exports = dead_table.exports(rows)
-    n.of("dead.exports", len(exports) - len(dead_table.refuted(rows)),
-         len(exports))
+    n.put("dead.exports.of", len(dead_table.exports(rows)))
+    n.says("each exported setting survives", not dead_table.refuted(rows))
+    serves = [r for r in rows if r["outcome"].startswith("serves")
+              and r not in dead_table.exports(rows)]
+    n.of("dead.serves", sum(not r["survives"] for r in serves), len(serves))
     fails = [r for r in rows if r["outcome"] == "fails"]
     n.of("dead.fails", sum(not r["survives"] for r in fails), len(fails))
 
 
 def empty(n):
     found = by(n.table("empty_cache.csv"), "trace")
-    n.put("empty.of", len(found))
-    ratios, calls = {}, {}
+    ratios = {}
     for some in found.values():
         period = {r["period"]: r for r in some}
         never = period["never"]
@@ -652,37 +791,19 @@ def empty(n):
                 continue
             ratios.setdefault(p, []).append(r.number("peak_reserved_bytes") /
                                             never.number("peak_reserved_bytes"))
-            calls[p] = calls.get(p, 0) + r.number("driver_calls") \
-                - never.number("driver_calls")
     for key, p in (("one", "1"), ("ten", "10"), ("hundred", "100")):
         n.put(f"empty.{key}.mean", ratio(geometric(ratios[p]), 3))
-    n.put("empty.lower", sum(x < 1 for x in ratios["1"]))
     n.put("empty.one.most", ratio(max(ratios["1"])))
-    n.put("empty.one.calls", whole(calls["1"]))
 
 
 def ahead(n):
-    rows = n.table("run_ahead.csv")
-    policies_of = by(n.table("pool_programs.csv"), "library")
-    names = [c for c in policies_of["torch"][0] if c.startswith(("sync_",
-                                                                "run_ahead_"))]
-    programs = sum(policies_of.values(), [])
-    within = sum(min(r.number(c) for c in names) <=
-                 r.number("reserved_high_bytes") <=
-                 max(r.number(c) for c in names) for r in programs)
-    n.put("programs.of", len(programs))
-    n.put("programs.within", within)
-    n.file = "data/run_ahead.csv"
-    held = {(r["kind"], r["trace"]): r for r in rows}
-    used = {t: held["sync", t].number("reserved_high_bytes")
-            for k, t in held if k == "sync"}
-    wide = [held["keep", t].number("reserved_high_bytes") / used[t]
-            for t in used]
-    n.put("ahead.widest", ratio(max(wide)))
+    """The driver's pool, as synchronized and never synchronized."""
+    held = {(r["kind"], r["trace"]): r for r in n.table("run_ahead.csv")}
+    traces = [t for k, t in held if k == "sync"]
     for key in ("sync", "keep"):
-        over = [held[key, t].number("reserved_high_bytes") /
-                held[key, t].number("used_high_bytes") for t in used]
-        n.put(f"ahead.{key}.mean", ratio(geometric(over)))
+        n.put(f"ahead.{key}.mean", ratio(geometric(
+            [held[key, t].number("reserved_high_bytes") /
+             held[key, t].number("used_high_bytes") for t in traces])))
 
 
 def story(n):
@@ -701,20 +822,6 @@ def story(n):
            hole < request < cached)
 
 
-def claims(n):
-    """The numbers of the section on claims, which claims.py makes, if it is there."""
-    path = os.path.join(PAPER, "text", "claims.tex")
-    if not os.path.exists(path):
-        return
-    import claims as made
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    n.table("claims.csv")
-    for key, value in made.macros():
-        if f"{{{key}}}" in text:
-            n.put(key, value)
-
-
 def related(n):
     """The numbers of the section on related work, ours and published ones."""
     rows = n.table("related.csv")
@@ -728,277 +835,103 @@ def related(n):
 
 # ---- inside ----
 
-def pressure(n, low):
-    rows = n.table("pressure.csv")
-    labels = {"torch": "torch", EXP: "exp", "remap": "remap",
+def pressure(n):
+    labels = {"torch": "torch", EXP: "exp", "expandable": "expandable", "remap": "remap",
               "remap:pack=full": "full"}
-    found = by(rows, "policy", "capacity")
-    capacities = list(dict.fromkeys(r["capacity"] for r in rows))
+    found = by(n.table("pressure.csv"), "policy", "capacity")
+    capacities = list(dict.fromkeys(c for _, c in found))
+    of = len(found["torch", "inf"])
+    n.put("press.of", of)
 
     def seconds(policy, capacity):
-        return sum(r.number("modelled_device_seconds")
-                   for r in found[policy, capacity])
+        return sum(r.number("modelled_device_seconds") for r in found[policy, capacity])
 
     def runs(policy, capacity):
         return sum(r["num_ooms"] == "0" for r in found[policy, capacity])
 
-    of = len(by(rows, "trace"))
-    n.put("press.of", of)
-    for policy in ("torch", "remap", "remap:pack=full"):
-        n.put(f"press.{labels[policy]}.inf", ratio(seconds(policy, "inf"), 3))
-    n.put("press.full.low.run", runs("remap:pack=full", low))
-    n.says("pack=full costs least without a limit",
-           seconds("remap:pack=full", "inf") < seconds("torch", "inf"))
-    n.says("in between it is dearer than the default",
-           seconds("remap:pack=full", "1.5x") > seconds("torch", "1.5x"))
+    n.says("pack=full costs less than the default without a limit, expandable little more",
+           seconds("remap:pack=full", "inf") < seconds("torch", "inf") and
+           seconds("expandable", "inf") < 1.5 * seconds("torch", "inf"))
+    n.says("close to the capacity both cost several times as much", all(
+        seconds(p, "1.05x") > 3 * seconds("torch", "1.05x")
+        for p in ("expandable", "remap:pack=full")))
+    n.says("remap pays the same everywhere", max(
+        abs(seconds("remap", c) / seconds("remap", "inf") - 1) for c in capacities) < 0.02)
     n.figure("pressure", [["capacity", *labels.values()]] + [
         [c.replace("inf", "no limit").replace("x", ""),
          *(f"{seconds(p, c)}\t{int(runs(p, c) == of)}" for p in labels)]
         for c in capacities])
 
 
-# The sides of the figure of step times: those of inside_torch.jsonl, which run
-# through PyTorch's pluggable allocator, then those of in_production.jsonl.
-LONG = {"again": "default again (long series)",
-        "expandable": "expandable segments", "remap": "remap",
-        "page8": "remap:page=8MiB"}
-WHOLE = {"again": "default again", "full": "remap:pack=full",
-         "full110": "pack=full, 1.1 times the peak",
-         "full102": "pack=full, 1.02 times the peak"}
-OURS = ("full", "full110", "full102")
-
-
-def sides_of(rows, workload, sides):
-    """{side: (reserved over allocated after the same steps, median and interval)}"""
-    rounds = inside_page.rounds_of(rows, workload)
-    peaks = inside_page.peaks_of(rows, workload)
-    for side in ("default", *sides):
-        if side not in peaks:
-            continue
-        made = peaks[side][inside_page.step_of_all(peaks)]
-        pairs = inside_page.pairs_of(rounds, side)
-        yield side, (max(p / q for p, q in made),
-                     median_interval([a / b for a, b in pairs])
-                     if pairs and side != "default" else None)
-
-
-def production(n, rows, long_rows):
-    dates = sorted({r["date"] for r in rows if r["kind"] == "about"})
-    n.put("about.production", "measured on " + " and ".join(dates))
-    blocks, times, over = [], {}, {}
-    verdicts = {"yes": 0, "no": 0, "open": 0}
-    count = 0
-    for workload in inside_page.workloads(rows, "round"):
-        for side, (most, found) in sides_of(long_rows, workload, LONG):
-            if found:
-                blocks.append((workload, LONG[side], found, most))
-        for side, (most, found) in sides_of(rows, workload, WHOLE):
-            over.setdefault(side, []).append(most)
-            if not found:
+def steps(n):
+    """What a step costs under `expandable` and expandable segments, by limit."""
+    found = steps_table.Steps()
+    n.table("steps.csv")
+    n.file = "data/steps.csv, data/steps_ends.csv"
+    programs = found.programs(1)
+    n.put("steps.programs", len(programs))
+    n.put("steps.rounds.least", min(len(found.pairs[p, "again"]) for p in programs))
+    n.put("steps.rounds.most", max(len(found.pairs[p, "again"]) for p in programs))
+    n.put("steps.noise", percent(steps_table.controls(found) / 100))
+    bars = []
+    for i, bound in enumerate(steps_table.BOUNDS):
+        for name in steps_table.SIDES:
+            side = steps_table.side_of(name, bound)
+            alive = [p for p in programs if found.survived(p, side)]
+            if not alive:
                 continue
-            times.setdefault(side, []).append(found)
-            blocks.append((workload, WHOLE[side], found, most))
-            if side in OURS:
-                verdicts[inside_page.verdict(found[1])] += 1
-        count += len(inside_page.pairs_of(
-            inside_page.rounds_of(rows, workload), "again"))
-    for side in ("default", "again", "full", "full110"):
-        n.says(f"{side} ran in each program",
-               len(over.get(side, [])) == len(over["default"]))
-    refused(n, rows, over)
-    n.put("prod.workloads", len(over["default"]))
-    n.put("prod.rounds", whole(count))
-    for side in ("default", "full", "full102"):
-        n.put(f"prod.{side}.least", ratio(min(over[side]), 3))
-        n.put(f"prod.{side}.most", ratio(max(over[side]), 3))
-    for side in ("full", "full102"):
-        middles = [m for m, _ in times[side]]
-        n.put(f"prod.{side}.time.least", signed(min(middles) - 1, 1) + r"\,\%")
-        n.put(f"prod.{side}.time.most", signed(max(middles) - 1, 1) + r"\,\%")
-    n.put("prod.rows", sum(verdicts.values()))
-    n.put("prod.within", verdicts["yes"])
-    n.put("prod.beyond", verdicts["no"])
-    n.put("prod.open", verdicts["open"])
-    n.put("prod.resolution", percent(max(
-        abs(e - 1) for _, ends in times["again"] for e in ends or (2,)), 1))
-    blocks += ranks(n, rows)
-    order = list(dict.fromkeys(block[0] for block in blocks))
-    n.figure("inside", [
-        [w, label, *(100 * (x - 1) for x in (m, *(e or (m, m)))), f"{o:.3f}",
-         row + 0.7 * order.index(w)]
-        for row, (w, label, (m, e), o) in enumerate(blocks)])
-    programs(n, rows)
-
-
-def refused(n, rows, over):
-    """The one program in which a request was refused at the least capacity."""
-    found = [r for r in rows if r["kind"] == "failed" and r["what"] == "turns"]
-    n.says("one request was refused, at the least capacity", len(found) == 1 and
-           found[0]["side"] == "full102" and "OutOfMemory" in found[0]["words"])
-    [r] = found
-    rounds = inside_page.rounds_of(rows, r["workload"])
-    n.put("prod.full102.ran", len(over["full102"]))
-    n.put("prod.refused", r"\p{" + r["workload"] + "}")
-    n.put("prod.refused.steps", sum("full102" in a for a in rounds))
-    n.put("prod.refused.of", len(rounds))
-
-
-def ranks(n, rows):
-    blocks, over, times, steps, firsts = [], {}, {}, {}, {}
-    counts = []
-    for mode in in_production_page.MODES:
-        rounds = [r["sides"] for r in rows
-                  if r["kind"] == "ranks" and r["mode"] == mode]
-        counts.append(len(rounds))
-        for r in rows:
-            if r["kind"] == "ranks end" and r["mode"] == mode:
-                firsts[mode, r["side"]] = r["firsts"]
-        for side in ("default", *WHOLE):
-            mine = [r[side] for r in rounds if side in r]
-            both = [p["peak_reserved"] / p["peak_allocated"]
-                    for p in (mine[-1], mine[-1]["rank 1"])]
-            over.setdefault(side, []).extend(both)
-            steps[mode, side] = len(mine)
-            if side == "default":
-                continue
-            pairs = inside_page.pairs_of(rounds[in_production_page.WARM:], side)
-            found = median_interval([a / b for a, b in pairs])
-            times.setdefault(side, []).append(total_interval(pairs))
-            blocks.append((mode.upper() + ", two GPUs", WHOLE[side], found,
-                           max(both)))
-    for side in ("default", "full", "full102"):
-        n.put(f"ranks.{side}.least", f"{min(over[side]):.2f}")
-        n.put(f"ranks.{side}.most", f"{max(over[side]):.2f}")
-    of_ours = [t for side in OURS for t in times[side]]
-    n.put("ranks.time.least", signed(min(m for m, _ in of_ours) - 1, 1) + r"\,\%")
-    n.put("ranks.time.most", signed(max(m for m, _ in of_ours) - 1, 1) + r"\,\%")
-    n.put("ranks.time.bound", signed(max(e[1] for _, e in of_ours) - 1, 1) + r"\,\%")
-    n.put("ranks.resolution", percent(max(
-        abs(e - 1) for _, ends in times["again"] for e in ends), 1))
-    short = [(m, s) for m, s in steps if steps[m, s] < steps[m, "default"]]
-    n.says("one of two trainings ended early, at the least capacity",
-           short == [("fsdp", "full102")])
-    n.put("ranks.refused.steps", steps[short[0]])
-    n.put("ranks.refused.of", steps["fsdp", "default"])
-    others = [(m, s) for m, s in firsts if s != "default"]
-    n.of("ranks.equal", sum(firsts[m, s] == firsts[m, "default"]
-                            for m, s in others), len(others))
-    n.says("loss and gradients are equal on both ranks",
-           all(firsts[m, s] == firsts[m, "default"] for m, s in others))
-    n.put("ranks.rounds", min(counts))
-    return blocks
-
-
-def programs(n, rows):
-    lines = [r for r in rows if r["kind"] == "line"]
-    checks = [(r, c) for r in lines for c in r["checks"]
-              if not r["side"].startswith("PyTorch")]
-    failed = [r for r, c in checks if not c[1]]
-    n.put("prod.checks", whole(len(checks)))
-    n.put("prod.checks.hold", whole(len(checks) - len(failed)))
-    n.put("prod.checks.text", "" if not failed else "The others fail: " +
-          ", ".join(sorted({f"{name(r['line'])} under "
-                            + name(r["side"].removesuffix(" pluggable"))
-                            for r in failed})) + ".")
-    results = {}
-    for r in rows:
-        if r["kind"] == "upstream" and r["test"] != "load":
-            results.setdefault(r["side"], {})[r["test"]] = r["state"]
-    own = results.pop("PyTorch")
-    passed = in_production_page.PASSED
-    worse = sorted({(side, t) for side, tests in results.items()
-                    for t, state in tests.items()
-                    if state not in (*passed, "skipped")
-                    and own.get(t) in passed})
-    n.put("prod.upstream.policies", len(results))
-    n.put("prod.upstream.worse", max(sum(s == side for s, _ in worse)
-                                     for side in results))
-    soaks = [r["counts"] for r in in_production_page.soaked(rows)
-             if not r["side"].startswith("PyTorch")]
-    n.says("a soak ran under a policy of fragsim", soaks)
-    n.put("prod.soak.threads", re.search(
-        r"(\d+) threads", in_production_page.PROGRAMS["soak"])[1])
-    for key in ("blocks", "checked", "wrong"):
-        n.put(f"prod.soak.{key}", whole(sum(c[key] for c in soaks)))
-
-
-def mean_calls(rows, workload, side):
-    return statistics.mean(r[side]["calls"] for r in
-                           inside_page.rounds_of(rows, workload) if side in r)
-
-
-def inside(n):
-    rows = n.lines("inside_torch.jsonl")
-    most, default, rounds_total = 0, 0, 0
-    quiet, page8 = [], []
-    for workload, key in (("llama_varlen", "llama"), ("rcnn_train", "rcnn"),
-                          ("generate", "generate")):
-        rounds = inside_page.rounds_of(rows, workload)
-        peaks = inside_page.peaks_of(rows, workload)
-        most = max(most, inside_page.worst_ratio(peaks, "remap"))
-        default = max(default, inside_page.worst_ratio(peaks, "default"))
-        pairs = inside_page.pairs_of(rounds, "remap")
-        n.put(f"inside.{key}",
-              interval(median_interval([a / b for a, b in pairs]), 2))
-        rounds_total += len(inside_page.pairs_of(rounds, "again"))
-        quiet.append(inside_page.quiet_share(rounds, "remap") / 100)
-        if workload != "generate":
-            page8.append(inside_page.worst_ratio(peaks, "page8") - 1)
-    n.put("inside.remap.most", ratio(most, 3))
-    n.put("inside.default.most", ratio(default))
-    n.put("inside.rounds", whole(rounds_total))
-    n.put("inside.quiet.least", percent(min(quiet)))
-    n.put("inside.quiet.most", percent(max(quiet)))
-    n.put("inside.page8", percent(max(page8), 1))
-    equal = total = 0
-    for workload in inside_page.workloads(rows, "losses"):
-        values = {r["side"]: r["values"] for r in
-                  inside_page.of(rows, "losses", workload) if r.get("values")}
-        for side in values:
-            if side != "default":
-                total += 1
-                equal += inside_page.difference(
-                    values[side], values["default"]).startswith("equal in") \
-                    and "then" not in inside_page.difference(
-                        values[side], values["default"])
-    n.of("inside.losses", equal, total)
-    n.says("all losses are equal", equal == total)
-    n.says("larger pages make less than half of the calls", all(
-        mean_calls(rows, w, "page8") < mean_calls(rows, w, "remap") / 2
-        for w in ("llama_varlen", "rcnn_train")))
-    rounds = inside_page.rounds_of(rows, "llama_varlen")
-    pairs = inside_page.pairs_of(rounds, "recorded")
-    middle, ends = median_interval([a / b for a, b in pairs])
-    n.put("recorder.step", f"{1e3 * statistics.median(s for s, _ in pairs):.0f}")
-    n.put("recorder.cost", signed(middle - 1))
-    n.put("recorder.low", signed(ends[0] - 1))
-    n.put("recorder.high", signed(ends[1] - 1))
-    found = n.table("recorder.csv")
-    n.of("recorder", sum(r["same"] == "1" for r in found), len(found))
-    return rows
+            middle, ends = steps_table.mean_ratio([found.pairs[p, side] for p in alive])
+            bars.append([name, i, bound or "no limit",
+                         *(f"{100 * (x - 1):.3f}" for x in (middle, *ends)), len(alive)])
+            if name == "fragsim" and bound in ("1.02", "1.05", ""):
+                key = f"steps.{bound.replace('1.0', '') or 'free'}"
+                n.put(key, interval((middle, ends)))
+                n.says("all programs live on expandable", len(alive) == len(programs))
+            if name == "segments" and bound == "1.02":  # surv.low
+                n.put("steps.segments.alive", len(alive))
+    n.put("steps.more", "1.05")
+    n.figure("steps", bars)
+    side = steps_table.side_of("fragsim", "1.02")
+    inside = sorted(found.inside(p, "1.02") for p in programs)
+    n.put("steps.driver", percent(statistics.mean(inside) / 100, 1))
+    n.put("steps.driver.least", percent(inside[0] / 100, 1))
+    n.put("steps.driver.most", percent(inside[-1] / 100, 1))
+    both = [p for p in programs if found.survived(p, side) and
+            found.survived(p, steps_table.side_of("segments", "1.02"))]
+    n.put("steps.both", interval(steps_table.mean_ratio(
+        [found.over_segments(p, "1.02") for p in both])))
+    n.put("steps.both.of", len(both))
+    for mode in found.programs(2):
+        n.put(f"ranks.{mode}", interval(total_interval(found.pairs[mode, side])))
+        for key, name in (("default", "default"), ("low", side)):
+            n.put(f"ranks.{mode}.{key}", f"{int(found.ends[mode, name]['reserved']) / GIB:.1f}")
 
 
 def compute(folder):
     n = Numbers(folder)
     about(n)
     _, both, sums = truth(n)
+    sums["public"] = public(n)
     on_device = device(n)
     oracle(n)
-    policies(n)
-    low = survival(n)
+    facts = needs(n)
+    law(n)
+    survival(n)
     frontier(n)
-    table_programs(n)
+    table_programs(n, facts)
+    patched(n)
+    opening(n)
+    live(n)
+    dry(n)
     real = tune(n)
     explained = explain(n)
     dead(n)
     empty(n)
     ahead(n)
     story(n)
-    claims(n)
     related(n)
-    pressure(n, low)
-    long_rows = inside(n)
-    production(n, n.lines("in_production.jsonl"), long_rows)
+    pressure(n)
+    steps(n)
     table_truth(n, both, sums, on_device, real, explained)
     return n
 

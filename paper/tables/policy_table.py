@@ -62,22 +62,19 @@ copied.
 |---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|
 """
 READING = """
-`direct` sends every request to the driver and `plan` knows the future. They set
-the floor: both for memory, `plan` also for driver calls. Policies that may move
-blocks or remap pages come next. They pay with driver calls and a few copies
-(`remap`), or with many copies (`compact`); `plan_online` is `remap` with a plan
-for requests that recur in each step. PyTorch's expandable segments also remap,
-and reserve least of what a running program can switch on. `cuda_async` is the
-driver's own pool, which remaps too, in a program that never synchronizes its
-idle device. A program that synchronizes often reserves less, and one that runs
-far ahead of its device reserves other amounts (`allocators.md`). Among the
-policies that only place blocks, best fit and
-its relatives (`best_fit`, `torch`, `tlsf`, `cupy`) are close to each other.
-`vma` needs less memory because it splits large blocks and releases empty ones.
-Size classes that never merge (`slab`, `size_class`) and a fit that uses up the
-largest hole (`worst_fit`) reserve two to three times the necessary memory.
-`rmm_arena` reserves half of the device at its first request, as its source
-does.
+What decides whether a job runs is the need. Policies that map small pages and return free
+ones when the device refuses (`remap`, `expandable`, `plan_online`, which is `remap` with a
+plan for requests that recur in each step) need hardly more than the bound, and copy nothing;
+`compact` copies blocks instead. PyTorch's expandable segments do the same with pages of 20
+MiB, and are the least that a running program can switch on (`data/law.csv` has the size of
+the page). They pay with driver calls. `plan` knows the future. `direct` sends every request
+to the driver. `vma` returns empty blocks early. The policies that only place blocks in
+segments follow, best fit and its relatives (`best_fit`, `torch`, `tlsf`, `cupy`) close
+to each other. `cuda_async` is the driver's own pool, in a program that never synchronizes its
+idle device; a program that synchronizes often reserves less, and one that runs far ahead
+of its device other amounts (`allocators.md`). Size classes (`slab`) reserve most without
+a bound and need less than the default, since a full device gets their empty segments
+back. `rmm_arena` reserves half of the device at its first request, as its source does.
 """
 
 

@@ -42,23 +42,6 @@ CHECKS = {
                      "retries")] + [
         ("what_if_device", r"full device instead, peak_reserved: (\d+) of (\d+)",
          "the same with the limit as a capacity, in peak_reserved")],
-    "check_variants.py": [
-        (f"variant_{key}_{kind}", rf"(?m)^{what}, as a {kind}: (\d+) of (\d+)",
-         f"recorded runs under a limit, predicted from the default run: {what}, "
-         f"the limit as a {kind}")
-        for kind in ("limit", "capacity")
-        for key, what in (("peaks", "peaks"), ("deaths", "deaths"),
-                          ("survivals", "survivals"),
-                          ("events", "events of deaths after the same requests"))
-        ] + [
-        ("variant_free", r"peaks without a limit: (\d+) of (\d+)",
-         "recorded runs without a limit, predicted from the default run: peaks")
-        ] + [
-        (f"variant_{key}", rf"differences by {why}: (\d+) of (\d+)",
-         f"of the runs that are predicted wrongly: {why}")
-        for key, why in (("caught", "an OOM that the program survived"),
-                         ("requests", "other requests"),
-                         ("addresses", "addresses"))],
     "check_validate_cuts.py": [
         ("cuts", r"cuts: (\d+) of (\d+) exact in .*recorded",
          "recordings cut at a segment event replayed exactly")],

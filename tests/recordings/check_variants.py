@@ -175,18 +175,23 @@ def report(variants, counts):
               f"{len(wrong)}")
 
 
+def variants():
+    """The names of the recordings that are predicted."""
+    return sorted(os.path.basename(path)[:-len(".json")] for path in
+                  glob.glob(os.path.join(DEV, "*__*.json")))
+
+
 def main():
-    names = sorted(os.path.basename(path)[:-len(".json")] for path in
-                   glob.glob(os.path.join(DEV, "*__*.json")))
+    names = variants()
     if not names or not os.access(FRAGSIM, os.X_OK):
         print(f"check_variants: no tool at {FRAGSIM} or no recordings; skipped")
         return 77
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        variants = list(pool.map(judge, names))
-    counts = count(variants)
-    report(variants, counts)
+        seen = list(pool.map(judge, names))
+    counts = count(seen)
+    report(seen, counts)
     agreed, asked = counts["events of deaths after the same requests"]["limit"]
-    return 0 if all(v["why"] is not None for v in variants) and \
+    return 0 if all(v["why"] is not None for v in seen) and \
         agreed == asked > 0 and \
         all(counts[what]["limit"] > counts[what]["capacity"]
             for what in ("peaks", "deaths")) else 1

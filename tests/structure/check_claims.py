@@ -3,8 +3,8 @@
 
 The table and the page are what claims.py makes from the data; every claim of the four
 articles has a row; every verdict has a command, and the command exists; verdicts follow
-from the numbers; the text of the paper uses numbers that the table has; and what the
-data say about bundled recordings is what fragsim answers today.
+from the numbers; and what the data say about bundled recordings is what fragsim answers
+today.
 Environment: FRAGSIM.
 """
 import collections
@@ -103,18 +103,6 @@ def every_row():
     expect(set(claims_measures.TEN) <= set(IDS) and len(claims_measures.TEN) == 10, "ten")
 
 
-def paper_text():
-    text = read(os.path.join(PAPER, "text", "claims.tex"))
-    made = dict(claims.macros())
-    used = set(re.findall(r"\\N\{(\w+)\}", text))
-    expect(used <= set(made), f"claims.tex uses {sorted(used - set(made))}")
-    for name in claims_measures.TEN.values():
-        expect({f"ClaimText{name}", f"ClaimVerdict{name}"} <= used, f"the table lacks {name}")
-    bare = re.sub(r"%.*|\\(label|ref|setlength|begin)\{[^}]*\}(\{[^}]*\})*|\\N\{[\w.]+\}", "", text)
-    bare = re.sub(r"p\{[^}]*\}", "", bare)
-    expect(not re.search(r"\d", bare), f"a number is typed: {re.findall('.*[0-9].*', bare)}")
-
-
 def verdict(number, change=None):
     """The verdict of one claim, with changed data."""
     data = claims_measures.Data()
@@ -186,7 +174,6 @@ def still_so():
 def main():
     same_page()
     every_row()
-    paper_text()
     verdicts_follow()
     forms()
     still_so()

@@ -371,7 +371,7 @@ static struct frag_trace *sites(const char *const functions[],
     struct program p = {frag_build_open("sites", "test"), 1};
 
     for (int i = 0; i < count; i++)
-        put(&p, FRAG_ENTRY_ALLOC, i + 1, sizes[i], 0,
+        put(&p, FRAG_ENTRY_ALLOC, (uint64_t)i + 1, sizes[i], 0,
             stack(&p, functions[i], "train.py", lines[i]));
     return finish(&p);
 }

@@ -1,0 +1,20 @@
+# needs.gp - draws what each program needs under three policies.
+# in:  PREFIX.tsv  trace, need of torch, torch with expandable segments, remap; what
+#                  torch reserves without a bound; all over the lower bound
+# usage: gnuplot -e "here='.'" -e "in='needs'" -e "out='needs.pdf'" needs.gp
+wide = 3.33; high = 2.6
+load here."/style.gp"
+set xtics rotate by 55 right font ",6.5" offset 0.4,0 noenhanced
+set ylabel "memory / lower bound" offset 1
+top = 2.2
+set yrange [0.93:top]
+set xrange [-0.6:19.6]
+set key outside top center horizontal maxrows 2 Left reverse samplen 0.5 width -4
+set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb grey lw 1
+plot in.".tsv" using 0:($5 > top ? top-0.03 : $5) with points pt 2 ps 0.4 \
+         lc rgb grey lw 1.2 title "default: reserved", \
+     "" using 0:2:xtic(1) with points pt 7 ps 0.55 lc rgb orange \
+         title "default: need", \
+     "" using 0:3 with points pt 8 ps 0.6 lc rgb blue lw 1.5 \
+         title "expandable segm.: need", \
+     "" using 0:4 with points pt 5 ps 0.4 lc rgb black title "remap: need"
