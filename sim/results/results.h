@@ -44,6 +44,8 @@ FRAG_BEGIN_DECLS
  * JSON 2.0 rename overhead_at_live_peak to overhead_at_peak_requested, and
  * overhead_at_held_peak to overhead_at_peak_reserved. 3.1 and JSON 2.1 add
  * capacity, and texts end with a null.
+ * Before a number is raised, the fragsim of the number so far writes a file to
+ * tests/support/earlier, and CHANGELOG.md names the new one.
  * frag_results_load reads files of all earlier versions; in those of version 1,
  * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
 #define FRAG_RESULTS_SCHEMA "3.1"
@@ -143,6 +145,7 @@ struct frag_loaded_run {
 };
 
 struct frag_loaded {
+    char *schema; /* the schema_version of the file, such as "2.3" */
     char *version, *commit, *command; /* of the program that made the file */
     char *started, *ended; /* UTC, ISO 8601; "" if the file has no time */
     char *settings, *missing, *shards; /* NULL if the file has no such
