@@ -159,12 +159,15 @@ def check_numbers(said, folder):
     assert answer["schema_version"] == said["JSON"]
     with open(os.path.join(ROOT, "CHANGELOG.md"), encoding="utf-8") as file:
         text = file.read()
+    with open(os.path.join(ROOT, "CITATION.cff"), encoding="utf-8") as file:
+        citation = file.read()
     for name, present in said.items():
         named = set(re.findall(rf"\b{name} (\d+(?:\.\d+)?)", text))
         assert present in named, f"CHANGELOG.md lacks {name} {present}"
         if name == "result file":
             assert named == {present, *kept("results")}, (named, kept("results"))
         topic = output("help", "versions")
+        assert f"\nversion: {output('--version').split()[1]}\n" in citation
         assert f"\n  {name} {present}\n" in topic, name
 
 
