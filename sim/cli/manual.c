@@ -76,7 +76,8 @@ static const char results_text[] =
     "shards, the parts of the sweep that it has (--shard 1/1: all), and "
     "missing, the cells that failed, if there are any.";
 
-/* sim/cli/site/more.md has the same lines; tests/package/check_pandas.py runs them. */
+/* sim/cli/site/more.md has the same lines; tests/package/check_pandas.py runs
+ * them. */
 static const char python_text[] =
     "import h5py, pandas\n"
     "df = pandas.DataFrame(h5py.File(\"results.h5\")[\"summary\"][:])\n"

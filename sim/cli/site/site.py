@@ -19,7 +19,7 @@ ROOT = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
 FIRST = "sim/cli/site/index.md"
 STYLE = os.path.join(HERE, "..", "texts", "page.css")  # that of triage and report
 # What the pages of the tool need besides.
-MORE = "nav a{margin-right:1.2em}pre{white-space:pre;overflow-x:auto}th,td{text-align:" \
+MORE = "nav{margin-bottom:20px}nav a{margin-right:1.2em}pre{white-space:pre;overflow-x:auto}th,td{text-align:" \
        "left;white-space:normal;vertical-align:top}"
 BAR = [("Tasks", "index.html"), ("Commands", "commands.html"),
        ("Topics", "topics.html"), ("Policies", "all_policies.html"),
