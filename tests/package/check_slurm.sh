@@ -84,13 +84,15 @@ NodeName=n1 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=
 NodeName=n2 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=1
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 CONF
+# Nothing is limited; autodetection would ask for a file system of cgroups.
+echo "CgroupPlugin=cgroup/v1" >"$folder/cgroup.conf"
 mkdir "$folder"/state "$folder"/spool.n1 "$folder"/spool.n2 "$folder"/out
 
 export SLURM_CONF=$folder/slurm.conf
-slurmctld -f "$SLURM_CONF" 2>"$folder/start.log" || skip "slurmctld does not start"
+slurmctld -f "$SLURM_CONF" 2>"$folder/start.log" || skip "slurmctld does not start: $(cat "$folder/start.log")"
 for node in n1 n2; do
     env -u SLURM_CONF slurmd -N "$node" -f "$folder/slurm.conf" \
-        2>>"$folder/start.log" || skip "slurmd does not start"
+        2>>"$folder/start.log" || skip "slurmd does not start: $(cat "$folder/start.log")"
 done
 
 # wait_for SECONDS COMMAND...: waits until COMMAND succeeds.
