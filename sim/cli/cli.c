@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "sim/cli/child.h"
+#include "sim/cli/cli_versions.h"
 #include "sim/version.h"
 #include "traces/bytes/temporary.h"
 #include "traces/printable.h"
@@ -361,4 +362,5 @@ void cli_version(FILE *out)
     fprintf(out, "fragsim %s (%s)\n", frag_version, frag_commit);
     fprintf(out, "HDF5 %s, GSL %s, zlib %s\n", frag_results_library(hdf5),
             gsl_version, zlibVersion());
+    versions_line(out);
 }

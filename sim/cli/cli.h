@@ -146,7 +146,7 @@ char *cli_quoted(const char *arg);
  * results. */
 void cli_json_open(const struct call *call, struct frag_json *j, FILE *out);
 
-/* Prints the versions of the program and of its libraries. */
+/* Prints the versions of the program, of its libraries and of its formats. */
 void cli_version(FILE *out);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/cli_versions.h"
 #include "sim/cli/texts/cli_texts.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
@@ -75,7 +76,8 @@ static const char results_text[] =
     "shards, the parts of the sweep that it has (--shard 1/1: all), and "
     "missing, the cells that failed, if there are any.";
 
-/* README.md has the same lines; tests/package/check_pandas.py runs them. */
+/* sim/cli/site/more.md has the same lines; tests/package/check_pandas.py runs
+ * them. */
 static const char python_text[] =
     "import h5py, pandas\n"
     "df = pandas.DataFrame(h5py.File(\"results.h5\")[\"summary\"][:])\n"
@@ -246,6 +248,16 @@ static void print_results(FILE *out)
         print_table(out, tables[i].title, tables[i].columns);
 }
 
+static void print_versions(FILE *out)
+{
+    char text[VERSION_ROOM];
+
+    for (const struct version *v = versions; v->name; v++) {
+        fprintf(out, "  %s %s\n", v->name, version_text(v, text));
+        print_labelled(out, "promised", v->promise);
+    }
+}
+
 const struct topic topics[] = {
     {"words", "the meaning of each word in the tables", print_words},
     {"formats", "inputs that can be read", print_formats},
@@ -253,6 +265,9 @@ const struct topic topics[] = {
      print_recipes},
     {"results", "the result file and the meaning of each column",
      print_results},
+    {"versions",
+     "the numbers of formats and interfaces, and what each promises",
+     print_versions},
     {"edits", "the edits of a trace, for edit and sweep --edit",
      frag_edits_describe},
     {"exits", "exit codes and their meaning", print_exits},

@@ -461,6 +461,7 @@ static enum frag_err check_file(const struct input *in, const char *path,
 /* Reads the attributes that describe the program that made the file. */
 static bool get_provenance(const struct input *in, struct frag_loaded *l)
 {
+    l->schema = get_text(in, in->file, "schema_version");
     l->version = get_text(in, in->file, "version");
     l->commit = get_text(in, in->file, "commit");
     l->command = get_text(in, in->file, "command");
@@ -469,7 +470,8 @@ static bool get_provenance(const struct input *in, struct frag_loaded *l)
     l->settings = get_text(in, in->file, "settings");
     l->missing = get_text(in, in->file, "missing");
     l->shards = get_text(in, in->file, "shards");
-    return l->version && l->commit && l->command && l->started && l->ended;
+    return l->schema && l->version && l->commit && l->command && l->started &&
+           l->ended;
 }
 
 static enum frag_err load(const struct input *in, const char *path,
@@ -619,6 +621,7 @@ void frag_results_unload(struct frag_loaded *loaded)
     for (uint64_t i = 0; i < loaded->count; i++)
         drop_run(&loaded->runs[i]);
     free(loaded->runs);
+    free(loaded->schema);
     free(loaded->version);
     free(loaded->commit);
     free(loaded->command);

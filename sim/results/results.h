@@ -36,14 +36,11 @@ FRAG_BEGIN_DECLS
 /* Versions of the layout of the file and of the JSON text. The number after the
  * point grows if something is added. The number before the point grows if a
  * program that reads the earlier layout would read wrong values.
- * Since 2.2 texts have a fixed length and everything has a checksum, because
- * libhdf5 1.10 crashes or loops on damaged texts of variable length.
- * JSON 1.2 adds `cell_notes' beside `results', and `notes' of rows hold those
- * of the run; `is_lower_bound' of the `stats' of validate. 2.3 and JSON 1.3 add
- * process_limit_bytes, quantum_bytes, peak_device_bytes and need_bytes. 3.0 and
- * JSON 2.0 rename overhead_at_live_peak to overhead_at_peak_requested, and
- * overhead_at_held_peak to overhead_at_peak_reserved. 3.1 and JSON 2.1 add
- * capacity, and texts end with a null.
+ * CHANGELOG.md names what each number changed. Texts have a fixed length and
+ * everything has a checksum, because libhdf5 1.10 crashes or loops on damaged
+ * texts of variable length.
+ * Before a number is raised, the fragsim of the number so far writes a file to
+ * tests/support/earlier, and CHANGELOG.md names the new one.
  * frag_results_load reads files of all earlier versions; in those of version 1,
  * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
 #define FRAG_RESULTS_SCHEMA "3.1"
@@ -143,6 +140,7 @@ struct frag_loaded_run {
 };
 
 struct frag_loaded {
+    char *schema; /* the schema_version of the file, such as "2.3" */
     char *version, *commit, *command; /* of the program that made the file */
     char *started, *ended; /* UTC, ISO 8601; "" if the file has no time */
     char *settings, *missing, *shards; /* NULL if the file has no such

@@ -2,7 +2,7 @@
 fragsim help --man >page
 for verb in $(fragsim help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
     fragsim help $verb >text || echo "no help for $verb"
-    case $verb in words | formats | recipes | edits | results | exits) continue ;; esac
+    case $verb in words | formats | recipes | versions | edits | results | exits) continue ;; esac
     fragsim $verb --help | cmp -s - text || echo "$verb --help is otherwise"
     grep -q "^\.SS $verb\$" page || echo "$verb is not in the man page"
 done

@@ -7,7 +7,6 @@ with a documented exit code. The files are those of this fragsim and of schema
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import concurrent.futures
-import gzip
 import os
 import random
 import shutil
@@ -17,7 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, ROOT, SANITIZED, SMALL, need
+from harness import FRAGSIM, ROOT, SANITIZED, SMALL, earlier, need
 
 DOCUMENTED = {0, 1, 2, 3, 4}
 LIMIT = 30  # seconds, on a machine with other work; the tool needs 2 for each file
@@ -127,9 +126,7 @@ def main():
         trace = os.path.join(ROOT, "traces", "bundled", "two_streams.pt")
         results = made(folder, "replay", "-q", SMALL, "-p", "torch", "-p",
                        "best_fit", "-c", "inf,1MiB")
-        with gzip.open(
-                os.path.join(ROOT, "tests", "support", "schema_1.h5.gz")) as packed:
-            old = packed.read()
+        old = earlier("results-1.0")
         imported = made(folder, "import", trace)
         faults = check_kind("results", results, RESULT, places, folder)
         faults += check_kind("results of schema 1", old, RESULT, places, folder)

@@ -2,11 +2,10 @@
 """check_results.py: checks with h5py that a result file agrees with the JSON of
 the same replay: every column of every run, with units and long_name, the exact
 peaks inside the decimated series, and one row for each OOM. Then it checks
-files of schemas 1 and 2, made by h5py and by an earlier fragsim: they have to be read
-as new files are. Skipped (77) without h5py.
+files of schemas 1 and 2, made by h5py: they have to be read as new files are
+(check_earlier.py reads those of earlier versions of fragsim). Skipped (77) without h5py.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
-import gzip
 import json
 import math
 import os
@@ -17,7 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, ROOT, attempt, need
+from harness import FRAGSIM, attempt, need
 
 try:
     import h5py
@@ -192,34 +191,6 @@ def check_old_and_new(folder, new):
     assert pages[0] == pages[1] and "unlimited" in pages[0]
 
 
-def check_earlier_fragsim(folder):
-    """tests/support/schema_1.h5.gz: small.csv under two policies, unlimited and with
-    1 MiB, by the last fragsim that wrote schema 1."""
-    old, out = os.path.join(folder, "s1.h5"), os.path.join(folder, "s2.h5")
-    with gzip.open(os.path.join(ROOT, "tests", "support",
-                                "schema_1.h5.gz")) as packed, \
-            open(old, "wb") as file:
-        shutil.copyfileobj(packed, file)
-    merge(out, old)
-    with h5py.File(old) as before, h5py.File(out) as after:
-        assert before["summary"]["capacity_bytes"].tolist() == \
-            [1 << 20, -1] * 2
-        assert before["summary"]["first_oom_event"].tolist() == [0, -1] * 2
-        rows = after["summary"][:]
-        assert [plain(x) for x in rows["capacity_bytes"]] == \
-            [1 << 20, None] * 2
-        assert [plain(x) for x in rows["first_oom_event"]] == [0, None] * 2
-        # A column that the earlier fragsim did not know is 0, empty or none.
-        after_of = {before: name for name, before in RENAMED.items()}
-        known = [after_of.get(n, n) for n in before["summary"].dtype.names]
-        assert not any(plain(x) for n in rows.dtype.names
-                       if n not in known for x in rows[n])
-        for name in known:
-            assert name in OPTIONAL or numpy.array_equal(
-                rows[name], before["summary"][RENAMED.get(name, name)],
-                equal_nan=rows[name].dtype.kind == "f"), name
-
-
 def check_refused(folder, new):
     """Versions that are not known, and numbers that cannot be one."""
     def version(text):
@@ -261,7 +232,6 @@ def main():
             rows = json.load(lines)["results"]
         check_file(out, rows)
         check_old_and_new(folder, out)
-        check_earlier_fragsim(folder)
         check_refused(folder, out)
     failed = sum(1 for row in rows if row["num_ooms"])
     assert failed, "no run has an OOM to compare"

@@ -7,7 +7,6 @@ the samples of ../shared where present. usage: FRAGSIM=TOOL fuzz_seeds.py FOLDER
 Environment: FRAGSIM (the tool), FRAG_SHARED_DIR (the samples).
 """
 import glob
-import gzip
 import io
 import json
 import lzma
@@ -19,7 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUNDLED, FRAGSIM, ROOT, SHARED
+from harness import BUNDLED, FRAGSIM, ROOT, SHARED, earlier
 
 CUT = 6000  # bytes: larger seeds make a fuzzer slow
 
@@ -303,9 +302,7 @@ def hdf5_files(folder):
         os.unlink(path)
         yield form, data
     os.unlink(events)
-    with gzip.open(os.path.join(ROOT, "tests", "support",
-                                "schema_1.h5.gz")) as packed:
-        yield "results", packed.read()
+    yield "results", earlier("results-1.0")
 
 
 def seeds(folder):

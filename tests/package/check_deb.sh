@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # check_deb.sh: checks that cpack makes a Debian package that contains all
-# installed files, lists its dependencies, and runs where it is unpacked. What is
-# not built yet, as after ./run demo, is built by cpack.
+# installed files, lists its dependencies, and runs where it is unpacked, and that
+# lintian has no error or warning (left out, and said, if it is missing). What is not built
+# yet, as after ./run demo, is built by cpack.
 # Environment: FRAG_BUILD_DIR (default build).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -40,6 +41,11 @@ for file in libfragsim.a libfragsim.so libfragsim.so.0; do
         exit 1
     }
 done
+if command -v lintian >/dev/null; then
+    lintian --allow-root --fail-on error,warning "$package" || exit 1
+else
+    echo "check_deb: without lintian"
+fi
 dpkg-deb --info "$package" postinst | grep -q ldconfig || {
     echo "check_deb: the package does not run ldconfig for the shared library"
     exit 1

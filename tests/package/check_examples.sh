@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # check_examples.sh: checks the scripts of tests/examples: a nightly batch, RMM's
-# resources, the policy review (left out if gnuplot is missing), and a sweep
-# under GNU parallel that is killed and run again (left out if parallel is
-# missing; check_slurm.sh tests the script for Slurm).
+# resources, the policy review (left out if gnuplot is missing), the command of the job
+# of Kubernetes, and a sweep under GNU parallel that is killed and run again (left out
+# if parallel is missing; check_slurm.sh tests the script for Slurm).
 # Environment: FRAGSIM (the tool; default build/fragsim).
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -136,10 +136,6 @@ SCRIPT
     rm "$folder/bin/chromium"
 fi
 
-command -v parallel >/dev/null || {
-    echo "check_examples: without GNU parallel"
-    exit 0
-}
 cat >"$folder/grid" <<GRID
 trace $root/traces/bundled/leak.pickle.xz
 trace $root/traces/bundled/cudagraph.pickle.xz
@@ -147,6 +143,29 @@ param max_split_size_mb=21..60:1
 capacity inf,1.1x
 GRID
 fragsim sweep -q --grid "$folder/grid" -o "$folder/alone.h5" || fail "the sweep fails"
+
+# What a pod of each index runs, in a folder instead of the volume.
+mkdir "$folder/data"
+cp "$folder/grid" "$folder/data"
+fragsim sweep -q --grid "$folder/data/grid" -o "$folder/data/alone.h5" ||
+    fail "the sweep fails"
+job=$root/tests/examples/kubernetes_sweep.yaml
+pod=$(sed -n '/- >-$/,/^ *resources:/{/>-$/d; /resources:/d; s/^ *//; p}' "$job" |
+    tr '\n' ' ' | sed "s#/data#$folder/data#g")
+parts=$(sed -n 's/^ *completions: //p' "$job")
+for ((index = 0; index < parts; index++)); do
+    JOB_COMPLETION_INDEX=$index sh -c "$pod" ||
+        fail "kubernetes: part $index fails: $pod"
+done
+fragsim merge -q "$folder/data/sweep.h5" "$folder"/data/part-*.h5 ||
+    fail "kubernetes: the parts do not merge"
+cmp "$folder/data/sweep.h5" "$folder/data/alone.h5" ||
+    fail "kubernetes: the merged file differs"
+
+command -v parallel >/dev/null || {
+    echo "check_examples: without GNU parallel"
+    exit 0
+}
 # The first run ends as if the machine went down. The jobs of parallel are in
 # other process groups, so each is killed by its id.
 setsid "$root/tests/examples/parallel_sweep.sh" "$folder/grid" "$folder/out" 5 \

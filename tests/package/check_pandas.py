@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""check_pandas.py: runs the lines of README.md that read a result file with h5py
+"""check_pandas.py: runs the lines of sim/cli/site/more.md that read a result file with h5py
 and pandas, as they stand there, and checks the table that they make: texts are
 texts, none is NaN, and everything else equals the JSON of the same run.
 `fragsim help results` must print the same lines. Skipped (77) without h5py or
@@ -28,10 +28,11 @@ TRACE = os.path.join(ROOT, "tests", "cli", "small.csv")
 LINES = re.compile(r"^```python\n(import h5py, pandas\n.*?)^```$", re.S | re.M)
 
 
-def readme_lines():
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+def page_lines():
+    with open(os.path.join(ROOT, "sim", "cli", "site", "more.md"),
+              encoding="utf-8") as file:
         found = LINES.findall(file.read())
-    assert len(found) == 1, "README.md: expected one block that imports pandas"
+    assert len(found) == 1, "more.md: expected one block that imports pandas"
     return found[0]
 
 
@@ -64,9 +65,9 @@ def check_table(df, path):
 
 def main():
     need(FRAGSIM)
-    lines = readme_lines()
+    lines = page_lines()
     assert textwrap.indent(lines, "  ") in output("help", "results"), \
-        "`fragsim help results` has other lines than README.md"
+        "`fragsim help results` has other lines than more.md"
     with tempfile.TemporaryDirectory() as folder:
         # A file name need not be UTF-8.
         odd = os.path.join(os.fsencode(folder), b"caf\xe9.csv")
@@ -83,7 +84,7 @@ def main():
             del file["summary"]
             file["summary"] = rows
         assert len(paste(lines, folder)) == 0
-    print("the lines of README.md read what was written")
+    print("the lines of more.md read what was written")
     return 0
 
 

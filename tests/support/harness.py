@@ -8,6 +8,7 @@ Environment: FRAGSIM (default build/fragsim), FRAG_BUILD_DIR (default build),
 FRAG_SHARED_DIR (recordings that are not bundled; default ../shared).
 """
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
 SHARED = os.path.abspath(os.environ.get("FRAG_SHARED_DIR",
                                         os.path.join(ROOT, "..", "shared")))
 BUNDLED = os.path.join(ROOT, "traces", "bundled")
+EARLIER = os.path.join(ROOT, "tests", "support", "earlier")
 SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
 # Whether each access of the tool is checked; it then runs several times slower.
 SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
@@ -36,6 +38,16 @@ def need(*paths):
     for path in paths:
         if not os.path.exists(path):
             skip(f"{path} is absent")
+
+
+def earlier(name, path=None):
+    """The bytes of a file that an earlier fragsim wrote, which also go to `path`."""
+    with lzma.open(os.path.join(EARLIER, name + ".h5.xz")) as packed:
+        data = packed.read()
+    if path:
+        with open(path, "wb") as file:
+            file.write(data)
+    return data
 
 
 def share(cases, part=4):

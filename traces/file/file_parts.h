@@ -10,9 +10,8 @@
 #include "traces/file/trace_file.h"
 #include "traces/storage.h"
 
-#define TRACE_SCHEMA         "fragsim-trace"
-#define TRACE_SCHEMA_VERSION "1.0"
-#define TRACE_TOOL           "fragsim"
+#define TRACE_SCHEMA "fragsim-trace"
+#define TRACE_TOOL   "fragsim"
 
 /* Checks the parts that frag_trace_check omits: tables, strings, stacks.
  * CORRUPT at the first error. */

@@ -1,5 +1,6 @@
 /* trace_file.h - the layout of a trace file, which is HDF5, and the function
- * that reads one. Used inside traces/ only; other folders use trace.h.
+ * that reads one. Only the version is used outside of traces/; other folders
+ * read files by trace.h.
  *
  *   /                          attributes schema_name "fragsim-trace",
  *                              schema_version "1.0", tool, source_path,
@@ -29,6 +30,11 @@
 #define FRAG_TRACES_FILE_TRACE_FILE_H
 
 #include "traces/trace.h"
+
+/* The number after the point rises if something is added, and that before it
+ * if a program that reads the earlier layout would read wrong values; files of
+ * another number before the point are refused. */
+#define TRACE_SCHEMA_VERSION "1.0"
 
 extern const char *const trace_file_format; /* "hdf5" */
 

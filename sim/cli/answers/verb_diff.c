@@ -7,6 +7,7 @@
 
 #include "sim/cli/answers/held/difference_report.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/cli_versions.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "traces/bytes/sink.h"
@@ -196,6 +197,8 @@ static enum frag_err compare_results(struct diff *s, struct frag_error *e)
 
     if (err == FRAG_OK)
         err = frag_results_load(paths[1], &files[1], e);
+    for (size_t i = 0; i < 2 && err == FRAG_OK; i++)
+        versions_note(&s->values->common, paths[i], &files[i]);
     if (err == FRAG_OK)
         err = compare_files(s, files, e);
     frag_results_unload(&files[0]);

@@ -84,7 +84,9 @@ const struct verb verb_help = {
     .name = "help",
     .args = "[COMMAND|TOPIC]",
     .summary = "explain a command or a topic",
-    .about = "The topics are words, formats, results, edits and exits.",
+    .about =
+        "The topics are words, formats, recipes, results, versions, edits and "
+        "exits.",
     .options = options,
     .size = sizeof(struct help_values),
     .defaults = &(const struct help_values){.man = false},

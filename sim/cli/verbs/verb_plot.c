@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
+#include "sim/cli/cli_versions.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/filter.h"
 #include "sim/cli/output/inputs.h"
@@ -42,6 +43,8 @@ static enum frag_err plot(const struct figure *f, const struct plot_values *v,
     enum frag_err err;
 
     FRAG_TRY(result_files_load(args->items, args->count - 1, &files, e));
+    for (size_t i = 0; i < files.count; i++)
+        versions_note(&v->common, args->items[i], &files.files[i]);
     err = selection_choose(&files, &s, e);
     if (err == FRAG_OK)
         err = selection_filter(&s, &v->wanted, e);

@@ -1,6 +1,7 @@
 /* verb_report.c - the command report: writes a review of result files as one
  * page, HTML or PDF. The page itself is made in sim/cli/review/. */
 #include "sim/cli/cli.h"
+#include "sim/cli/cli_versions.h"
 #include "sim/cli/gnuplot/drawing.h"
 #include "sim/cli/review/publish.h"
 #include "sim/cli/review/review.h"
@@ -36,6 +37,8 @@ static enum frag_err report(const struct call *call,
     enum frag_err err;
 
     FRAG_TRY(result_files_load(args->items, args->count, &files, e));
+    for (size_t i = 0; i < files.count; i++)
+        versions_note(&v->common, args->items[i], &files.files[i]);
     err = review_make(&r, e);
     if (err == FRAG_OK) {
         progress_step(progress, 0, 0, " figures", 1, "report");

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     import numpy
     import pandas
 
+# The first number of the schema of result files, and the columns that it renamed.
+SCHEMA = 3
+RENAMED = {"overhead_at_live_peak": "overhead_at_peak_requested",
+           "overhead_at_held_peak": "overhead_at_peak_reserved"}
 HDF5_BEGINS = b"\x89HDF\r\n\x1a\n"
 # What rows of a part of an answer have from the whole that they are a part of,
 # and its name there: a policy has a name.
@@ -165,15 +170,20 @@ def _events(path: _options.Path, options: dict[str, _options.Option],
     return table
 
 
+def _schema(results: Any) -> int:
+    """The first number of the file's schema."""
+    return int(_text(results.attrs["schema_version"]).split(".")[0])
+
+
 def _place(results: Any, place: str) -> Any:
     if "summary" not in results:
         raise ValueError(f"{results.filename}: expected a result file, found another "
                          "HDF5 file")
-    version = _text(results.attrs.get("schema_version", b"1"))
-    if version.startswith("1"):
-        raise ValueError(f"{results.filename}: expected schema_version 2 or later, "
-                         f"where a number that is none is NaN, found {version}: "
-                         "write the file again with this version of fragsim")
+    if _schema(results) < SCHEMA:
+        warnings.warn(f"{results.filename}: result files of schema "
+                      f"{_text(results.attrs['schema_version'])} are deprecated; "
+                      f"`fragsim merge NEW.h5 {results.filename}' writes schema "
+                      f"{SCHEMA}", FutureWarning, stacklevel=5)
     if place not in results:
         raise ValueError(f"{results.filename}: expected the table /{place}, found "
                          "none; there are summary, and of the runs 0 to "
@@ -185,15 +195,18 @@ def _summary(results: Any, pd: Any) -> pandas.DataFrame:
     data = _place(results, "summary")
     made: pandas.DataFrame = pd.DataFrame(data[:])
     for name in data.dtype.names:
-        if data.dtype[name].kind == "S":
+        if data.dtype[name].kind in "OS":  # O: before schema 2.2
             made[name] = made[name].map(_text)
+    if _schema(results) == 1:  # -1 was none
+        for name in ("capacity_bytes", "first_oom_event"):
+            made[name] = made[name].where(made[name] >= 0)
     notes = (results[f"runs/{run}"].attrs["trace_notes"]
              for run in range(len(made)))
     made["notes"] = pd.Series([[_text(note) for note in run] for run in notes],
                               dtype=object)
     made.attrs["units"] = dict(zip(data.dtype.names,
                                    map(_text, data.attrs["units"])))
-    return made
+    return made.rename(columns=RENAMED)
 
 
 def _members(results: Any, table: str, run: int) -> list[tuple[str, Any]]:
