@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -148,9 +147,16 @@ static bool randomize(char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
     unsigned char bytes[RANDOM];
+    const int file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    const bool is_full =
+        file >= 0 && read(file, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes);
 
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+    if (file >= 0)
+        close(file);
+    if (!is_full) {
+        errno = ENODEV; /* of the device, not of the name to be made */
         return false;
+    }
     for (int i = 0; i < RANDOM; i++)
         text[i] = letters[bytes[i] % (sizeof(letters) - 1)];
     return true;
