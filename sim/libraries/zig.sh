@@ -27,7 +27,7 @@ done
 
 machine=${target%%-*}
 emulator="qemu-$machine-static;-L;/usr/$machine-linux-gnu"
-[ "$machine" != "$(uname -m)" ] || emulator=env
+[ "$machine" != "$(uname -m)" ] || emulator="env"
 FRAG_TARGET=$target
 FRAG_EMULATOR=$emulator
 export FRAG_ZIG FRAG_TARGET FRAG_EMULATOR
