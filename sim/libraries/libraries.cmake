@@ -8,6 +8,8 @@ foreach(package zlib xz-utils libzstd yajl gsl nettle hdf5 gnulib)
             "\"${FRAG_SOURCES}\"; use sim/libraries/fetch.sh")
     endif()
     set(${package} ${folder})
+    file(GLOB texts ${folder}/COPYING ${folder}/COPYING.LESSERv3 ${folder}/debian/copyright)
+    install(FILES ${texts} DESTINATION ${CMAKE_INSTALL_DATADIR}/fragsim/licenses/${package})
 endforeach()
 
 # frag_source(TARGET NAME INCLUDES SOURCES...): a static library, whose headers
@@ -180,7 +182,9 @@ else()
     list(FILTER sources EXCLUDE REGEX "/(H5detect|H5make_libsettings|H5mpi|H5FDmpi.*)\\.c$")
     frag_source(source::hdf5 source_hdf5 "${includes};${hdf5}/hl/src" ${sources}
                 ${config}/H5Tinit.c ${config}/H5lib_settings.c)
-    target_compile_options(source_hdf5 PRIVATE -Wno-implicit-int) # H5HL_unprotect
+    # Parts of HDF5 that nobody calls are left out by the linker. -Wno: H5HL.c.
+    target_compile_options(source_hdf5 PRIVATE -Os -ffunction-sections -fdata-sections
+        -fno-asynchronous-unwind-tables -Wno-implicit-int)
     target_link_libraries(source_hdf5 PRIVATE ZLIB::ZLIB PUBLIC Threads::Threads m
                           ${CMAKE_DL_LIBS})
     add_library(frag_hdf5 INTERFACE)

@@ -25,7 +25,7 @@ OWN = [
     (r"fragsim/lib/fragsim/libfragsim_torch\.so$", r"frag_torch_\w+$"),
     (r"fragsim/lib/fragsim/libfragsim_record\.so$",
      r"(frag_\w+|cu[A-Z]\w+|cuda[A-Z]\w+|dlsym|dlvsym|dlopen|dlmopen|dlclose)$"),
-    (r"fragsim/lib/fragsim/dry/", r"(p?nccl|cu|nv|__cuda|__nvrtc|_ZN3c10)\w+$"),
+    (r"fragsim/lib/fragsim/dry/", r"(frag_dry_|p?nccl|cu|nv|__cuda|__nvrtc|_ZN3c10)\w+$"),
 ]
 
 

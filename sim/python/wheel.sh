@@ -23,7 +23,7 @@ for machine; do
         -C install.strip=false \
         -C cmake.define.CMAKE_TOOLCHAIN_FILE="$root/sim/libraries/zig.cmake" \
         -C cmake.define.FRAG_SOURCES="$folder/sources" > "$folder/log" 2>&1 || {
-        cat "$folder/log" >&2
+        tail -n 60 "$folder/log" >&2
         exit 1
     }
     "$folder/tools/bin/python" "$root/sim/python/portable.py" "$folder"/built/*.whl

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { RANDOM = 8, TRIES = 100, LISTED = 64 };
@@ -64,10 +65,11 @@ static void remove_at(int folder, const char *name);
 static void remove_contents(int folder)
 {
     _Alignas(struct dirent64) char bytes[2048];
-    ssize_t count;
+    long count;
 
-    while ((count = getdents64(folder, (void *)bytes, sizeof(bytes))) > 0)
-        for (ssize_t at = 0; at < count;) {
+    /* glibc before 2.30 has no function for this call. */
+    while ((count = syscall(SYS_getdents64, folder, bytes, sizeof(bytes))) > 0)
+        for (long at = 0; at < count;) {
             const struct dirent64 *entry = (const void *)(bytes + at);
 
             if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
