@@ -8,8 +8,12 @@ foreach(package zlib xz-utils libzstd yajl gsl nettle hdf5 gnulib)
             "\"${FRAG_SOURCES}\"; use sim/libraries/fetch.sh")
     endif()
     set(${package} ${folder})
-    file(GLOB texts ${folder}/COPYING ${folder}/COPYING.LESSERv3 ${folder}/debian/copyright)
-    install(FILES ${texts} DESTINATION ${CMAKE_INSTALL_DATADIR}/fragsim/licenses/${package})
+    if(NOT package STREQUAL "gnulib") # glibc has what is used of it
+        file(GLOB texts ${folder}/COPYING ${folder}/COPYING.LESSERv3
+             ${folder}/debian/copyright)
+        install(FILES ${texts}
+                DESTINATION ${CMAKE_INSTALL_DATADIR}/fragsim/licenses/${package})
+    endif()
 endforeach()
 
 # frag_source(TARGET NAME INCLUDES SOURCES...): a static library, whose headers

@@ -11,5 +11,7 @@ endif()
 set(CMAKE_C_COMPILER $ENV{FRAG_ZIG}/cc)
 set(CMAKE_AR $ENV{FRAG_ZIG}/ar)
 set(CMAKE_RANLIB $ENV{FRAG_ZIG}/ranlib)
-add_link_options(-s -Wl,--gc-sections)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+add_link_options(-s -Wl,--gc-sections
+                 $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
 set(CMAKE_CROSSCOMPILING_EMULATOR $ENV{FRAG_EMULATOR})

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 
-LARGEST = 4 << 20
+LARGEST = 4_000_000
 GLIBC = r"(lib(c|m|dl|pthread|rt)\.so\.\d|ld-linux[-\w]*\.so\.\d)$"
 MACHINES = {"x86_64": "X86-64", "aarch64": "AArch64"}
 # The recorder and the stand-ins have names of CUDA's libraries, because a program calls
