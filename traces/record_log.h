@@ -3,8 +3,8 @@
  *
  * real/recorder/ writes the log from inside the recorded program, and
  * traces/import/record/ reads it. The file has a header of RECORD_HEADER bytes,
- * then one struct record_call of 64 bytes per call. All numbers are
- * little-endian.
+ * then one struct record_call of 64 bytes per call. All numbers are in the byte
+ * order of the processor; the reader refuses those of the other order.
  *
  * A call claims its position in the file at the moment when it takes effect: a
  * call that allocates claims it after the driver returned, a call that frees

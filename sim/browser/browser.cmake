@@ -3,7 +3,6 @@
 set(browser ${PROJECT_SOURCE_DIR}/sim/browser)
 target_sources(fragsim PRIVATE ${browser}/without_hdf5.c ${browser}/browser_child.c
     ${browser}/system_calls.c)
-target_link_libraries(frag_cli PRIVATE browser::argp)
 target_include_directories(frag_flags BEFORE INTERFACE ${browser}/libc)
 target_link_options(fragsim PRIVATE
     -lworkerfs.js

@@ -1,13 +1,11 @@
 /* system_calls.c - the calls of Linux that emscripten's C library declares, but
- * lacks. Random bytes come from the browser; all others fail, as on a system
- * without processes. */
+ * lacks. They fail, as on a system without processes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,12 +14,6 @@ static int refuse(void)
 {
     errno = ENOSYS;
     return -1;
-}
-
-ssize_t getrandom(void *to, size_t size, unsigned flags)
-{
-    (void)flags;
-    return getentropy(to, size) == 0 ? (ssize_t)size : -1;
 }
 
 int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)

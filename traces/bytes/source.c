@@ -73,14 +73,6 @@ struct frag_source {
 
 /* The file */
 
-static enum frag_err hash_bytes(struct frag_source *s, const void *bytes,
-                                size_t size, struct frag_error *e)
-{
-    if (!sha256_add(&s->sum, bytes, size))
-        return frag_no_memory(e, "the SHA-256 of %s", s->name);
-    return FRAG_OK;
-}
-
 static enum frag_err read_file(struct stage *file, unsigned char *to,
                                size_t room, size_t *made, struct frag_error *e)
 {
@@ -95,7 +87,8 @@ static enum frag_err read_file(struct stage *file, unsigned char *to,
     *made = (size_t)n;
     s->arrived += *made;
     file->ended = !n;
-    return hash_bytes(s, to, *made, e);
+    sha256_add(&s->sum, to, *made);
+    return FRAG_OK;
 }
 
 static const struct stage_ops plain_file = {.name = "file", .fill = read_file};
@@ -117,13 +110,12 @@ static uint64_t whole_drops(uint64_t bytes)
 }
 
 /* Hashes a mapped file up to byte `to`. */
-static enum frag_err hash_to(struct frag_source *s, uint64_t to,
-                             struct frag_error *e)
+static void hash_to(struct frag_source *s, uint64_t to)
 {
     const uint64_t from = s->hashed;
 
     s->hashed = to;
-    return hash_bytes(s, s->whole + from, (size_t)(to - from), e);
+    sha256_add(&s->sum, s->whole + from, (size_t)(to - from));
 }
 
 static void show_whole(struct frag_source *s, const unsigned char *bytes,
@@ -218,9 +210,8 @@ static bool hash_step(void *user, uint64_t k)
 {
     struct frag_source *s = user;
 
-    s->ahead_err =
-        hash_to(s, least(s->size, (k + 1) * STEP_BYTES), &s->ahead_e);
-    return s->ahead_err != FRAG_OK || s->hashed == s->size;
+    hash_to(s, least(s->size, (k + 1) * STEP_BYTES));
+    return s->hashed == s->size;
 }
 
 /* Unpacks the next piece, and hashes the packed bytes that were used. */
@@ -232,7 +223,7 @@ static enum frag_err unpack_piece(struct frag_source *s, struct piece *piece,
         stage_fill(s->unpacker, piece->bytes, STEP_BYTES, &piece->count, e));
     piece->last = s->unpacker->ended;
     atomic_store(&s->unpacking, s->file.used);
-    FRAG_TRY(hash_to(s, s->file.used, e));
+    hash_to(s, s->file.used);
     drop_pages(s, whole_drops(s->file.used));
     return FRAG_OK;
 }
@@ -380,10 +371,11 @@ static struct frag_source *make(const char *name)
     s->fd = -1;
     s->top = &s->file;
     s->name = strdup(name);
-    if (!s->name || !sha256_open(&s->sum)) {
+    if (!s->name) {
         frag_source_close(s);
         return NULL;
     }
+    sha256_begin(&s->sum);
     s->file.ops = &plain_file;
     s->file.name = s->name;
     s->file.state = s;
@@ -440,7 +432,6 @@ void frag_source_close(struct frag_source *s)
         storage_unmap(s->map, (size_t)s->size);
     if (s->fd > STDIN_FILENO)
         close(s->fd);
-    sha256_close(&s->sum);
     free(s->name);
     free(s);
 }
@@ -520,15 +511,14 @@ static enum frag_err drain(struct frag_source *s, struct stage *stage,
 }
 
 /* Hashes what the thread has not hashed, and releases all pages. */
-static enum frag_err hash_rest(struct frag_source *s, struct frag_error *e)
+static void hash_rest(struct frag_source *s)
 {
     s->dropped = whole_drops(s->hashed);
     while (s->hashed < s->size) {
-        FRAG_TRY(hash_to(s, least(s->size, s->hashed + DROP_BYTES), e));
+        hash_to(s, least(s->size, s->hashed + DROP_BYTES));
         drop_pages(s, whole_drops(s->hashed));
     }
     drop_pages(s, s->size);
-    return FRAG_OK;
 }
 
 enum frag_err frag_source_sha256(struct frag_source *s, char hex[65],
@@ -539,8 +529,7 @@ enum frag_err frag_source_sha256(struct frag_source *s, char hex[65],
     FRAG_TRY(ahead_error(s, e));
     FRAG_TRY(drain(s, &s->file, e));
     if (s->whole)
-        FRAG_TRY(hash_rest(s, e));
-    if (!sha256_hex(&s->sum, hex))
-        return frag_no_memory(e, "the SHA-256 of %s", s->name);
+        hash_rest(s);
+    sha256_hex(&s->sum, hex);
     return FRAG_OK;
 }

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { RANDOM = 8, TRIES = 100, LISTED = 64 };
@@ -65,10 +65,11 @@ static void remove_at(int folder, const char *name);
 static void remove_contents(int folder)
 {
     _Alignas(struct dirent64) char bytes[2048];
-    ssize_t count;
+    long count;
 
-    while ((count = getdents64(folder, (void *)bytes, sizeof(bytes))) > 0)
-        for (ssize_t at = 0; at < count;) {
+    /* glibc before 2.30 has no function for this call. */
+    while ((count = syscall(SYS_getdents64, folder, bytes, sizeof(bytes))) > 0)
+        for (long at = 0; at < count;) {
             const struct dirent64 *entry = (const void *)(bytes + at);
 
             if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
@@ -148,9 +149,16 @@ static bool randomize(char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
     unsigned char bytes[RANDOM];
+    const int file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    const bool is_full =
+        file >= 0 && read(file, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes);
 
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+    if (file >= 0)
+        close(file);
+    if (!is_full) {
+        errno = ENODEV; /* of the device, not of the name to be made */
         return false;
+    }
     for (int i = 0; i < RANDOM; i++)
         text[i] = letters[bytes[i] % (sizeof(letters) - 1)];
     return true;

@@ -176,7 +176,7 @@ static void start_model(void)
     dry.context = id ? model->context : 0;
     if (dry.is_empty)
         return;
-    dry.file = memfd_create("fragsim_dry", MFD_CLOEXEC);
+    dry.file = memory_file("fragsim_dry");
     if (dry.file < 0 || ftruncate(dry.file, (off_t)SPACE) != 0)
         abort();
 }

@@ -1,9 +1,11 @@
 /* memory.c - the functions of the driver for device memory: segments, virtual
  * memory, and memory of other processes. */
 #define _GNU_SOURCE
+#include <linux/memfd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "real/dry/driver/capture.h"
@@ -267,6 +269,12 @@ cu_result cuMemRetainAllocationHandle(cu_memory *out, void *address)
     LEAVE(CU_SUCCESS);
 }
 
+/* Older C libraries than glibc 2.27 have no function for this call. */
+int memory_file(const char *name)
+{
+    return (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC);
+}
+
 /* Moves an allocation to a file of its own, so that it outlives this process's
  * use of it. The name says the device. */
 static cu_result move_to_file(struct dry_holding *memory)
@@ -276,7 +284,7 @@ static cu_result move_to_file(struct dry_holding *memory)
     int file;
 
     snprintf(name, sizeof(name), "fragsim_dry_%d", memory->device);
-    file = memfd_create(name, MFD_CLOEXEC);
+    file = memory_file(name);
     if (file < 0)
         return OPERATING_SYSTEM;
     from = mmap(NULL, memory->size, PROT_READ, MAP_SHARED, dry.file,

@@ -207,9 +207,9 @@ static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
 }
 
 /* Adds a text and the 0 at its end. */
-static bool add_text(struct sha256 *sum, const char *text)
+static void add_text(struct sha256 *sum, const char *text)
 {
-    return sha256_add(sum, text, strlen(text) + 1);
+    sha256_add(sum, text, strlen(text) + 1);
 }
 
 /* Replaces the hash of the file by that of the edited trace: the hash of the
@@ -219,20 +219,18 @@ static enum frag_err hash_edits(const struct sweep_trace *trace, char hash[65],
 {
     const struct frag_edits *edits = trace->edit->edits;
     struct sha256 sum;
-    enum frag_err err = FRAG_OK;
-    bool fine = sha256_open(&sum) && add_text(&sum, hash) &&
-                add_text(&sum, trace->edit->text);
 
-    for (size_t i = 0; fine && i < frag_edits_file_count(edits); i++) {
+    sha256_begin(&sum);
+    add_text(&sum, hash);
+    add_text(&sum, trace->edit->text);
+    for (size_t i = 0; i < frag_edits_file_count(edits); i++) {
         char other[65] = "";
 
-        err = sha256_file(frag_edits_file(edits, i), other, e);
-        fine = err == FRAG_OK && add_text(&sum, other);
+        FRAG_TRY(sha256_file(frag_edits_file(edits, i), other, e));
+        add_text(&sum, other);
     }
-    if (err == FRAG_OK && !(fine && sha256_hex(&sum, hash)))
-        err = no_memory(trace, e);
-    sha256_close(&sum);
-    return err;
+    sha256_hex(&sum, hash);
+    return FRAG_OK;
 }
 
 static enum frag_err check_device(void *sweep, const struct input *in,

@@ -525,6 +525,29 @@ static void what_is_wrong_is_said_with_its_place(void **state)
     }
 }
 
+static void a_log_of_the_other_byte_order_is_refused(void **state)
+{
+    unsigned char log[LOG_ROOM];
+    const size_t size = write_log(log, all_kinds);
+    struct frag_error e = {""};
+    struct frag_trace *t;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) { /* turns the version around */
+        const unsigned char byte = log[8 + i];
+
+        log[8 + i] = log[11 - i];
+        log[11 - i] = byte;
+    }
+    assert_int_equal(import_log(log, size, &t, &e), FRAG_CORRUPT);
+    assert_string_equal(
+        e.text,
+        "log:8: expected numbers in the byte order of this processor, "
+        "found the other one (big-endian or little-endian); import the log "
+        "on the machine that recorded it, with -o trace.h5, which every "
+        "machine reads");
+}
+
 static void a_call_has_a_name(void **state)
 {
     static const struct record_call calls[][2] = {
@@ -554,6 +577,7 @@ int main(void)
         cmocka_unit_test(calls_that_were_lost_are_no_gaps),
         cmocka_unit_test(the_log_cut_anywhere_is_whole_or_an_error),
         cmocka_unit_test(what_is_wrong_is_said_with_its_place),
+        cmocka_unit_test(a_log_of_the_other_byte_order_is_refused),
         cmocka_unit_test(a_call_has_a_name),
     };
 

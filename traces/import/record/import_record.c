@@ -20,7 +20,10 @@
 
 #include "traces/import/record/import_record.h"
 
-enum { CALL = sizeof(struct record_call) }; /* bytes of an entry */
+enum {
+    CALL = sizeof(struct record_call), /* bytes of an entry */
+    RECORD_VERSION_SWAPPED = RECORD_VERSION << 24
+};
 
 _Static_assert(FRAG_SOURCE_WINDOW % CALL == 0, "calls fill the window");
 
@@ -38,6 +41,14 @@ static enum frag_err read_header(struct log_reader *r)
                          "%s:%zu: expected a header of %d bytes, found the end",
                          frag_source_name(r->source), count, RECORD_HEADER);
     memcpy(&h, bytes, sizeof(h));
+    if (h.version == RECORD_VERSION_SWAPPED)
+        return frag_fail(
+            r->e, FRAG_CORRUPT,
+            "%s:8: expected numbers in the byte order of this "
+            "processor, found the other one (big-endian or "
+            "little-endian); import the log on the machine that "
+            "recorded it, with -o trace.h5, which every machine reads",
+            frag_source_name(r->source));
     if (h.version != RECORD_VERSION || h.call_bytes != CALL)
         return frag_fail(r->e, FRAG_CORRUPT,
                          "%s:8: expected version %d of a recorder log with "

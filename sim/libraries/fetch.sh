@@ -1,0 +1,38 @@
+#!/bin/sh
+# fetch.sh FOLDER: unpacks there, once, the sources of the libraries that the tool
+# links, from Debian's archive. apt-get uses lists of its own, so that neither root nor a
+# change of the system is needed.
+set -eu
+
+sources=$1
+[ ! -d "$sources" ] || exit 0
+for program in apt-get dpkg-source; do
+    command -v "$program" > /dev/null || {
+        echo "fetch.sh: expected $program, found none (Debian: apt-get install" \
+             "dpkg-dev)" >&2
+        exit 2
+    }
+done
+rm -rf "$sources.partial"
+mkdir -p "$sources.partial/apt/lists/partial" "$sources.partial/apt/cache" \
+         "$sources.partial/apt/parts"
+cd "$sources.partial"
+# The archives of the system, asked for sources.
+for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
+            /etc/apt/sources.list.d/*.sources; do
+    [ ! -f "$list" ] ||
+        sed 's/^deb /deb-src /; s/^Types: deb$/Types: deb-src/' "$list" \
+            > "apt/parts/${list##*/}"
+done
+cat > apt/apt.conf <<END
+Dir::Etc::SourceList "/dev/null";
+Dir::Etc::SourceParts "$PWD/apt/parts";
+Dir::State::Lists "$PWD/apt/lists";
+Dir::Cache "$PWD/apt/cache";
+APT::Sandbox::User "";
+END
+export APT_CONFIG="$PWD/apt/apt.conf"
+apt-get -qq update
+apt-get -qq source zlib xz-utils libzstd yajl gsl nettle hdf5 gnulib > apt/log
+rm -rf apt
+mv "$sources.partial" "$sources"
