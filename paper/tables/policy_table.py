@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""policy_table.py [-j N]: replays the default recordings of ../shared with every
+"""policy_table.py [-j N] [--only POLICY,...]: replays the default recordings of ../shared with every
 policy, and finds what every policy needs for them.
 
 Each recording is replayed by every policy with its default parameters (by plan
@@ -9,9 +9,11 @@ requests) and the peak reserved of PyTorch's default. `fragsim fit` finds the ne
 of each policy: the least capacity of a device from which on nothing fails, and the
 least memory limit of the process. Writes data/policies.csv (one row for each
 recording, policy and capacity), data/needs.csv (one for each recording, policy and
-kind of bound) and pages/policies.md (the table made from both).
+kind of bound) and pages/policies.md (the table made from both). --only renews the rows
+of these policies and keeps the others.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
+import argparse
 import glob
 import json
 import math
@@ -21,7 +23,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from data_header import RECORDINGS, replayed, write_csv
+from data_header import read_csv, RECORDINGS, replayed, write_csv
 from places import DATA, PAGES, ROOT
 
 SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
@@ -76,6 +78,10 @@ of its device other amounts (`allocators.md`). Size classes (`slab`) reserve mos
 a bound and need less than the default, since a full device gets their empty segments
 back. `rmm_arena` reserves half of the device at its first request, as its source does.
 """
+
+
+# What decides the lower bound and the midpoint: a policy that rounds least, and the default.
+BESIDE = ["rmm_pool", "torch"]
 
 
 def recordings():
@@ -169,22 +175,57 @@ def markdown(rows, needs, names, count):
     return HEAD.format(count=count) + "\n".join(map(line, table)) + "\n" + READING
 
 
+def joined(path, rows, renewed):
+    """The rows, with those of the file whose policies were not renewed; and the header
+    that says so."""
+    head, stored = read_csv(path)
+    key = lambda r: (r["trace"], r["policy"], r.get("capacity"), r.get("bound"))
+    bounds = {key(r): int(r["lower_bound_bytes"]) for r in stored}
+    wrong = [r["trace"] for r in rows if r["policy"] in renewed and
+             bounds.get(key(r)) not in (None, r["lower_bound_bytes"])]
+    if wrong:
+        sys.exit(f"policy_table: {path}: expected the stored lower bound of {wrong[0]}, "
+                 "found another one; make all rows again")
+    return f"# {head}; again {', '.join(renewed)}: ", [
+        {k: number(v) for k, v in r.items()} for r in stored
+        if r["policy"] not in renewed] + [r for r in rows if r["policy"] in renewed]
+
+
+def number(text):
+    """A cell as it was written: a number, a word, or None for an empty one."""
+    if not text[:1].isdigit() and text[:1] != "-":
+        return text or None
+    return float(text) if set(text) & set(".e") else int(text)
+
+
 def main():
-    jobs = int(sys.argv[2]) if sys.argv[1:2] == ["-j"] else os.cpu_count()
-    paths, names = recordings(), policies()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-j", type=int, default=os.cpu_count())
+    parser.add_argument("--only", help="renew the rows of these policies")
+    args = parser.parse_args()
+    jobs, paths, names = args.j, recordings(), policies()
+    renewed = args.only.split(",") if args.only else []
     if not paths:
         print("policy_table: there are no recordings in", SHARED)
         return 77
     with ThreadPoolExecutor(jobs) as pool:
-        measured = list(pool.map(lambda p: measure(p, names), paths))
+        measured = list(pool.map(
+            lambda p: measure(p, renewed + BESIDE if renewed else names),
+            paths))
     rows, needs = (sum(parts, []) for parts in zip(*measured))
+    header = replayed(FRAGSIM, "paper/tables/policy_table.py", RECORDINGS)
+    heads = {"policies.csv": header, "needs.csv": header}
+    if renewed:
+        said, rows = joined(os.path.join(DATA, "policies.csv"), rows, renewed)
+        heads["policies.csv"] = said + header[2:]
+        said, needs = joined(os.path.join(DATA, "needs.csv"), needs, renewed)
+        heads["needs.csv"] = said + header[2:]
     rows.sort(key=lambda r: (r["trace"], r["capacity"], r["policy"]))
     needs.sort(key=lambda r: (r["trace"], r["bound"], r["policy"]))
     os.makedirs(DATA, exist_ok=True)
-    header = replayed(FRAGSIM, "paper/tables/policy_table.py", RECORDINGS)
-    write_csv(os.path.join(DATA, "policies.csv"), header, COLUMNS, rows)
-    write_csv(os.path.join(DATA, "needs.csv"), header, NEED_COLUMNS, needs)
-    text = markdown(rows, needs, names, len(paths))
+    write_csv(os.path.join(DATA, "policies.csv"), heads["policies.csv"], COLUMNS, rows)
+    write_csv(os.path.join(DATA, "needs.csv"), heads["needs.csv"], NEED_COLUMNS, needs)
+    text = markdown(rows, needs, {r["policy"] for r in rows}, len(paths))
     with open(os.path.join(PAGES, "policies.md"), "w",
               encoding="utf-8") as out:
         out.write(text)
