@@ -7,8 +7,9 @@ portable.py accepts it; its tool answers as the tool of this build does, byte fo
 also under qemu for another processor, and in each system in build-wheel/roots/ (as root;
 sim/libraries/README.md), where pip installs it if it is there; and its libraries live in
 one process with h5py's HDF5, whichever is loaded first. check_wheel.sh tries the
-installed package. The tool for musl, if it was built, answers the same. What is absent is named. A wheel of another commit is not tried;
-FRAG_WHEEL_BUILD=1 builds the wheels first, which takes minutes.
+installed package. The tool for musl, if it was built, answers the same. What is absent
+is named. A wheel of another commit is not tried; FRAG_WHEEL_BUILD=1 builds the wheels
+first, which takes minutes.
 """
 import glob
 import json
@@ -211,8 +212,8 @@ def check_root(root, wheel, expected):
         for trace in TRACES:
             shutil.copy(os.path.join(BUNDLED, trace), place)
         shutil.copy(wheel, place)
-        start = ["chroot", root, *in_folder(inside, "env", "PYTHONPATH=site", "python3",
-                                            "-m")]
+        start = ["chroot", root, *in_folder(inside, "env", "-u", "FRAGSIM",
+                                            "PYTHONPATH=site", "python3", "-m")]
         installed = subprocess.run([*start, "pip", "install", "-q", "--no-index",
                                     "--target", "site", os.path.basename(wheel)],
                                    capture_output=True, text=True, check=False)
