@@ -7,8 +7,9 @@ portable.py accepts it; its tool answers as the tool of this build does, byte fo
 also under qemu for another processor, and in each system in build-wheel/roots/ (as root;
 sim/libraries/README.md), where pip installs it if it is there; and its libraries live in
 one process with h5py's HDF5, whichever is loaded first. check_wheel.sh tries the
-installed package. What is absent is named. A wheel of another commit is not tried;
-FRAG_WHEEL_BUILD=1 builds the wheels first, which takes minutes.
+installed package. The tool for musl, if it was built, answers the same. What is absent
+is named. A wheel of another commit is not tried; FRAG_WHEEL_BUILD=1 builds the wheels
+first, which takes minutes.
 """
 import glob
 import json
@@ -211,8 +212,8 @@ def check_root(root, wheel, expected):
         for trace in TRACES:
             shutil.copy(os.path.join(BUNDLED, trace), place)
         shutil.copy(wheel, place)
-        start = ["chroot", root, *in_folder(inside, "env", "PYTHONPATH=site", "python3",
-                                            "-m")]
+        start = ["chroot", root, *in_folder(inside, "env", "-u", "FRAGSIM",
+                                            "PYTHONPATH=site", "python3", "-m")]
         installed = subprocess.run([*start, "pip", "install", "-q", "--no-index",
                                     "--target", "site", os.path.basename(wheel)],
                                    capture_output=True, text=True, check=False)
@@ -263,6 +264,17 @@ def check_wheel(wheel, folder, expected):
     return ", ".join([*tried, done.stdout.splitlines()[-1]])
 
 
+def check_static(program, folder, expected):
+    """The tool of sim/libraries/tool.sh for musl."""
+    start = in_folder(folder, program)
+    own, its = (told(one, "--version") for one in (in_folder(folder, FRAGSIM), start))
+    if own != its:
+        return f"not run: it is {its.splitlines()[0]}"
+    assert "NEEDED" not in told(["readelf", "-d", program]), program
+    same(answers(start), expected, program)
+    return "same answers, and no library"
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         lacking = check_judge(folder)
@@ -272,7 +284,8 @@ def main():
         if os.environ.get("FRAG_WHEEL_BUILD"):
             subprocess.run([os.path.join(ROOT, "sim", "python", "wheel.sh")], check=True)
         wheels = glob.glob(os.path.join(FOLDER, "*.whl"))
-        if not wheels:
+        programs = glob.glob(os.path.join(FOLDER, f"{MACHINE}-linux-musl", "fragsim"))
+        if not wheels and not programs:
             print("no wheel is tried; sim/python/wheel.sh makes those in build-wheel/")
             return
         for trace in TRACES:
@@ -280,6 +293,8 @@ def main():
         expected = answers(in_folder(folder, FRAGSIM))
         for wheel in wheels:
             print(f"{os.path.basename(wheel)}: {check_wheel(wheel, folder, expected)}")
+        for program in programs:
+            print(f"for musl: {check_static(program, folder, expected)}")
 
 
 if __name__ == "__main__":

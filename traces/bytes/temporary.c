@@ -64,13 +64,13 @@ static void remove_at(int folder, const char *name);
 
 static void remove_contents(int folder)
 {
-    _Alignas(struct dirent64) char bytes[2048];
+    _Alignas(struct dirent) char bytes[2048];
     long count;
 
     /* glibc before 2.30 has no function for this call. */
     while ((count = syscall(SYS_getdents64, folder, bytes, sizeof(bytes))) > 0)
         for (long at = 0; at < count;) {
-            const struct dirent64 *entry = (const void *)(bytes + at);
+            const struct dirent *entry = (const void *)(bytes + at);
 
             if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
                 remove_at(folder, entry->d_name);
