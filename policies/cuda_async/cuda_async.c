@@ -425,13 +425,10 @@ const struct frag_policy frag_policy_cuda_async = {
     .summary = "cudaMallocAsync: pages of 32 MiB, remapped under best fit",
     .source = "not public; CUDA C++ Programming Guide, and measured on an "
               "H200, driver 580.159",
-    .assumes =
-        "a trace shows neither when the device had done the work before "
-        "a free (run_ahead) nor when the program synchronized (sync); "
-        "the range is that of sync=1 and of run_ahead=0, an idle "
-        "device, to run_ahead=1000000, a device that is never done; a limit "
-        "of the process counts requested bytes, so the pool may hold "
-        "more of the device than the limit",
+    .assumes = "a trace shows neither when the device had done the work before "
+               "a free (run_ahead) nor when the program synchronized (sync); "
+               "the range is that of sync=1 and of run_ahead=0, an idle "
+               "device, to run_ahead=1000000, a device that is never done",
     .needs = FRAG_NEEDS_VMM | FRAG_OWNS_LIMIT,
     .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct cuda_async),

@@ -138,6 +138,12 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                  "more of it than peak reserved (column peak_device_bytes)");
     note_bound(on->bound, out->texts[out->count]);
     out->count += *out->texts[out->count] != '\0';
+    if (on->bound.kind == FRAG_BOUND_LIMIT &&
+        on->summary->peak_reserved > on->bound.bytes)
+        snprintf(out->texts[out->count++], RELEASE_NOTE,
+                 "the limit of the process counts the bytes of live requests "
+                 "here, so the run holds %s of the device, more than the limit",
+                 FRAG_SHOW_SIZE(on->summary->peak_reserved));
     if (on->bound.bytes != FRAG_UNLIMITED && has_convolution(on->trace))
         snprintf(out->texts[out->count++], RELEASE_NOTE,
                  "the program has convolutions: where a workspace of cuDNN is "

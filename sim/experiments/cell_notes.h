@@ -6,7 +6,7 @@
 #include "sim/experiments/cell.h"
 #include "sim/experiments/release.h"
 
-enum { CELL_NOTES = 6, CELL_PLACE = 192 };
+enum { CELL_NOTES = 7, CELL_PLACE = 192 };
 
 /* The notes of a cell; none names the policy or the bound. */
 struct cell_notes {
@@ -33,6 +33,8 @@ struct cell_result {
  *   - the policy assumes what no trace shows (frag_policy.assumes);
  *   - the device gave more memory than the recorded segments hold;
  *   - the bound was inferred;
+ *   - the limit of the process is one of requested bytes (cuda_async), and the
+ *     run holds more;
  *   - memory is bounded and the stacks name a convolution: PyTorch then goes on
  *     with another algorithm when cuDNN's workspace is refused (aten/src/ATen/
  *     native/cudnn/Conv_v8.cpp; in 23 of 24 runs on a GPU that lived below

@@ -159,6 +159,16 @@ def check_convolutions():
         assert (words in "".join(row["notes"])) == ("conv.py" in file), row
 
 
+def check_limits():
+    """The pool of cuda_async may hold more than the limit of its process."""
+    with open("pool.csv", "w", encoding="utf-8") as out:
+        out.write("op,id,bytes,stream\nalloc,1,1048576,0\n")
+    for policy, expected in (("cuda_async", True), ("torch", False)):
+        done = run("replay", "pool.csv", "-p", policy, "--process-limit", "24MiB")
+        words = "counts the bytes of live requests here, so the run holds 32 MiB"
+        assert (words in done.stdout + done.stderr) == expected, (policy, done)
+
+
 def check_origins():
     for name, made, wanted, unwanted in CASES:
         with open("case.pickle", "wb") as file:
@@ -179,6 +189,7 @@ def main():
         check_files()
         check_origins()
         check_convolutions()
+        check_limits()
         os.chdir(ROOT)
     return 0
 
