@@ -40,7 +40,7 @@ PAGES = range(8, 13)
 # Names with digits that may stand in the text.
 NAMES = ("GPT-2", "H100", "H200", "T5", "C17", "C++17", "GH200", "A100", "HDF5")
 # The terms of the law.
-FORMULAS = ("(2R+1)", "$2R$", "(2n+1)")
+FORMULAS = ("$2R'$", "2R'P", "2(R+1)", "R+1", "2(n+1)")
 # What a comment or a first row says of data from a GPU, and from a replay.
 MEASURED = {"device": r"NVIDIA (H100|H200)", "driver": r"580|driver unknown",
             "date": r"20\d\d-\d\d-\d\d|date unknown",
@@ -128,12 +128,12 @@ def check_law(folder):
     page, pin = 2 << 20, 64 << 10
     request = (2 * law.PINS - 1) * page - pin // 2
     check((row["runs"], row["runs_bytes"]) ==
-          (law.PINS, law.PINS * pin + request + (2 * law.PINS + 1) * page),
+          (law.PINS, law.PINS * pin + request + 2 * (law.PINS + 1) * page),
           f"law.py: {row['runs']} runs allow {row['runs_bytes']} bytes")
     # All blocks and what lies between them, two pages each; the last is not there yet.
     live = (2 * law.PINS - 1) * page + pin // 2
     check((row["live_blocks"], row["law_bytes"]) ==
-          (2 * law.PINS, live + (4 * law.PINS - 1) * page),
+          (2 * law.PINS, live + 4 * law.PINS * page),
           f"law.py: {row['live_blocks']} blocks allow {row['law_bytes']} bytes")
     check(row["lower_bound_bytes"] < row["need_bytes"] <= row["runs_bytes"],
           f"law.py: the need is {row['need_bytes']}")
