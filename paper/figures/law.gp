@@ -4,7 +4,7 @@
 # usage: gnuplot -e "here='.'" -e "in='law'" -e "out='law.pdf'" law.gp
 wide = 3.33; high = 2.8
 load here."/style.gp"
-set xtics rotate by 55 right font ",8.5" offset 0.4,0 noenhanced
+set xtics rotate by 90 right font ",8.5" noenhanced
 set ylabel "% above the lower bound" font ",9" offset 1
 set logscale y
 set yrange [0.005:600]

@@ -3,15 +3,15 @@
 #                  torch reserves without a bound (an arrow if it is above the frame);
 #                  all over the lower bound
 # usage: gnuplot -e "here='.'" -e "in='needs'" -e "out='needs.pdf'" needs.gp
-wide = 3.33; high = 2.9
+wide = 3.33; high = 3.0
 load here."/style.gp"
-set xtics rotate by 55 right font ",8.5" offset 0.4,0 noenhanced
+set xtics rotate by 90 right font ",8.5" noenhanced
 set ytics font ",8.5"
 set ylabel "memory / lower bound" font ",9" offset 1
 top = 2.2
 set yrange [0.93:top]
 set xrange [-0.6:19.6]
-set key outside top center horizontal maxrows 2 Left reverse samplen 0.5 width -5 font ",8.5"
+set key outside top center horizontal maxrows 2 Left reverse samplen 0.5 width -1 font ",8.5"
 set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb grey lw 1
 plot in.".tsv" using 0:($5 > top ? NaN : $5) with points pt 2 ps 0.4 \
          lc rgb grey lw 1.2 title "default: reserved", \
