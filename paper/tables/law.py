@@ -131,8 +131,9 @@ def runs(path, device, policy, need, pages):
         # A block joins the run that ends at its start, and the one that begins at its end.
         joined = (start in last) + (start + size in first)
         if e["action"] == "alloc":
-            if total + size + ends + 2 * page > most:
-                most, at = total + size + ends + 2 * page, count
+            now = total + size + ends + 2 * page
+            if now > most:
+                most, at = now, count
             first[start] = size
             last.add(start + size)
             total, ends, count = (total + size, ends + 2 * page * (1 - joined),

@@ -11,7 +11,8 @@ file or a page names exists; make_all.sh runs every script that makes a table or
 claims; data that are made again as they were keep their header; the generated files hold
 no absolute path; macros.py refuses a missing column and a contradicted sentence;
 pages/sentences.md and pages/decisions.md are what sentences.py makes, and it refuses a
-sentence that it does not know any more; law.py counts runs and live blocks as by hand.
+sentence that it does not know any more; law.py counts runs and live blocks, and touched.py
+pages, as by hand.
 With LaTeX: the target `paper` builds, no line is too wide, no reference is undefined, all
 fonts are embedded, and the paper has at most 12 pages.
 
@@ -137,6 +138,22 @@ def check_law(folder):
           f"law.py: {row['live_blocks']} blocks allow {row['law_bytes']} bytes")
     check(row["lower_bound_bytes"] < row["need_bytes"] <= row["runs_bytes"],
           f"law.py: the need is {row['need_bytes']}")
+
+
+def check_touched():
+    """touched.py on events that a count by hand can check: a page of two blocks counts once,
+    and a block whose free waits still touches its pages."""
+    import touched
+    mib = 1 << 20
+    # action, address, bytes in MiB; what blocks touch then
+    rows = [("alloc", 0, 1), ("alloc", 1, 2), ("alloc", 3, 6),   # pages 0; 0, 1; 1 to 4
+            ("free_requested", 1, 2), ("alloc", 20, 1),          # page 10
+            ("free_completed", 1, 2), ("free_requested", 0, 1), ("free_completed", 0, 1),
+            ("alloc", 30, 2)]                                    # page 15 and not 0
+    events = [{"action": a, "addr": at * mib, "size": size * mib} for a, at, size in rows]
+    check(touched.most_pages(events) == 6, f"touched.py: {touched.most_pages(events)} pages")
+    check(touched.most_pages(events[:3]) == 5, "touched.py: a shared page counts twice")
+    check(touched.waiting(events) == 1, f"touched.py: {touched.waiting(events)} frees wait")
 
 
 def known_words():
@@ -349,6 +366,7 @@ def main():
         check_macros(made)
         check_sentences(folder)
         check_law(folder)
+        check_touched()
         check_digits()
         check_headers()
         check_make_all()
