@@ -602,8 +602,8 @@ def law(n):
     n.figure("law", [[t, over_bound(ours, small, "need_bytes")[t],
                       over_bound(ours, small, "runs_bytes")[t],
                       over_bound(ours, small, "law_bytes")[t]]
-                     for t in sorted(known, key=lambda t: over_bound(
-                         ours, small, "law_bytes")[t])])
+                     for t in sorted(known, key=lambda t: (over_bound(
+                         ours, small, "law_bytes")[t], t))])
     anomaly(n, rows)
 
 
