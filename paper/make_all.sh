@@ -53,6 +53,7 @@ dead           | recorded/dev                | python3 tables/dead_table.py -j $
 tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs
 dry            | -                           | python3 tables/dry_table.py page
 gate           | -                           | python3 tables/gate_table.py page
+touched        | recorded/dev                | python3 tables/touched.py -j $jobs
 law            | recorded/dev                | python3 tables/law.py -j $jobs
 variants       | recorded/dev                | python3 tables/variants.py
 opening        | recorded/dev                | python3 tables/opening.py
@@ -136,9 +137,14 @@ if [ -n "$tool" ]; then
 fi
 
 echo
-echo "Not made here, because a GPU made the data: data/device_*.csv, explain_real.csv,"
-echo "in_production.jsonl, inside_torch.jsonl, pool_programs.csv, recorder.csv,"
-echo "run_ahead.csv, tune_real.csv. README.md names the script and the time of each."
+echo "Not made here, because a GPU made the data: data/claims_runs.jsonl, device_*.csv,"
+echo "dry_recorded*.csv, dry_repeats.csv, dry_confirmed.csv, explain_real.csv,"
+echo "frontier_measured.csv, in_production.jsonl, inside_torch.jsonl, live.jsonl,"
+echo "maps.csv, pool_programs.csv, recorder.csv, run_ahead.csv, steps*.csv, tune_real.csv,"
+echo "upstream_gpu*.csv. Nor these, which need PyTorch, another build or public clones:"
+echo "data/dry_*.csv, estimators.csv, frontier_predicted.csv, gate.csv,"
+echo "public_snapshots.csv, tune_search.csv, upstream_*.csv; and corpus*.csv, which"
+echo "corpus/make.py makes. README.md names the script of each."
 [ -z "$skipped" ] || printf 'Skipped:\n%s' "$skipped"
 [ -z "$failed" ] || {
     echo "Failed:$failed; the outputs are in $made"

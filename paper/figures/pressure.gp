@@ -9,10 +9,10 @@ set logscale y
 set yrange [0.03:12]
 set xrange [-0.3:8.3]
 set xtics font ",6.5"
-set xlabel "capacity / peak of the requests" offset 0,0.5
+set xlabel "capacity / peak of the requests (not to scale)" offset 0,0.5
 set ylabel "driver seconds" offset 1
 set key at graph 0.02,0.03 left bottom Left reverse
-array label[5] = ["PyTorch, default", "expandable segments", "expandable", "remap", \
+array label[5] = ["PyTorch, default", "switch", "expandable", "remap", \
                   "remap:pack=full"]
 array colour[5] = [orange, blue, pink, black, green]
 array full[5] = [7, 9, 11, 5, 13]

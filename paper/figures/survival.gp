@@ -6,7 +6,7 @@ wide = 3.33; high = 2.3
 load here."/style.gp"
 set key autotitle columnhead noenhanced inside bottom right vertical \
     Left reverse samplen 2.5 spacing 0.95
-set xlabel "capacity / peak of the requests" offset 0,0.4
+set xlabel "capacity / peak of the requests (not to scale)" offset 0,0.4
 set ylabel "programs that run" offset 1
 set yrange [0:20.8]
 set xrange [-0.2:9.2]

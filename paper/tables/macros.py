@@ -10,6 +10,7 @@ Numbers.says), stop the script.
 import json
 import math
 import os
+import random
 import re
 import statistics
 import sys
@@ -225,6 +226,14 @@ REASONS = {"an OOM that the program survived": "cuDNN tried again", "other reque
            "other requests", "addresses": "addresses"}
 
 
+def naive_rate(n):
+    """(the mean need of the default, {program: the peak that its default run allocates})"""
+    rows = [r for r in n.table("needs.csv")
+            if (r["policy"], r["bound"]) == ("torch", "capacity")]
+    return (geometric(list(over_bound(rows, "torch", "need_bytes").values())),
+            {r["trace"]: r.number("peak_allocated_bytes") for r in rows})
+
+
 def variants(n):
     """Recorded runs that are predicted from the default run of their program."""
     rows = n.table("variants.csv")
@@ -242,6 +251,17 @@ def variants(n):
     n.of("var.alive", equal(alive, "died"), len(alive))
     free = [r for r in rows if not r["limit_bytes"]]
     n.of("var.free", equal(free, "peak_reserved_bytes"), len(free))
+    # A predictor that knows no allocator: what the default run allocates, times what the
+    # default needs on average.
+    rate, allocated = naive_rate(n)
+    n.file = "data/variants.csv, data/needs.csv"
+    n.of("var.naive", sum((rate * allocated[r["variant"].split("__")[0]]
+                           >= r.number("limit_bytes")) == (r["died"] == "1")
+                          for r in limited), len(limited))
+    n.file = "data/variants.csv"
+    n.put("var.outcomes", equal(limited, "died"))
+    n.says("a constant factor predicts survival as often as the replay",
+           int(n.held["var.naive"][0]) >= equal(limited, "died"))
     same = [r for r in dead if r["death_event"]]  # of the same requests
     n.says("each death after the same requests is at the predicted one",
            equal(same, "death_event") == len(same) > 0)
@@ -290,31 +310,42 @@ def table_truth(n, both, sums, device, real, explain):
         line("CuPy: peak, segments; one seed", sums["cupy"]),
         line("driver's pool, idle device: peak", sums["pool"]),
         r"\midrule",
-        line("policies on two kinds of GPU: each count", device)])
+        line("unchanged policies on two kinds of GPU: each count", device)])
     n.file = "data/truth.csv"
     n.put("table.truth", text.removesuffix(r"\\"))
     n.held["table.truth"] = (text, n.file)
 
 
+# Policies whose code changed after the runs on a device.
+REWRITTEN = ("expandable", "remap", "plan", "plan_online", "cuda_async")
+
+
+def unchanged(rows):
+    return [r for r in rows if r["policy"].split(":")[0] not in REWRITTEN]
+
+
 def device(n):
-    runs = same = leaked = 0
+    runs = same = leaked = without = 0
     policies = set()
     for file in ("device_contents.csv", "device_contents_h100.csv",
                  "device_limits.csv", "device_times.csv",
                  "device_times_h100.csv"):
-        for r in n.table(file):
+        rows = n.table(file)
+        without += len(rows) - len(unchanged(rows))
+        for r in unchanged(rows):
             runs += 1
             same += r["same"] == "1"
             leaked += r.number("leaked_bytes")
             policies.add(r["policy"])
     n.put("device.runs", whole(runs))
+    n.put("device.without", whole(without))
     n.put("device.policies", len({p.split(":")[0] for p in policies}))
     n.says("each count is equal", same == runs)
     n.says("no run leaves memory", leaked == 0)
     limit = 0.2
     for key, file in (("time", "device_times.csv"),
                       ("time.h100", "device_times_h100.csv")):
-        rows = n.table(file)
+        rows = unchanged(n.table(file))
         near = [abs(r.number("paced_ratio") - 1) <= limit for r in rows]
         n.of(f"{key}.runs", sum(near), len(near))
         if key != "time":
@@ -373,7 +404,7 @@ KEYS = {"torch": "torch", EXP: "exp", "remap": "remap", "best_fit": "best_fit",
 SHOWN = ("remap", "expandable", "remap:pack=full", "stitch", EXP, "direct", "vma", "slab",
          "torch", "cupy", "rmm_pool", "best_fit", "bfc", "cuda_async")
 FUTURE = ("plan_online", "plan")
-CALLED = {EXP: "torch, expandable"}
+CALLED = {EXP: "torch, switch"}
 
 
 def over_bound(rows, policy, column, **where):
@@ -406,11 +437,19 @@ def needs(n):
     for policy in ("torch", EXP):
         n.put(f"need.{KEYS[policy]}.worst", ratio(facts[policy]["worst"]))
     n.put("need.exp.worst.on", name(max(facts[EXP]["need"], key=facts[EXP]["need"].get)))
-    n.put("hurt.expandable", facts["expandable"]["above"])
+    for key, policy in (("expandable", "expandable"), ("full", "remap:pack=full")):
+        n.put(f"hurt.{key}", facts[policy]["above"])
+    bands(n, rows)
+    big = [r for r in rows if r["bound"] == "capacity"
+           and r.number("lower_bound_bytes") >= GIB]
+    n.put("need.big.of", len({r["trace"] for r in big}))
+    for key, policy in (("torch", "torch"), ("exp", EXP), ("remap", "remap")):
+        n.put(f"need.big.{key}", ratio(geometric(
+            list(over_bound(big, policy, "need_bytes").values())), 3))
     n.put("held.torch", ratio(torch["held_mean"]))
     n.put("held.torch.worst", ratio(torch["held_worst"]))
-    n.put("held.correlation", ratio(statistics.correlation(
-        list(torch["need"].values()), [torch["held"][t] for t in torch["need"]])))
+    correlate(n, [torch["need"][t] for t in torch["need"]],
+              [torch["held"][t] for t in torch["need"]])
     online = [p for p in names if not p.startswith(("plan", "compact", "remap", "expandable"))
               and p != "torch_host"]
     n.says("no policy that moves no page needs less than those that map small ones",
@@ -436,13 +475,70 @@ def needs(n):
     return facts
 
 
+def bands(n, rows):
+    """How much more than the least capacity that serves a program its need is."""
+    def band(policy):
+        return [(r.number("need_bytes") - r.number("fit_bytes"), r.number("fit_bytes"))
+                for r in rows if r["policy"] == policy and r["bound"] == "capacity"]
+
+    for key, policy in (("expandable", "expandable"), ("full", "remap:pack=full"),
+                        ("torch", "torch")):
+        n.put(f"band.{key}", size(max(width for width, _ in band(policy))))
+        n.put(f"band.{key}.share", percent(max(w / fit for w, fit in band(policy)), 1))
+    n.says("the band of policies that map pages is narrower than the default's",
+           3 * max(w / fit for p in ("expandable", "remap:pack=full") for w, fit in band(p))
+           < max(w / fit for w, fit in band("torch")))
+    n.put("fit.torch", ratio(geometric(
+        list(over_bound(rows, "torch", "fit_bytes", bound="capacity").values())), 3))
+
+
+def ranks(values):
+    """The rank of each value; equal ones share the mean of theirs."""
+    order = sorted(values)
+    return [order.index(v) + (order.count(v) - 1) / 2 for v in values]
+
+
+def correlate(n, a, b):
+    """Pearson's correlation with Fisher's interval, and Spearman's."""
+    found = statistics.correlation(a, b)
+    middle, half = math.atanh(found), 1.96 / math.sqrt(len(a) - 3)
+    ends = [math.tanh(middle + x) for x in (-half, half)]
+    n.put("held.correlation", ratio(found))
+    n.put("held.correlation.ends", f"${ends[0]:.2f}$ to ${ends[1]:.2f}$")
+    n.put("held.spearman", ratio(statistics.correlation(ranks(a), ranks(b))))
+
+
+def touched(n):
+    """The pages that live blocks touch, by placement, where no free waits for work."""
+    rows = [r for r in n.table("touched.csv") if r["waiting"] == "0"]
+    found = {}
+    for r in rows:
+        found.setdefault(r["placement"].split(":")[0], []).append(
+            r.number("need_bytes") / r.number("lower_bound_bytes"))
+    n.put("touched.of", len(found["expandable"]))
+    n.put("touched.mean", ratio(geometric(found["expandable"]), 3))
+    n.put("touched.worst", ratio(max(found["expandable"]), 3))
+    for fit in ("best_fit", "first_fit", "next_fit", "worst_fit"):
+        n.put(f"touched.{fit}", ratio(geometric(found[fit]), 3))
+    n.put("touched.worst_fit.worst", ratio(max(found["worst_fit"]), 2))
+    n.says("where no free waits, the policies that return pages need about what blocks touch",
+           geometric(found["expandable"]) < 1.02)
+
+
 def table_programs(n, facts):
     """One row for each program."""
-    bound = {r["trace"]: r.number("lower_bound_bytes") for r in n.table("needs.csv")
-             if r["policy"] == "torch" and r["bound"] == "capacity"}
+    rows = {r["trace"]: r for r in n.table("needs.csv")
+            if r["policy"] == "torch" and r["bound"] == "capacity"}
+    bound = {t: r.number("lower_bound_bytes") for t, r in rows.items()}
+    fits = {t: r.number("fit_bytes") for t, r in rows.items()}
+
+    def least(t):
+        alone = fits[t] < rows[t].number("need_bytes")
+        return f"{fits[t] / bound[t]:.2f}" if alone else ""
+
     shown = ("torch", EXP, "expandable", "remap")
     n.put("table.programs", "\n".join(
-        " & ".join([name(t), f"{bound[t] / GIB:.2f}",
+        " & ".join([name(t), f"{bound[t] / GIB:.2f}", least(t),
                     *(f"{facts[p]['need'][t]:.2f}" for p in shown),
                     f"{facts['torch']['held'][t]:.2f}"])
         + r" \\" for t in sorted(bound, key=lambda t: -facts["torch"]["need"][t])))
@@ -506,8 +602,8 @@ def law(n):
     n.figure("law", [[t, over_bound(ours, small, "need_bytes")[t],
                       over_bound(ours, small, "runs_bytes")[t],
                       over_bound(ours, small, "law_bytes")[t]]
-                     for t in sorted(known, key=lambda t: over_bound(
-                         ours, small, "law_bytes")[t])])
+                     for t in sorted(known, key=lambda t: (over_bound(
+                         ours, small, "law_bytes")[t], t))])
     anomaly(n, rows)
 
 
@@ -519,7 +615,7 @@ def pins(n, rows):
     n.put("pins.law", size(r.number("runs_bytes")))
     n.put("pins.fit", size(rows["best_fit"].number("need_bytes")))
     n.says("the law is tight on the made trace",
-           r.number("runs_bytes") < 1.03 * r.number("need_bytes"))
+           r.number("runs_bytes") < 1.04 * r.number("need_bytes"))
 
 
 def split(n, mean):
@@ -599,6 +695,25 @@ def live(n):
     calm = [r for r in rows if r["workload"] not in CONVOLVE]
     wild = [r for r in rows if r["workload"] in CONVOLVE]
     n.put("live.programs", len({r["workload"] for r in rows}))
+    for key, policy in (("exp", EXP), ("fit", "best_fit")):
+        n.put(f"live.on.{key}", len({r["workload"] for r in rows if r["policy"] == policy}))
+    n.says("the default and expandable ran on all, best fit and remap on the same number",
+           all(len({r["workload"] for r in rows if r["policy"] == p}) == count for p, count in
+               (("torch", int(n.held["live.programs"][0])),
+                ("expandable", int(n.held["live.programs"][0])),
+                ("remap", int(n.held["live.on.fit"][0])))))
+    every = n.lines("live.jsonl")
+    full = [r for r in every if r.get("run", 0) > 1 and r["policy"] not in LIVE]
+    n.says("the policy that is left out is remap:pack=full",
+           {r["policy"] for r in full} == {"remap:pack=full"})
+    n.of("live.full", sum(r["foretold"] for r in full), len(full))
+    first = [r for r in every if r.get("run") == 1]
+    n.put("live.first.programs", len({r["workload"] for r in first}))
+    n.put("live.first.policies", len({r["policy"] for r in first}))
+    n.of("live.first", sum(r["foretold"] for r in first), len(first))
+    n.says("one run of run 1 died with its need, on vma",
+           [r["policy"] for r in first
+            if (r["expected"], r["outcome"]) == ("survived", "died")] == ["vma"])
     for key, some in (("calm", calm), ("wild", wild)):
         n.of(f"live.{key}", sum(r["foretold"] for r in some), len(some))
     n.says("no run died with its need", all(
@@ -608,7 +723,7 @@ def live(n):
 
 def dry(n):
     """Runs predicted before there was a GPU, and committed before the measurement."""
-    right = of = without = 0
+    right = of = without = free = 0
     for predicted, recorded, _ in dry_table.PREDICTIONS:
         truth_of = {dry_table.key(r): r for r in n.table(recorded)}
         pairs = [(r, truth_of[dry_table.key(r)]) for r in n.table(predicted)
@@ -616,7 +731,12 @@ def dry(n):
         right += sum(p["outcome"] == t["outcome"] for p, t in pairs)
         of += len(pairs)
         without += len(n.table(predicted)) - len(pairs)
+        free += sum(p["bound"] == "none" for p, _ in pairs)
+        n.says("each run without a bound ended as predicted", all(
+            p["outcome"] == t["outcome"] for p, t in pairs if p["bound"] == "none"))
     n.of("dry.outcomes", right, of)
+    n.put("dry.free", free)
+    n.of("dry.bounded", right - free, of - free)
     n.put("dry.without", without)
     rows = n.table("dry_confirmed.csv")
     n.of("dry.limits", sum(r["predicted"] == r["outcome"] for r in rows), len(rows))
@@ -655,7 +775,7 @@ def survival(n):
         n.put(f"surv.{key}.low", held[policy, low])
     n.put("surv.torch.high", held["torch", high])
     n.put("surv.exp.high", held[EXP, high])
-    names = [p.replace(EXP, "torch, expandable") for p in SURVIVORS]
+    names = [p.replace(EXP, "torch, switch") for p in SURVIVORS]
     n.figure("survival", [["capacity", *names]] + [
         [c[:-1], *(held[p, c] for p in SURVIVORS)] for c in capacities])
 
@@ -729,14 +849,33 @@ def halves(n):
     halves_need(n)
 
 
+def clustered(groups, draws=2000):
+    """The interval of a geometric mean, by a bootstrap over the groups."""
+    draw = random.Random(1)
+    found = sorted(geometric(sum(draw.choices(groups, k=len(groups)), []))
+                   for _ in range(draws))
+    return found[draws // 40], found[-1 - draws // 40]
+
+
 def halves_need(n):
     """What settings need on the second halves, against the default."""
     rows = n.table("halves_need.csv")
     ratios = {kind: [r.number(kind + "_need_bytes") / r.number("default_need_bytes")
                      for r in rows] for kind in ("switch", "ladder", "search", "pages")}
     saved = {kind: 1 - geometric(found) for kind, found in ratios.items()}
+    groups = by([{"program": re.sub(r"_(b\d+|rank\d)$", "", r["trace"]), "row": i}
+                 for i, r in enumerate(rows)], "program")
+    n.put("half.programs", len(groups))
     for kind, value in saved.items():
         n.put(f"half.need.{kind}", percent(value, 1))
+        ends = clustered([[ratios[kind][g["row"]] for g in some]
+                          for some in groups.values()])
+        n.put(f"half.need.{kind}.ends",
+              " to ".join(f"${100 * (1 - x):.1f}$" for x in reversed(ends)))
+    for kind in ("search", "pages"):  # against the switch
+        apart = clustered([[ratios[kind][g["row"]] / ratios["switch"][g["row"]] for g in some]
+                           for some in groups.values()])
+        n.put(f"half.need.{kind}.apart", " to ".join(f"${100 * (x - 1):+.1f}$" for x in apart))
     for kind in ("switch", "pages"):
         n.put(f"half.need.{kind}.worse", sum(x > 1 for x in ratios[kind]))
     n.says("on steps it did not see, a search saves no more than one switch",
@@ -916,6 +1055,7 @@ def compute(folder):
     oracle(n)
     facts = needs(n)
     law(n)
+    touched(n)
     survival(n)
     frontier(n)
     table_programs(n, facts)
