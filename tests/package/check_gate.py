@@ -323,7 +323,8 @@ def check_inputs(action):
     with open(os.path.join(ROOT, "tests", "examples", "memory_gate.yml"),
               encoding="utf-8") as file:
         example = file.read()
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "sim", "cli", "site", "gate.md"),
+              encoding="utf-8") as file:
         line = re.search("fragsim@main\n +with: {(.*)}", file.read()).group(1)
     named = re.findall(r"^          ([\w-]+):", example, re.M) + \
         re.findall(r"([\w-]+): ", line)
