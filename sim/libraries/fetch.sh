@@ -1,11 +1,11 @@
 #!/bin/sh
-# fetch.sh FOLDER: unpacks there, once, the sources of the libraries that the tool
-# links, from Debian's archive. apt-get uses lists of its own, so that neither root nor a
-# change of the system is needed.
+# fetch.sh FOLDER: unpacks there the sources of the libraries that the tool links, from
+# Debian's archive, unless all of them are there. apt-get uses lists of its own, so that
+# neither root nor a change of the system is needed.
 set -eu
 
-sources=$1
-[ ! -d "$sources" ] || exit 0
+sources=$1 packages="zlib xz-utils libzstd yajl gsl nettle hdf5 gnulib"
+[ "$(cat "$sources/packages" 2> /dev/null)" != "$packages" ] || exit 0
 for program in apt-get dpkg-source; do
     command -v "$program" > /dev/null || {
         echo "fetch.sh: expected $program, found none (Debian: apt-get install" \
@@ -33,6 +33,9 @@ APT::Sandbox::User "";
 END
 export APT_CONFIG="$PWD/apt/apt.conf"
 apt-get -qq update
-apt-get -qq source zlib xz-utils libzstd yajl gsl nettle hdf5 gnulib > apt/log
+# shellcheck disable=SC2086
+apt-get -qq source $packages > apt/log
 rm -rf apt
+echo "$packages" > packages
+rm -rf "$sources"
 mv "$sources.partial" "$sources"

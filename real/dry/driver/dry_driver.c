@@ -49,6 +49,7 @@
 
 #include "real/dry/driver/capture.h"
 #include "real/dry/driver/dry_driver.h"
+#include "real/dry/driver/memory_file.h"
 #include "real/dry/driver/properties.h"
 #include "real/dry/dry_notes.h"
 

@@ -191,9 +191,6 @@ void addresses_return(const struct dry_holding *r);
 void memory_show(uint64_t address, const struct dry_holding *memory,
                  int rights);
 void memory_hide(uint64_t address, size_t size);
-/* A file without a path, of which no program that the process starts has a
- * part; -1 if the system has none. */
-int memory_file(const char *name);
 
 /* ---- contents (contents.c) ---- */
 

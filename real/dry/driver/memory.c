@@ -1,15 +1,14 @@
 /* memory.c - the functions of the driver for device memory: segments, virtual
  * memory, and memory of other processes. */
 #define _GNU_SOURCE
-#include <linux/memfd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "real/dry/driver/capture.h"
 #include "real/dry/driver/dry_driver.h"
+#include "real/dry/driver/memory_file.h"
 
 /* ---- segments ---- */
 
@@ -267,12 +266,6 @@ cu_result cuMemRetainAllocationHandle(cu_memory *out, void *address)
         LEAVE(INVALID_VALUE);
     *out = retained(m->memory)->at;
     LEAVE(CU_SUCCESS);
-}
-
-/* Older C libraries than glibc 2.27 have no function for this call. */
-int memory_file(const char *name)
-{
-    return (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC);
 }
 
 /* Moves an allocation to a file of its own, so that it outlives this process's
