@@ -175,7 +175,7 @@ def rank_rows(rows):
             last = [mine[-1], mine[-1]["rank 1"]]
             same = "-" if not {side, "default"} <= set(firsts) else \
                 "equal" if firsts[side] == firsts["default"] else "different"
-            yield line([mode.upper(), NAMES[side], str(len(mine)),
+            yield line([mode.upper(), NAMES.get(side, side), str(len(mine)),
                         f"{last[0]['peak_reserved'] / GIB:.3f}",
                         *(f"{p['peak_reserved'] / p['peak_allocated']:.3f}"
                           for p in last),

@@ -36,9 +36,8 @@ const struct version versions[] = {
      "a log of another version is refused"},
     {"policy interface", NULL, FRAG_POLICY_ABI,
      "a compiled policy (./FILE.so) works with every fragsim of this number "
-     "and "
-     "is refused by others, which ask to build it again. The number rises with "
-     "each change of policies/policy.h that breaks compiled policies. The "
+     "and is refused by others, which ask to build it again. The number rises "
+     "with each change of policies/policy.h that breaks compiled policies. The "
      "other functions of libfragsim promise nothing before 1.0"},
     {0},
 };

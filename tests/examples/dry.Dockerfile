@@ -9,6 +9,6 @@ ARG WITH=""
 RUN apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -q -y \
     --no-install-recommends install gcc libc6-dev python3-dev python3-venv && \
     rm -rf /var/lib/apt/lists/*
-RUN fragsim dry --setup /env -- torch $WITH && rm -rf /root/.cache
+RUN PIP_NO_CACHE_DIR=1 fragsim dry --setup /env -- torch $WITH
 ENV PATH=/env/bin:$PATH
 ENTRYPOINT ["fragsim", "dry"]

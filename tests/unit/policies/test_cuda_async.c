@@ -258,6 +258,27 @@ static void memory_is_as_drawn(void **state)
     canvas_check(*state, UNIT, PAGES);
 }
 
+/* A block has 512 bytes, and the limit counts the byte that was requested. */
+static void the_limit_does_not_count_rounding(void **state)
+{
+    static const struct picture picture = {"cuda_async", ROOM, "", ""};
+    const struct frag_request one = {.size = 1, .frees_at = FRAG_NEVER};
+    struct frag_block blocks[3];
+    struct canvas c;
+
+    (void)state;
+    canvas_open(&c, &picture, UNIT, PAGES);
+    c.mem.base.limit = 2;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(c.heap.policy->alloc(&c.heap, &one, &blocks[i]),
+                         FRAG_OK);
+    assert_int_equal(blocks[1].size, 512);
+    assert_int_equal(c.heap.policy->alloc(&c.heap, &one, &blocks[2]), FRAG_OOM);
+    c.heap.policy->free(&c.heap, &blocks[0]);
+    assert_int_equal(c.heap.policy->alloc(&c.heap, &one, &blocks[2]), FRAG_OK);
+    canvas_close(&c);
+}
+
 /* The limit of the process counts requested bytes: the pool's page of 4 units
  * is more than it admits, and stays so. */
 static void the_limit_counts_what_live_blocks_requested(void **state)
@@ -280,6 +301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_512_bytes_apart_as_on_an_h200),
+        cmocka_unit_test(the_limit_does_not_count_rounding),
         cmocka_unit_test(the_limit_counts_what_live_blocks_requested),
     };
 
