@@ -181,20 +181,70 @@ void child_end(int number)
             poll(NULL, 0, LOOK);
 }
 
+/* Blocks all signals from before a fork until the child is listed: a signal in
+ * between would not reach the child, which would go on writing into a folder
+ * that the handler removes. */
+static void block_signals(sigset_t *before)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
+static void unblock_signals(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* child_start() of a program that child_end() ends. */
+static pid_t start_listed(const struct child *c, int *error)
+{
+    struct child masked = *c;
+    sigset_t mask;
+    pid_t process;
+
+    block_signals(&mask);
+    if (!masked.mask)
+        masked.mask = &mask;
+    process = child_start(&masked, error);
+    if (process)
+        replace(0, process);
+    unblock_signals(&mask);
+    return process;
+}
+
 enum frag_err child_run(const struct child *c, int *code, struct frag_error *e)
 {
     int error, status;
-    pid_t process = child_start(c, &error);
+    pid_t process = start_listed(c, &error);
 
     *code = CHILD_MISSING;
     if (!process)
         return error == ENOENT ? FRAG_OK : child_cannot(c, error, e);
-    replace(0, process);
     if (!wait_for(process, &status))
         return child_cannot(c, errno, e);
     replace(process, 0);
     *code = child_exit_code(status);
     return FRAG_OK;
+}
+
+/* fork(), and the lists of both processes; 0 in the copy. */
+static pid_t fork_listed(void)
+{
+    sigset_t mask;
+    pid_t process;
+
+    block_signals(&mask);
+    process = fork();
+    if (process > 0) {
+        replace(0, process);
+    } else if (process == 0) {
+        memset((void *)(uintptr_t)running, 0, sizeof(running));
+        patience = COPY_TIMES;
+    }
+    unblock_signals(&mask);
+    return process;
 }
 
 enum frag_err child_copy(const struct child_work *w, pid_t *process,
@@ -203,15 +253,11 @@ enum frag_err child_copy(const struct child_work *w, pid_t *process,
     int code;
 
     fflush(NULL); /* or both processes would write what is not written yet */
-    *process = fork();
+    *process = fork_listed();
     if (*process < 0)
         return frag_fail(e, FRAG_IO, "a child process: %s", strerror(errno));
-    if (*process) {
-        replace(0, *process);
+    if (*process)
         return FRAG_OK;
-    }
-    memset((void *)(uintptr_t)running, 0, sizeof(running));
-    patience = COPY_TIMES;
     apply(w->settings);
     if (!redirect(w->output))
         _exit(CHILD_MISSING - 1);

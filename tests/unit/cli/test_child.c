@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,9 +202,66 @@ static void copies_work_beside(void **state)
     free(path);
 }
 
+static int sleep_long(void *user)
+{
+    (void)user;
+    poll(NULL, 0, 60000);
+    return 0;
+}
+
+static void end(int number)
+{
+    child_end(number);
+    _exit(0);
+}
+
+/* A process that starts a copy, and ends with it at a signal. */
+static pid_t start_parent(int ready)
+{
+    const struct child_work w = {sleep_long, NULL, NULL, "/dev/null"};
+    const pid_t process = fork();
+    pid_t copy;
+    int code;
+
+    if (process)
+        return process;
+    signal(SIGUSR1, end);
+    (void)!write(ready, "", 1);
+    (void)!child_copy(&w, &copy, NULL);
+    (void)!child_wait(copy, &code, NULL);
+    _exit(1);
+}
+
+/* Signals at each 20 microseconds around the fork. The pipe `held` stays open
+ * while one of the two processes runs. */
+static void no_copy_outlives_a_signal(void **state)
+{
+    enum { SIGNALS = 100, STEP = 20, ENDED = 5000 };
+
+    (void)state;
+    for (int i = 0; i < SIGNALS; i++) {
+        int ready[2], held[2];
+        pid_t process;
+        char byte;
+
+        assert_int_equal(pipe(ready) | pipe(held), 0);
+        process = start_parent(ready[1]);
+        close(held[1]);
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        usleep((useconds_t)(i * STEP));
+        kill(process, SIGUSR1);
+        assert_int_equal(waitpid(process, NULL, 0), process);
+        assert_int_equal(poll(&(struct pollfd){.fd = held[0]}, 1, ENDED), 1);
+        close(held[0]);
+        close(ready[0]);
+        close(ready[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_copy_outlives_a_signal),
         cmocka_unit_test_setup_teardown(copies_work_beside, enter, leave),
         cmocka_unit_test(exit_codes_are_those_of_a_shell),
         cmocka_unit_test_setup_teardown(what_cannot_be_run_is_said, enter,
