@@ -1,14 +1,16 @@
-/* expandable.c - best fit in one region per stream and pool that grows by
- * pages, large ones while the device is empty and small ones when it is full.
+/* expandable.c - best fit in one region per stream and pool; memory is mapped
+ * by pages under the blocks, large ones while the device is empty and small
+ * ones when it is full.
  *
  * This is the idea of PyTorch's expandable segments without PyTorch's other
  * rules (for these see torch/). Each stream of each pool has address space of
- * its own, a region, and memory is mapped where blocks need it. A request uses
- * the smallest hole of its region that is large enough, among equal sizes the
- * lowest. The block is placed at the end of the hole that leaves more whole
- * pages free, at equal counts the low end. If no hole is large enough, new
- * pages are mapped at the end of the region or in a gap of its address space,
- * wherever the fewest pages are missing (mechanism/pages.h has the ties).
+ * its own, a region, and memory is mapped where blocks need it.
+ *
+ * The place of a block. A request uses the smallest hole of its region that is
+ * large enough, among equal sizes the lowest, whether the hole has memory or
+ * not; new address space is one hole. The block lies at the low end of the
+ * hole, or at the high end if that leaves more whole pages free. So the place
+ * depends on the live blocks alone, not on the memory that the device has.
  *
  * The size of a page. The driver's time is a time for each page, whatever its
  * size, so large pages cost less. But only a whole page can go back, and it
@@ -21,35 +23,46 @@
  * A page is never larger than what its request misses or, if that is less, than
  * `ahead`: up to this size, memory is mapped ahead above the block.
  *
- * Free pages stay mapped, and the memory of a region serves no other region,
- * until trim, or until the device refuses a page. From then on B is what the
- * policy held at that moment, until trim: the policy tries again with pages of
- * `page` bytes. If these are refused too, it waits for the device once, unmaps
- * as many free pages as the request misses, of any region, and maps the same
- * memory where the request needs it. If that does not suffice, it returns the
- * free pages of all regions and tries once more.
+ * Free pages stay mapped until trim, or until the device refuses a page. From
+ * then on B is what the policy held at that moment, until trim: the policy
+ * tries again with pages of `page` bytes. If these are refused too, it waits
+ * for the device once, unmaps as many free pages as the request misses, of
+ * other regions first and of the largest hole first, and maps the same memory
+ * where the request needs it. If that does not suffice, it returns the free
+ * pages of all regions and tries once more.
  *
  * The most that a program needs. When a request has failed, each page that is
  * still mapped is in use. A page that does not lie within one live block has an
  * end of a live block in it, and a block has two ends. So the pages that are
  * held are at most the bytes of the live blocks and, for each live block, the
- * two pages at its ends. A request fails only if the capacity is less than
- * this and the pages of the request itself: its bytes, and at most one page
- * more. tests/unit/policies/test_expandable.c holds the policy to it.
+ * two pages at its ends. A request fails only if the capacity is less than this
+ * for the live blocks and the new one together.
+ *
+ * More memory never makes a program fail, if `largest` is `page` and no free
+ * waits for queued work (a wait completes it earlier). Before any request the
+ * live blocks lie at the same places for every capacity, and the request is
+ * refused if and only if the pages that they and the new block touch exceed the
+ * capacity. So a program survives from the most pages on that its live blocks
+ * ever touch. With larger pages a chunk that is in part in use stays mapped,
+ * and its size depends on the capacity; no such proof is known.
+ * tests/unit/policies/test_expandable.c holds the policy to both.
  *
  * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
- * The sizes of pages, and the bound, are ours; the constants are from recorded
- * programs (paper/pages/pressure.md).
+ * The places, the sizes of pages and the bounds are ours; the constants are
+ * from recorded programs (paper/pages/pressure.md).
  */
+#include "policies/mechanism/backing.h"
 #include "policies/mechanism/lanes.h"
-#include "policies/mechanism/pages.h"
+#include "policies/mechanism/pages.h" /* the rows of parameters */
+#include "policies/mechanism/tiles.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
+/* What one stream has in one pool. */
 struct expandable_region {
     struct expandable_region *prev, *next;
-    struct pages pages;
+    struct free_set holes;
 };
 
 enum { PAGES_OF_DEVICE = 256 };
@@ -57,16 +70,24 @@ enum { PAGES_OF_DEVICE = 256 };
 struct expandable {
     struct expandable_region *regions; /* the most recently used first */
     struct lanes lanes;                /* the regions by stream and pool */
-    bool may_shrink;                   /* false: no region can shrink */
-    frag_size held; /* bytes of all regions, spare pages included */
-    frag_size full; /* bytes held when the device refused last, or
-                       FRAG_UNLIMITED */
+    struct tiles tiles;                /* of all regions; `user` of a segment is
+                                          its struct backed */
+    struct backing memory;
+    bool may_shrink; /* false: no region can shrink */
+    frag_size full;  /* bytes held when the device refused last, or
+                        FRAG_UNLIMITED */
     frag_size page, largest, ahead, span; /* the parameters */
 };
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    ((struct expandable *)heap->state)->full = FRAG_UNLIMITED;
+    struct expandable *s = heap->state;
+
+    s->full = FRAG_UNLIMITED;
+    s->memory.page = frag_round_up(s->page, heap->mem->granularity);
+    s->span = frag_round_up(s->span, s->memory.page);
+    s->tiles.reserved = true;
+    tiles_init(&s->tiles);
     return FRAG_OK;
 }
 
@@ -74,29 +95,32 @@ static void fini(struct frag_heap *heap)
 {
     struct expandable *s = heap->state;
 
+    for (struct tiled *t = s->tiles.segments; t; t = t->next) {
+        backing_clear(heap, &s->memory, t->user);
+        free(t->user);
+    }
+    backing_fini(&s->memory);
+    tiles_fini(heap, &s->tiles);
     while (s->regions) {
         struct expandable_region *r = s->regions;
 
         s->regions = r->next;
-        pages_fini(heap, &r->pages);
+        free_set_fini(&r->holes);
         free(r);
     }
     lanes_fini(&s->lanes);
 }
 
-static struct expandable_region *make_region(struct frag_heap *heap,
+/* ---- regions and places ---- */
+
+static struct expandable_region *make_region(struct expandable *s,
                                              const struct frag_request *req)
 {
-    struct expandable *s = heap->state;
     struct expandable_region *r = calloc(1, sizeof(*r));
 
     if (r && lanes_add(&s->lanes, req->pool, req->stream, r) != FRAG_OK) {
         free(r);
         r = NULL;
-    }
-    if (r) {
-        pages_init(&r->pages, heap->mem, s->page, s->span);
-        r->pages.has_chunks = true;
     }
     return r;
 }
@@ -119,10 +143,9 @@ static void put_first(struct expandable *s, struct expandable_region *r)
 
 /* The region of a stream and pool, moved to the front; created if there is none
  * yet. NULL if the host has no memory. */
-static struct expandable_region *region_of(struct frag_heap *heap,
+static struct expandable_region *region_of(struct expandable *s,
                                            const struct frag_request *req)
 {
-    struct expandable *s = heap->state;
     struct expandable_region *r = lanes_find(&s->lanes, req->pool, req->stream);
 
     if (r == s->regions && r)
@@ -130,216 +153,249 @@ static struct expandable_region *region_of(struct frag_heap *heap,
     if (r)
         unlink_region(s, r);
     else
-        r = make_region(heap, req);
+        r = make_region(s, req);
     if (r)
         put_first(s, r);
     return r;
 }
 
-/* True if the region has a spare page or a whole free page. */
-static bool can_shrink(const struct expandable_region *r)
-{
-    const struct pages *p = &r->pages;
-    const struct free_node *n = free_set_last(&p->held);
-
-    while (n && n->size >= p->unit &&
-           !pages_whole(p, (const struct page_tile *)n))
-        n = free_set_before(&p->held, n);
-    return p->spare_count || (n && n->size >= p->unit);
-}
-
-/* True if a region can shrink. Without a change since the last search that
- * found none, the regions are not searched again. */
-static bool any_can_shrink(struct expandable *s)
-{
-    const struct expandable_region *r = s->may_shrink ? s->regions : NULL;
-
-    while (r && !can_shrink(r))
-        r = r->next;
-    s->may_shrink = r != NULL;
-    return s->may_shrink;
-}
-
-/* Counts the pages that a region has created or released since it had
- * `before`. */
-static void note_held(struct expandable *s, const struct pages *p,
-                      uint64_t before)
-{
-    s->held += (p->count - before) * p->unit;
-}
-
-/* Releases the spare pages of a region; true if any was released. */
-static bool release(struct frag_heap *heap, struct pages *p)
-{
-    const uint64_t before = p->count;
-    const bool any = pages_release(heap, p);
-
-    note_held(heap->state, p, before);
-    return any;
-}
-
-/* Returns the whole free pages of all regions; true if any was returned. */
-static bool return_pages(struct frag_heap *heap)
+/* Reserves address space for at least `least` bytes: one hole, *out. */
+static enum frag_err widen(struct frag_heap *heap, struct expandable_region *r,
+                           frag_size least, struct tile **out)
 {
     struct expandable *s = heap->state;
-    bool any = false;
+    const frag_size whole = frag_round_up(least, s->memory.page);
+    struct backed *range;
+    enum frag_err err;
 
-    if (!any_can_shrink(s) || heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
-        return false;
-    for (struct expandable_region *r = s->regions; r; r = r->next) {
-        pages_strip_all(heap, &r->pages);
-        any |= release(heap, &r->pages);
+    if (whole > s->span && whole / s->memory.page > PAGES_AT_ONCE)
+        return FRAG_OOM;
+    range = calloc(1, sizeof(*range));
+    if (!range)
+        return FRAG_NOMEM;
+    err = tiles_grow(heap, &s->tiles, &r->holes,
+                     whole > s->span ? whole : s->span, out);
+    if (err != FRAG_OK) {
+        free(range);
+        return err;
     }
-    return any;
+    range->addr = (*out)->segment->addr;
+    (*out)->segment->user = range;
+    return FRAG_OK;
+}
+
+/* Where a block will lie. */
+struct seat {
+    struct tile *hole;
+    frag_addr addr;
+    struct page_run pages; /* that it touches */
+};
+
+/* The address for a block in a hole. */
+static frag_addr end_of_hole(const struct backing *b, const struct tile *hole,
+                             frag_size size)
+{
+    struct backed *r = hole->segment->user;
+    const frag_addr low = hole->node.addr;
+    const frag_size rest = hole->node.size - size;
+    const struct page_run below = pages_within(b, r, low, rest);
+    const struct page_run above = pages_within(b, r, low + size, rest);
+
+    return below.end - below.first > above.end - above.first ? low + rest : low;
+}
+
+static enum frag_err choose(struct frag_heap *heap, struct expandable_region *r,
+                            frag_size size, struct seat *out)
+{
+    struct expandable *s = heap->state;
+
+    out->hole = (struct tile *)free_set_fit(&r->holes, size);
+    if (!out->hole)
+        FRAG_TRY(widen(heap, r, size, &out->hole));
+    out->addr = end_of_hole(&s->memory, out->hole, size);
+    out->pages =
+        pages_touched(&s->memory, out->hole->segment->user, out->addr, size);
+    return FRAG_OK;
+}
+
+/* ---- memory for a block ---- */
+
+static frag_size bytes_held(const struct expandable *s)
+{
+    return s->memory.count * s->memory.page;
 }
 
 /* Sets the size of new chunks, each of which is one page for the driver. */
-static void set_chunk(struct frag_heap *heap, struct pages *p)
+static void set_chunk(struct frag_heap *heap)
 {
-    const struct expandable *s = heap->state;
+    struct expandable *s = heap->state;
     const frag_size most_held = frag_backend_bound(heap->mem);
     const double bound = (double)(most_held < s->full ? most_held : s->full);
-    const double left = 1 - (double)s->held / bound;
+    const double left = 1 - (double)bytes_held(s) / bound;
     const double share = left > 0 ? left * left * left : 0;
     const double size = share * bound / PAGES_OF_DEVICE;
     const double most = (double)s->largest;
 
-    p->chunk = (uint64_t)(size < most ? size : most) / p->unit;
+    s->memory.chunk = (uint64_t)(size < most ? size : most) / s->memory.page;
 }
 
-/* The pages to be mapped ahead above a block that misses less than a chunk. */
-static uint64_t pages_ahead(const struct expandable *s, const struct pages *p,
-                            const struct spot *spot, frag_size size)
+/* The pages to be mapped ahead above a block whose last pages have no memory,
+ * if these are less than a chunk. */
+static uint64_t pages_ahead(const struct expandable *s, const struct seat *seat)
 {
-    const uint64_t most = s->ahead / p->unit;
-    const uint64_t chunk = p->chunk < most ? p->chunk : most;
-    const frag_addr end = spot->addr + size;
-    const struct page_tile *t = spot->tile;
-    uint64_t bare;
+    const struct backing *b = &s->memory;
+    const struct tile *t = seat->hole;
+    const struct page_run *p = &seat->pages;
+    const uint64_t most = s->ahead / b->page;
+    const uint64_t wanted = b->chunk < most ? b->chunk : most;
+    const uint64_t room =
+        (t->node.addr + t->node.size - p->range->addr) / b->page;
+    uint64_t first = p->end, end = p->end;
 
-    while (t->node.addr + t->node.size < end)
-        t = t->next;
-    if (t->state != TILE_BARE || spot->pages >= chunk)
-        return 0;
-    bare = (t->node.addr + t->node.size - end) / p->unit;
-    return bare < chunk - spot->pages ? bare : chunk - spot->pages;
+    while (first > p->first && !page_has_memory(p->range, first - 1))
+        first--;
+    while (first < p->end && end < room && end - first < wanted &&
+           !page_has_memory(p->range, end))
+        end++;
+    return end - p->end;
 }
 
-/* Maps new memory for a block. */
-static enum frag_err grow(struct frag_heap *heap, struct pages *p,
-                          frag_size size, struct page_tile **out,
-                          frag_addr *addr)
+/* Maps memory wherever the pages of the block have none. */
+static enum frag_err back(struct frag_heap *heap, const struct seat *seat)
 {
-    struct spot spot;
-    uint64_t ahead;
+    struct expandable *s = heap->state;
+    struct page_run run = seat->pages;
 
-    FRAG_TRY(pages_place(heap, p, size, &spot));
-    set_chunk(heap, p);
-    ahead = pages_ahead(heap->state, p, &spot, size);
-    FRAG_TRY(pages_create(heap, p, spot.pages + ahead));
-    *addr = spot.addr;
-    return pages_fill(heap, p, spot, size + ahead * p->unit, out);
+    if (!backing_missing(&run))
+        return FRAG_OK;
+    set_chunk(heap);
+    run.end += pages_ahead(s, seat);
+    s->may_shrink = true; /* what is mapped may turn out not to suffice */
+    return backing_map(heap, &s->memory, run);
 }
 
-static enum frag_err find(struct frag_heap *heap, struct pages *p,
-                          frag_size size, struct page_tile **out,
-                          frag_addr *addr)
-{
-    const uint64_t before = p->count;
-    enum frag_err err = FRAG_OK;
+/* ---- free memory ---- */
 
-    *out = pages_fit(p, size);
-    if (*out)
-        *addr = pages_addr(p, *out, size);
-    else
-        err = grow(heap, p, size, out, addr);
-    note_held(heap->state, p, before);
-    return err;
+/* The whole pages of a hole, which may have memory. */
+static struct page_run hole_pages(const struct expandable *s,
+                                  const struct free_node *n)
+{
+    const struct tile *t = (const struct tile *)n;
+
+    return pages_within(&s->memory, t->segment->user, n->addr, n->size);
 }
 
-/* Whether tile a is a better one than b to take `missing` pages from: the
- * smaller one of two that have so many, else the larger one. */
-static bool is_better_donor(const struct page_tile *a,
-                            const struct page_tile *b, uint64_t missing)
+/* The next hole, from the largest on, that may have a whole page; NULL at the
+ * end. `n` NULL: the first. */
+static const struct free_node *next_hole(const struct expandable *s,
+                                         const struct expandable_region *r,
+                                         const struct free_node *n)
 {
-    const uint64_t x = pages_whole(a->span->home, a);
-    const uint64_t y = b ? pages_whole(b->span->home, b) : 0;
-
-    if ((x >= missing) != (y >= missing))
-        return x >= missing;
-    return x >= missing ? x < y : x > y;
+    n = n ? free_set_before(&r->holes, n) : free_set_last(&r->holes);
+    return n && n->size >= s->memory.page ? n : NULL;
 }
 
-/* The held tile of any region that loses pages next; NULL: there is none. */
-static struct page_tile *donor(const struct expandable *s,
-                               const struct spot *spot, frag_size size,
-                               uint64_t missing)
+/* Whether a free page of the region can be unmapped. */
+static bool can_shrink(const struct expandable *s,
+                       const struct expandable_region *r)
 {
-    struct page_tile *best = NULL;
+    for (const struct free_node *n = NULL; (n = next_hole(s, r, n)) != NULL;) {
+        const struct page_run run = hole_pages(s, n);
 
-    for (struct expandable_region *r = s->regions; r; r = r->next) {
-        struct page_tile *t = pages_donor(&r->pages, spot, size, missing);
-
-        if (t && is_better_donor(t, best, missing))
-            best = t;
+        if (backing_can_strip(&run))
+            return true;
     }
-    return best;
+    return false;
 }
 
-/* Unmaps free pages of all regions until there are enough spare ones for the
- * spot in `p`, or no region has any. The device waits for no queued work. */
-static enum frag_err collect(struct frag_heap *heap, struct pages *p,
-                             const struct spot *spot, frag_size size)
+/* True if memory is spare or a region can shrink. Without a change since the
+ * last search that found none, the regions are not searched again. */
+static bool any_can_shrink(struct expandable *s)
+{
+    const struct expandable_region *r = s->may_shrink ? s->regions : NULL;
+
+    while (r && !can_shrink(s, r))
+        r = r->next;
+    s->may_shrink = r != NULL;
+    return s->may_shrink || s->memory.spare_pages;
+}
+
+/* Unmaps free pages of a hole until `wanted` are spare; not those of the block,
+ * if there is one. */
+static bool strip_hole(struct frag_heap *heap, struct page_run hole,
+                       const struct page_run *block, uint64_t wanted)
+{
+    struct backing *b = &((struct expandable *)heap->state)->memory;
+    struct page_run low = hole;
+
+    if (block && block->range == hole.range && block->first < hole.end &&
+        block->end > hole.first) {
+        hole.first = block->end < hole.end ? block->end : hole.end;
+        low.end = block->first > low.first ? block->first : low.first;
+        if (!backing_strip(heap, b, low, wanted))
+            return false;
+    }
+    return backing_strip(heap, b, hole, wanted);
+}
+
+static bool strip_region(struct frag_heap *heap,
+                         const struct expandable_region *r,
+                         const struct page_run *block, uint64_t wanted)
 {
     const struct expandable *s = heap->state;
 
-    for (struct expandable_region *r = s->regions; r; r = r->next)
-        if (&r->pages != p)
-            FRAG_TRY(pages_give(&r->pages, p));
-    while (p->spare_count < spot->pages) {
-        const uint64_t missing = spot->pages - p->spare_count;
-        struct page_tile *t = donor(s, spot, size, missing);
-        struct pages *from = t ? t->span->home : NULL;
-        uint64_t whole;
-
-        if (!t)
-            return FRAG_OK;
-        whole = pages_whole(from, t);
-        if (!pages_strip(heap, from, t, whole < missing ? whole : missing))
-            return FRAG_OK;
-        if (from != p)
-            FRAG_TRY(pages_give(from, p));
-    }
-    return FRAG_OK;
+    for (const struct free_node *n = NULL; (n = next_hole(s, r, n)) != NULL;)
+        if (!strip_hole(heap, hole_pages(s, n), block, wanted))
+            return false;
+    return true;
 }
 
+/* Makes pages spare until there are `wanted`, or no more are free: those of
+ * other regions, then of the first one, in which the block will lie. */
+static void collect(struct frag_heap *heap, const struct page_run *block,
+                    uint64_t wanted)
+{
+    const struct expandable *s = heap->state;
+    const struct expandable_region *r = s->regions ? s->regions->next : NULL;
+
+    for (; r && s->memory.spare_pages < wanted; r = r->next)
+        if (!strip_region(heap, r, NULL, wanted))
+            return;
+    if (s->regions)
+        (void)strip_region(heap, s->regions, block, wanted);
+}
+
+/* Returns all free pages to the device. */
+static void return_pages(struct frag_heap *heap)
+{
+    collect(heap, NULL, UINT64_MAX);
+    backing_release(heap, &((struct expandable *)heap->state)->memory);
+}
+
+/* ---- the policy ---- */
+
 /* Serves a request that the device refused: by smaller pages, or else from the
- * free pages of all regions. */
-static enum frag_err reuse(struct frag_heap *heap, struct pages *p,
-                           frag_size size, struct page_tile **out,
-                           frag_addr *addr)
+ * free pages of all regions. The wait may complete frees, so the place is
+ * chosen again after it. */
+static enum frag_err reuse(struct frag_heap *heap, struct expandable_region *r,
+                           frag_size size, struct seat *seat)
 {
     struct expandable *s = heap->state;
-    struct spot spot;
     enum frag_err err = FRAG_OOM;
 
-    s->full = s->held;
-    if (p->chunk > 1) /* the device may still have smaller pages */
-        err = find(heap, p, size, out, addr);
+    s->full = bytes_held(s);
+    if (s->memory.chunk > 1) /* the device may still have smaller pages */
+        err = back(heap, seat);
     if (err != FRAG_OOM || !any_can_shrink(s))
         return err;
     FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
-    *out = pages_fit(p, size);
-    if (*out)
-        return find(heap, p, size, out, addr);
-    err = pages_place(heap, p, size, &spot);
-    if (err == FRAG_OK)
-        err = collect(heap, p, &spot, size);
-    if (err == FRAG_OK)
-        err = find(heap, p, size, out, addr);
-    if (err != FRAG_OOM || !return_pages(heap))
+    FRAG_TRY(choose(heap, r, size, seat));
+    collect(heap, &seat->pages, backing_missing(&seat->pages));
+    err = back(heap, seat);
+    if (err != FRAG_OOM)
         return err;
-    return find(heap, p, size, out, addr);
+    return_pages(heap);
+    return back(heap, seat);
 }
 
 static enum frag_err alloc(struct frag_heap *heap,
@@ -347,25 +403,24 @@ static enum frag_err alloc(struct frag_heap *heap,
                            struct frag_block *out)
 {
     const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
-    struct expandable_region *r = region_of(heap, req);
     struct expandable *s = heap->state;
-    struct page_tile *t;
-    frag_addr addr;
+    struct expandable_region *r = region_of(s, req);
+    struct seat seat;
     enum frag_err err;
 
     if (!r)
         return FRAG_NOMEM;
-    err = find(heap, &r->pages, size, &t, &addr);
-    s->may_shrink = s->may_shrink || can_shrink(r);
+    FRAG_TRY(choose(heap, r, size, &seat));
+    err = back(heap, &seat);
     if (err == FRAG_OOM)
-        err = reuse(heap, &r->pages, size, &t, &addr);
-    if (err == FRAG_OOM) /* pages that did not suffice */
-        release(heap, &r->pages);
-    s->may_shrink = s->may_shrink || can_shrink(r);
+        err = reuse(heap, r, size, &seat);
+    if (err == FRAG_OOM) /* memory that did not suffice */
+        backing_release(heap, &s->memory);
     FRAG_TRY(err);
-    FRAG_TRY(pages_ready(&r->pages));
-    t = pages_retag(&r->pages, t, addr, size, TILE_USED);
-    *out = (struct frag_block){addr, size, t};
+    FRAG_TRY(nodes_reserve(&s->tiles.nodes, 1));
+    (seat.addr == seat.hole->node.addr ? tiles_allocate : tiles_allocate_high)(
+        &s->tiles, seat.hole, size);
+    *out = (struct frag_block){seat.addr, size, seat.hole};
     return FRAG_OK;
 }
 
@@ -373,28 +428,52 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
 {
     struct expandable *s = heap->state;
 
-    pages_free(block->node);
+    tiles_free(&s->tiles, block->node);
     s->may_shrink = true;
 }
 
 static void trim(struct frag_heap *heap)
 {
-    ((struct expandable *)heap->state)->full = FRAG_UNLIMITED;
-    return_pages(heap);
+    struct expandable *s = heap->state;
+
+    s->full = FRAG_UNLIMITED;
+    if (any_can_shrink(s) && heap->mem->ops->synchronize(heap->mem) == FRAG_OK)
+        return_pages(heap);
+}
+
+/* ---- the check ---- */
+
+/* Checks the memory of the blocks in a range, and adds its pages to *mapped. */
+static const char *check_memory(const struct expandable *s,
+                                const struct tiled *segment, uint64_t *mapped)
+{
+    struct backed *r = segment->user;
+
+    CHECK(r->addr == segment->addr, "a range is not at its address");
+    for (const struct tile *t = segment->ends.next; t != &segment->ends;
+         t = t->next) {
+        const struct page_run run =
+            pages_touched(&s->memory, r, t->node.addr, t->node.size);
+
+        CHECK(!t->used || !backing_missing(&run), "a block has no memory");
+    }
+    return backed_check(r, mapped);
 }
 
 static const char *expandable_check(const struct frag_heap *heap)
 {
     const struct expandable *s = heap->state;
+    struct met tiles = {.most = SIZE_MAX}, holes;
+    uint64_t mapped = 0;
 
-    frag_size held = 0;
-
-    for (const struct expandable_region *r = s->regions; r; r = r->next) {
-        CHECK_ALL(pages_check(&r->pages));
-        held += r->pages.count * r->pages.unit;
-    }
-    CHECK(held == s->held, "`held` is not the bytes of the regions");
-    return NULL;
+    CHECK_ALL(tiles_check(&s->tiles, &tiles));
+    holes = (struct met){.most = tiles.count};
+    for (const struct expandable_region *r = s->regions; r; r = r->next)
+        CHECK_ALL(free_set_check(&r->holes, &r->holes, &holes));
+    CHECK(met_are_equal(&tiles, &holes), "the sets are not the free tiles");
+    for (const struct tiled *t = s->tiles.segments; t; t = t->next)
+        CHECK_ALL(check_memory(s, t, &mapped));
+    return backing_check(&s->memory, mapped);
 }
 
 static const struct frag_param params[] = {

@@ -11,12 +11,30 @@ void tiles_init(struct tiles *tiles)
     tiles->nodes.size = sizeof(struct tile);
 }
 
+static enum frag_err obtain(struct frag_heap *heap, const struct tiles *tiles,
+                            struct tiled *s)
+{
+    const struct frag_backend_ops *ops = heap->mem->ops;
+
+    return (tiles->reserved ? ops->va_reserve
+                            : ops->segment_alloc)(heap->mem, s->size, &s->addr);
+}
+
+static enum frag_err give_back(struct frag_heap *heap,
+                               const struct tiles *tiles, const struct tiled *s)
+{
+    const struct frag_backend_ops *ops = heap->mem->ops;
+
+    return (tiles->reserved ? ops->va_free
+                            : ops->segment_free)(heap->mem, s->addr, s->size);
+}
+
 void tiles_fini(struct frag_heap *heap, struct tiles *tiles)
 {
     while (tiles->segments) {
         struct tiled *s = tiles->segments;
 
-        heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
+        give_back(heap, tiles, s);
         tiles->segments = s->next;
         free(s);
     }
@@ -49,7 +67,7 @@ enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
     if (!s)
         return FRAG_NOMEM;
     *s = (struct tiled){.next = tiles->segments, .holes = holes, .size = size};
-    err = heap->mem->ops->segment_alloc(heap->mem, size, &s->addr);
+    err = obtain(heap, tiles, s);
     if (err != FRAG_OK) {
         free(s);
         return err;
@@ -64,25 +82,38 @@ enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
     return FRAG_OK;
 }
 
-void tiles_allocate(struct tiles *tiles, struct tile *tile, frag_size size)
+/* Marks a free tile as used; the rest of it, `above` or below, stays free. */
+FREE_STEP void allocate(struct tiles *tiles, struct tile *tile, frag_size size,
+                        bool above)
 {
+    const frag_size left = tile->node.size - size;
     struct tile *rest;
 
     assert(!tile->used && size > 0 && size <= tile->node.size);
     free_set_remove(tile->segment->holes, &tile->node);
     tile->used = true;
-    if (tile->node.size == size)
+    if (!left)
         return;
     rest = nodes_take(&tiles->nodes);
-    *rest = (struct tile){.node = {.addr = tile->node.addr + size,
-                                   .size = tile->node.size - size},
-                          .prev = tile,
-                          .next = tile->next,
-                          .segment = tile->segment};
-    tile->next->prev = rest;
-    tile->next = rest;
+    *rest = (struct tile){
+        .node = {.addr = tile->node.addr + (above ? size : 0), .size = left},
+        .prev = above ? tile : tile->prev,
+        .next = above ? tile->next : tile,
+        .segment = tile->segment};
+    rest->prev->next = rest->next->prev = rest;
+    tile->node.addr += above ? 0 : left;
     tile->node.size = size;
     free_set_insert(rest->segment->holes, &rest->node);
+}
+
+void tiles_allocate(struct tiles *tiles, struct tile *tile, frag_size size)
+{
+    allocate(tiles, tile, size, true);
+}
+
+void tiles_allocate_high(struct tiles *tiles, struct tile *tile, frag_size size)
+{
+    allocate(tiles, tile, size, false);
 }
 
 /* Merges the tile `high` into `low`, the tile below it; neither is in a set. */
@@ -118,8 +149,7 @@ bool tiles_return(struct frag_heap *heap, struct tiles *tiles,
     struct tile *t = segment->ends.next;
 
     assert(tiled_is_free(segment));
-    if (heap->mem->ops->segment_free(heap->mem, segment->addr, segment->size) !=
-        FRAG_OK)
+    if (give_back(heap, tiles, segment) != FRAG_OK)
         return false;
     tiles->held -= segment->size;
     free_set_remove(segment->holes, &t->node);

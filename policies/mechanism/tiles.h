@@ -34,6 +34,7 @@ struct tile {
 struct tiled {
     struct tiled *prev, *next;
     struct free_set *holes;
+    void *user; /* the caller's own */
     frag_addr addr;
     frag_addr place; /* place of its first byte */
     frag_size size;
@@ -48,11 +49,13 @@ static inline frag_addr tile_addr(const struct tile *tile)
     return s->addr + (tile->node.addr - s->place);
 }
 
-/* Starts zeroed except by_age; then call tiles_init. */
+/* Starts zeroed except by_age and reserved; then call tiles_init. */
 struct tiles {
     struct tiled *segments; /* the newest first */
     frag_size held;         /* bytes in segments */
     bool by_age;            /* how tiles are ordered: see above; set once */
+    bool reserved;          /* segments are address space without memory, which
+                               the caller maps; set once */
     frag_addr taken;        /* bytes of all segments ever allocated */
     struct nodes nodes;     /* records of tiles */
 };
@@ -64,7 +67,7 @@ void tiles_fini(struct frag_heap *heap, struct tiles *tiles);
 
 /* Allocates a segment of exactly `size` bytes. All of it is one free tile,
  * *out, in `holes`. One more record stays reserved, for tiles_allocate. Errors
- * are NOMEM and those of segment_alloc; then nothing changed. */
+ * are NOMEM and those of segment_alloc or va_reserve; then nothing changed. */
 enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
                          struct free_set *holes, frag_size size,
                          struct tile **out) FRAG_MUST_CHECK;
@@ -73,6 +76,9 @@ enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
  * the low part is used, the rest stays free. A split takes one record, which
  * the caller has reserved. */
 void tiles_allocate(struct tiles *tiles, struct tile *tile, frag_size size);
+/* The same, but the high part is used and the low part stays free. */
+void tiles_allocate_high(struct tiles *tiles, struct tile *tile,
+                         frag_size size);
 
 /* Frees a used tile and coalesces it with its free neighbours. */
 void tiles_free(struct tiles *tiles, struct tile *tile);

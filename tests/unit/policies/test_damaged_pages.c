@@ -180,8 +180,8 @@ static void a_loan_that_is_not_one_is_found(void **state)
 /* A used tile is marked as a loan without a lender. */
 static void every_policy_of_pages_is_checked(void **state)
 {
-    static const char *const policies[] = {"expandable", "paged", "remap",
-                                           "compact", "stitch"};
+    static const char *const policies[] = {"paged", "remap", "compact",
+                                           "stitch"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {

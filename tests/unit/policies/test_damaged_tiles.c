@@ -8,9 +8,12 @@
 
 #include <cmocka.h>
 
+#include "policies/mechanism/backing.h"
 #include "policies/mechanism/tiles.h"
 #include "tests/support/canvas.h"
 #include "tests/support/damage.h"
+
+enum { ROOM = 1 << 16 }; /* units: 32 MiB */
 
 static struct frag_heap heap;
 static struct free_set holes;
@@ -123,11 +126,12 @@ static void a_policy_whose_set_lacks_a_tile_is_found(void **state)
     } rows[] = {
         {"bfc", "the set does not have the free tiles"},
         {"cupy", "the arenas do not have the free tiles of their segments"},
+        {"expandable", "the sets are not the free tiles"},
     };
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        const struct picture p = {rows[i].policy, 64, "", NULL};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct picture p = {rows[i].policy, ROOM, "", NULL};
         struct canvas c;
         struct tile *b;
 
@@ -139,6 +143,26 @@ static void a_policy_whose_set_lacks_a_tile_is_found(void **state)
                "a tile does not know the one below it");
         canvas_close(&c);
     }
+}
+
+/* The memory of a block is missing in the records of its range. */
+static void a_block_without_memory_is_found(void **state)
+{
+    const struct picture p = {"expandable", ROOM, "", NULL};
+    struct canvas c;
+    struct tiled *segment;
+    struct backed *range;
+
+    (void)state;
+    canvas_open(&c, &p, FRAG_QUANTUM, NULL);
+    canvas_play(&c, "a1 b1");
+    segment = ((struct tile *)c.live[1].node)->segment;
+    range = segment->user;
+    DAMAGE(range->pages[0].phys, 0, c.heap.policy->check(&c.heap),
+           "a block has no memory");
+    DAMAGE(range->addr, range->addr - 1, c.heap.policy->check(&c.heap),
+           "a range is not at its address");
+    canvas_close(&c);
 }
 
 static void give_twice(void)
@@ -181,6 +205,7 @@ int main(void)
         cmocka_unit_test(what_is_met_is_the_free_tiles),
         cmocka_unit_test(a_call_that_breaks_the_contract_is_stopped),
         cmocka_unit_test(a_policy_whose_set_lacks_a_tile_is_found),
+        cmocka_unit_test(a_block_without_memory_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,13 @@
 /* test_expandable.c - tests the sizes of pages of policy expandable, what it
- * does when the device refuses, and its bound: what a request that fails says
- * of the memory that is held. The judge keeps its own list of maps. */
+ * does when the device refuses, its bound (what a request that fails says of
+ * the memory that is held), and that more memory never makes a program fail.
+ * The judge keeps its own list of maps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -256,8 +259,8 @@ static void free_pages_are_mapped_elsewhere(void **state)
     judge_close();
 }
 
-/* The smallest free run of pages that suffices gives its pages. */
-static void the_smallest_run_gives_its_pages(void **state)
+/* Another region gives its pages before the one that will have the block. */
+static void other_regions_give_first(void **state)
 {
     struct frag_block large, small;
 
@@ -376,7 +379,7 @@ static void one_request(struct crowd *c, frag_size capacity)
     }
     c->failed++;
     nothing_is_free(c);
-    if (most_held(c) + size + PAGE + FRAG_QUANTUM <= capacity)
+    if (most_held(c) + size + 2 * PAGE + FRAG_QUANTUM <= capacity)
         fail_msg("a request failed that the bound promises");
 }
 
@@ -423,16 +426,123 @@ static void a_request_fails_only_beyond_the_bound(void **state)
     }
 }
 
+/* ---- more memory ---- */
+
+/* A program, fixed before it runs: requests, and frees of live blocks. */
+enum { STEPS = 1500 };
+
+struct script_step {
+    frag_size size; /* 0: a free */
+    frag_stream stream;
+    size_t freed; /* the index of the live block */
+};
+
+static void write_program(struct script_step *steps, uint64_t seed)
+{
+    uint64_t rng = seed;
+    size_t live = 0;
+
+    for (size_t i = 0; i < STEPS; i++) {
+        const uint64_t grows = i / 200 % 2 ? 3 : 6;
+        const bool asks =
+            live < BLOCKS && (!live || random_next(&rng) % 8 < grows);
+
+        if (asks)
+            steps[i] =
+                (struct script_step){any_size(&rng, 64 * FRAG_MIB),
+                                     (frag_stream)(random_next(&rng) % 3), 0};
+        else
+            steps[i] = (struct script_step){.freed = random_next(&rng) % live};
+        live += asks ? 1 : (size_t)-1;
+    }
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct frag_block *x = a, *y = b;
+
+    return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+/* The pages that the live blocks touch. */
+static uint64_t pages_in_use(const struct crowd *c)
+{
+    static struct frag_block sorted[BLOCKS];
+    uint64_t pages = 0, known = 0; /* all below `known` are counted */
+
+    memcpy(sorted, c->live, c->count * sizeof(*sorted));
+    qsort(sorted, c->count, sizeof(*sorted), by_address);
+    for (size_t i = 0; i < c->count; i++) {
+        const uint64_t end = (sorted[i].addr + sorted[i].size - 1) / PAGE + 1;
+        uint64_t first = sorted[i].addr / PAGE;
+
+        first = first > known ? first : known;
+        pages += end > first ? end - first : 0;
+        known = end > known ? end : known;
+    }
+    return pages;
+}
+
+/* Runs the program; false if a request fails. *most is the most pages that the
+ * live blocks touch at one time. */
+static bool survives(const struct script_step *steps, frag_size capacity,
+                     uint64_t *most)
+{
+    static struct crowd c;
+    bool lives = true;
+
+    c = (struct crowd){0};
+    *most = 0;
+    judge_open(capacity, "largest=2MiB");
+    for (size_t i = 0; lives && i < STEPS; i++) {
+        const struct script_step *s = &steps[i];
+
+        if (s->size) {
+            lives = ask(s->size, s->stream, &c.live[c.count]) == FRAG_OK;
+            c.count += lives;
+        } else {
+            end(&c.live[s->freed]);
+            c.live[s->freed] = c.live[--c.count];
+        }
+        *most = pages_in_use(&c) > *most ? pages_in_use(&c) : *most;
+    }
+    judge_close();
+    return lives;
+}
+
+/* The capacities around the pages that the live blocks touch, and lower ones of
+ * which some refuse often. */
+static void more_memory_never_fails(void **state)
+{
+    static struct script_step steps[STEPS];
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        uint64_t need, most;
+
+        write_program(steps, seed);
+        assert_true(survives(steps, FRAG_UNLIMITED, &need));
+        for (uint64_t pages = need / 2; pages < need; pages += need / 40 + 1)
+            assert_false(survives(steps, pages * PAGE, &most));
+        assert_false(survives(steps, need * PAGE - 1, &most));
+        for (uint64_t pages = need; pages < need + 8; pages++)
+            assert_true(survives(steps, pages * PAGE, &most));
+        for (uint64_t pages = need; pages < 2 * need; pages += need / 40 + 1)
+            assert_true(survives(steps, pages * PAGE, &most));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_shrink_as_the_device_fills),
         cmocka_unit_test(pages_shrink_below_a_limit),
         cmocka_unit_test(free_pages_are_mapped_elsewhere),
-        cmocka_unit_test(the_smallest_run_gives_its_pages),
+        cmocka_unit_test(other_regions_give_first),
         cmocka_unit_test(an_unknown_bound_is_learned),
         cmocka_unit_test(a_full_device_is_not_waited_for),
         cmocka_unit_test(a_request_fails_only_beyond_the_bound),
+        cmocka_unit_test(more_memory_never_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

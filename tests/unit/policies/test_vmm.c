@@ -50,7 +50,7 @@ static const struct picture pictures[] = {
     /* If this saves a page, the smallest tile that saves one is continued, from
      * below or from above; otherwise the largest one. */
     {"expandable:largest=2MiB", ROOM, "a7 b8 c1 -b ! e5",       "aaaa|aaae|eeee|...c"},
-    {"expandable:largest=2MiB", ROOM, "a5 b8 c3 -b ! e5",       "aaaa|a...|eeee|eccc"},
+    {"expandable:largest=2MiB", ROOM, "a5 b8 c3 -b ! e5",       "aaaa|aeee|ee..|.ccc"},
     {"expandable:largest=2MiB", ROOM, "a5 b8 c3 -b ! e4",       "aaaa|aeee|e...|.ccc"},
     /* A device that refuses gets the free pages of all regions back. */
     {"expandable:largest=2MiB", 12,   "a4@1 -a b12@2",          "bbbb|bbbb|bbbb"},
