@@ -65,7 +65,7 @@ struct expandable_region {
     struct free_set holes;
 };
 
-enum { PAGES_OF_DEVICE = 256 };
+enum { PAGES_OF_DEVICE = 384 };
 
 struct expandable {
     struct expandable_region *regions; /* the most recently used first */
@@ -308,8 +308,8 @@ static bool can_shrink(const struct expandable *s,
     return false;
 }
 
-/* True if memory is spare or a region can shrink. Without a change since the
- * last search that found none, the regions are not searched again. */
+/* True if a region can shrink. Without a change since the last search that
+ * found none, the regions are not searched again. */
 static bool any_can_shrink(struct expandable *s)
 {
     const struct expandable_region *r = s->may_shrink ? s->regions : NULL;
@@ -317,7 +317,7 @@ static bool any_can_shrink(struct expandable *s)
     while (r && !can_shrink(s, r))
         r = r->next;
     s->may_shrink = r != NULL;
-    return s->may_shrink || s->memory.spare_pages;
+    return s->may_shrink;
 }
 
 /* Unmaps free pages of a hole until `wanted` are spare; not those of the block,

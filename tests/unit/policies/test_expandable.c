@@ -183,7 +183,7 @@ static frag_size held(void)
 
 /* ---- the sizes of pages ---- */
 
-/* On a device of 64 GiB of which `used` are in use, a block of `size` bytes has
+/* On a device of 96 GiB of which `used` are in use, a block of `size` bytes has
  * pages of `page` bytes. */
 static const struct sized {
     frag_size used, size, page;
@@ -191,10 +191,10 @@ static const struct sized {
     {0, FRAG_GIB, 64 * FRAG_MIB},
     {0, 40 * FRAG_MIB, 40 * FRAG_MIB},
     {0, FRAG_MIB, 20 * FRAG_MIB},             /* mapped ahead */
-    {32 * FRAG_GIB, FRAG_GIB, 32 * FRAG_MIB}, /* 1/8 of 256 MiB */
-    {48 * FRAG_GIB, FRAG_GIB, 4 * FRAG_MIB},  /* 1/64 */
-    {48 * FRAG_GIB, FRAG_MIB, 4 * FRAG_MIB},
-    {56 * FRAG_GIB, FRAG_GIB, PAGE}, /* 1/512 would be less than a page */
+    {48 * FRAG_GIB, FRAG_GIB, 32 * FRAG_MIB}, /* 1/8 of 256 MiB */
+    {72 * FRAG_GIB, FRAG_GIB, 4 * FRAG_MIB},  /* 1/64 */
+    {72 * FRAG_GIB, FRAG_MIB, 4 * FRAG_MIB},
+    {84 * FRAG_GIB, FRAG_GIB, PAGE}, /* 1/512 would be less than a page */
 };
 
 static void pages_shrink_as_the_device_fills(void **state)
@@ -203,7 +203,7 @@ static void pages_shrink_as_the_device_fills(void **state)
     for (size_t i = 0; i < sizeof(sized) / sizeof(*sized); i++) {
         struct frag_block b;
 
-        judge_open(64 * FRAG_GIB, NULL);
+        judge_open(96 * FRAG_GIB, NULL);
         if (sized[i].used)
             block_of(sized[i].used, 1);
         b = block_of(sized[i].size, 2);
@@ -223,7 +223,7 @@ static void pages_shrink_below_a_limit(void **state)
     assert_int_equal(map_at(b.addr), 8 * FRAG_MIB);
     judge_close();
     judge_open(64 * FRAG_GIB, NULL);
-    judge.base.limit = 2 * FRAG_GIB; /* 1/256 of it */
+    judge.base.limit = 3 * FRAG_GIB; /* 1/384 of it */
     b = block_of(FRAG_GIB, 0);
     assert_int_equal(map_at(b.addr), 8 * FRAG_MIB);
     judge_close();
@@ -259,20 +259,40 @@ static void free_pages_are_mapped_elsewhere(void **state)
     judge_close();
 }
 
-/* Another region gives its pages before the one that will have the block. */
+/* Another region gives its pages before the one that will have the block, so
+ * the pages that the block has already stay. */
 static void other_regions_give_first(void **state)
 {
-    struct frag_block large, small;
+    struct frag_block a, b;
 
     (void)state;
-    judge_open(96 * FRAG_MIB, NULL);
-    large = block_of(64 * FRAG_MIB, 0);
-    small = block_of(32 * FRAG_MIB, 1);
-    end(&large);
-    end(&small);
-    block_of(32 * FRAG_MIB, 2);
-    block_of(64 * FRAG_MIB, 0);
-    assert_int_equal(judge.waits, 1);
+    judge_open(128 * FRAG_MIB, "largest=2MiB");
+    a = block_of(64 * FRAG_MIB, 0);
+    b = block_of(64 * FRAG_MIB, 1);
+    end(&a);
+    end(&b);
+    block_of(96 * FRAG_MIB, 0);
+    assert_int_equal(held(), 128 * FRAG_MIB);
+    assert_int_equal(judge.created, 64);
+    judge_close();
+}
+
+/* A block whose first pages have memory receives that above it in the hole. */
+static void the_hole_of_a_block_gives_too(void **state)
+{
+    struct frag_block a, b, c;
+
+    (void)state;
+    judge_open(24 * FRAG_MIB, "largest=2MiB");
+    a = block_of(8 * FRAG_MIB, 0);
+    b = block_of(8 * FRAG_MIB, 0);
+    c = block_of(8 * FRAG_MIB, 0);
+    end(&b);
+    block_of(8 * FRAG_MIB, 1);
+    end(&a);
+    end(&c);
+    block_of(16 * FRAG_MIB, 0);
+    assert_int_equal(judge.created, 12);
     judge_close();
 }
 
@@ -539,6 +559,7 @@ int main(void)
         cmocka_unit_test(pages_shrink_below_a_limit),
         cmocka_unit_test(free_pages_are_mapped_elsewhere),
         cmocka_unit_test(other_regions_give_first),
+        cmocka_unit_test(the_hole_of_a_block_gives_too),
         cmocka_unit_test(an_unknown_bound_is_learned),
         cmocka_unit_test(a_full_device_is_not_waited_for),
         cmocka_unit_test(a_request_fails_only_beyond_the_bound),
