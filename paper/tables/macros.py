@@ -437,8 +437,7 @@ def needs(n):
     for policy in ("torch", EXP):
         n.put(f"need.{KEYS[policy]}.worst", ratio(facts[policy]["worst"]))
     n.put("need.exp.worst.on", name(max(facts[EXP]["need"], key=facts[EXP]["need"].get)))
-    for key, policy in (("expandable", "expandable"), ("full", "remap:pack=full")):
-        n.put(f"hurt.{key}", facts[policy]["above"])
+    n.put("hurt.full", facts["remap:pack=full"]["above"])
     bands(n, rows)
     big = [r for r in rows if r["bound"] == "capacity"
            and r.number("lower_bound_bytes") >= GIB]
@@ -481,13 +480,13 @@ def bands(n, rows):
         return [(r.number("need_bytes") - r.number("fit_bytes"), r.number("fit_bytes"))
                 for r in rows if r["policy"] == policy and r["bound"] == "capacity"]
 
-    for key, policy in (("expandable", "expandable"), ("full", "remap:pack=full"),
-                        ("torch", "torch")):
+    for key, policy in (("full", "remap:pack=full"), ("torch", "torch")):
         n.put(f"band.{key}", size(max(width for width, _ in band(policy))))
         n.put(f"band.{key}.share", percent(max(w / fit for w, fit in band(policy)), 1))
-    n.says("the band of policies that map pages is narrower than the default's",
-           3 * max(w / fit for p in ("expandable", "remap:pack=full") for w, fit in band(p))
+    n.says("the band of a policy that maps pages is narrower than the default's",
+           3 * max(w / fit for w, fit in band("remap:pack=full"))
            < max(w / fit for w, fit in band("torch")))
+    n.says("expandable is monotone on each program", not any(w for w, _ in band("expandable")))
     n.put("fit.torch", ratio(geometric(
         list(over_bound(rows, "torch", "fit_bytes", bound="capacity").values())), 3))
 
@@ -515,6 +514,11 @@ def touched(n):
     for r in rows:
         found.setdefault(r["placement"].split(":")[0], []).append(
             r.number("need_bytes") / r.number("lower_bound_bytes"))
+    needs = {r["trace"]: r["need_bytes"] for r in n.table("law.csv")
+             if r["policy"] == PAGED[2]}
+    n.says("expandable with small pages needs exactly the pages that blocks touch",
+           all(needs[r["trace"]] == r["need_bytes"] for r in rows
+               if r["placement"].startswith("expandable")))
     n.put("touched.of", len(found["expandable"]))
     n.put("touched.mean", ratio(geometric(found["expandable"]), 3))
     n.put("touched.worst", ratio(max(found["expandable"]), 3))

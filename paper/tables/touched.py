@@ -8,9 +8,9 @@ each recording on an unlimited device with several placements, in one region of
 addresses, and counts the pages of 2 MiB that hold a byte of a block between its allocation
 and the completion of its free. Writes data/touched.csv: for each recording and placement the
 most pages at a time, the lower bound of data/needs.csv, and the frees that waited for work,
-which a refusal would have completed earlier: there the rows are no needs. No policy of fragsim returns
-its pages in this way with these placements: the rows are the needs that it would have. A
-minute of two busy cores.
+which a refusal would have completed earlier: there the rows are no needs. Policy expandable
+returns its pages in this way, so its rows must be its needs in data/law.csv; the rows of the
+fits are the needs that such a policy with their placement would have. A minute of two cores.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import os
