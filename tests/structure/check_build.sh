@@ -3,7 +3,7 @@
 # default generator and with Ninja, in parallel, from an empty folder. A build
 # from a checkout contains its commit, and another commit compiles only
 # version.c again. A changed source is told by the version, and changed data of the
-# paper are not.
+# paper are not. The tool names no file of the folder that it was built in.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
@@ -62,6 +62,10 @@ step build-make cmake --build make -j 4 --target fragsim
 same "version of an archive" "$(make/fragsim --version | head -n 1)" \
     "fragsim $(sed -n 's/^project(fragsim VERSION \([^ ]*\).*/\1/p' \
         tree/CMakeLists.txt) (unknown)"
+
+# The assertions of the tool name relative files.
+grep -qa 'traces/[a-z_/]*\.c' make/fragsim || fail "the tool has no assertion"
+grep -qa "$folder/[a-z_/]*\.[ch]" make/fragsim && fail "the tool names $folder"
 
 git init -q tree
 git -C tree add -A
