@@ -172,29 +172,6 @@ void pages_free(struct page_tile *t)
     }
 }
 
-struct page_tile *pages_split(struct pages *p, struct page_tile *t,
-                              frag_addr addr, frag_size size)
-{
-    struct page_tile *part;
-
-    assert(t->state == TILE_USED && size > 0 && size <= t->node.size);
-    assert(addr == t->node.addr || addr + size == end_of(t));
-    if (size == t->node.size)
-        return t;
-    if (addr == t->node.addr) {
-        split_off(p, t, t->prev, t, addr, size);
-        t->node.addr += size;
-        part = t->prev;
-    } else {
-        split_off(p, t, t, t->next, addr, size);
-        part = t->next;
-    }
-    t->node.size -= size;
-    part->part = t->part;
-    t->part = part;
-    return part;
-}
-
 void pages_slide(struct pages *p, struct page_tile *hole)
 {
     struct page_tile *t = hole->next;
@@ -342,7 +319,7 @@ static enum frag_err spare_room(struct pages *p)
     return GROW(p->spare, p->spare_room, p->count + 1) ? FRAG_OK : FRAG_NOMEM;
 }
 
-void pages_spare(struct pages *p, frag_phys phys, uint64_t count)
+static void add_spare(struct pages *p, frag_phys phys, uint64_t count)
 {
     p->spare[p->spare_chunks++] = (struct spare_chunk){phys, (uint32_t)count};
     p->spare_count += count;
@@ -358,7 +335,7 @@ static enum frag_err create(struct frag_heap *heap, struct pages *p,
 
     FRAG_TRY(spare_room(p));
     FRAG_TRY(heap->mem->ops->phys_create(heap->mem, count * p->unit, &phys));
-    pages_spare(p, phys, count);
+    add_spare(p, phys, count);
     p->count += count;
     return FRAG_OK;
 }
@@ -523,21 +500,6 @@ struct page_tile *pages_donor(const struct pages *p, const struct spot *spot,
     return NULL;
 }
 
-enum frag_err pages_give(struct pages *from, struct pages *to)
-{
-    if (!GROW(to->spare, to->spare_room, to->count + from->spare_count + 1))
-        return FRAG_NOMEM;
-    while (from->spare_chunks) {
-        const struct spare_chunk c = from->spare[--from->spare_chunks];
-
-        from->spare_count -= c.pages;
-        from->count -= c.pages;
-        to->count += c.pages;
-        pages_spare(to, c.phys, c.pages);
-    }
-    return FRAG_OK;
-}
-
 bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
                  uint64_t count)
 {
@@ -557,7 +519,7 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
         return false;
     for (uint64_t i = first, end; i < all.end; i = end) {
         end = pages_chunk(s, i).end;
-        pages_spare(p, s->phys.page[i], end - i);
+        add_spare(p, s->phys.page[i], end - i);
         memset(&s->phys.page[i], 0, (end - i) * sizeof(s->phys.page[i]));
     }
     pages_retag(p, t, s->addr + first * p->unit, size, TILE_BARE);

@@ -26,9 +26,8 @@
  * block, pages_check.c checks the invariants.
  *
  * Only pages_span, pages_place and pages_apart (which may reserve a span),
- * pages_create, pages_reach, pages_fill, pages_give and pages_ready allocate
- * host memory. pages_ready reserves the
- * records that the other functions take.
+ * pages_create, pages_reach, pages_fill and pages_ready allocate host memory.
+ * pages_ready reserves the records that the other functions take.
  */
 #ifndef FRAG_POLICIES_MECHANISM_PAGES_H
 #define FRAG_POLICIES_MECHANISM_PAGES_H
@@ -145,12 +144,6 @@ struct page_tile *pages_retag(struct pages *p, struct page_tile *t,
  * pages are lost, and their loans are held. */
 void pages_free(struct page_tile *t);
 
-/* Splits [addr, addr + size), the low or the high end of a block's own tile,
- * off as a part of the block, and returns the new tile. If the range is the
- * whole tile, returns the tile itself. Takes at most one record. */
-struct page_tile *pages_split(struct pages *p, struct page_tile *t,
-                              frag_addr addr, frag_size size);
-
 /* Marks a used tile as pending: the client has requested the free, queued work
  * still uses the block. */
 void pages_pend(struct page_tile *t);
@@ -207,9 +200,6 @@ frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr);
  * memory. */
 void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
                frag_phys phys, uint64_t count);
-
-/* Adds a chunk of `count` unmapped pages to the spare ones. */
-void pages_spare(struct pages *p, frag_phys phys, uint64_t count);
 
 /* Maps spare pages wherever the spot lacks memory; enough pages must be spare.
  * *out is the held tile that then contains the spot. NOMEM, DEVICE; then the
@@ -281,10 +271,6 @@ frag_size pages_partly(const struct pages *p);
  * NULL: there is none. */
 struct page_tile *pages_donor(const struct pages *p, const struct spot *spot,
                               frag_size size, uint64_t missing);
-
-/* Gives all spare pages to `to`, whose page size is the same. NOMEM; then
- * nothing is given. */
-enum frag_err pages_give(struct pages *from, struct pages *to) FRAG_MUST_CHECK;
 
 /* Unmaps the highest `count` whole pages of a held tile in one call; they are
  * spare afterwards. The tile must have that many. False if the device refuses

@@ -199,12 +199,6 @@ static void free_twice(void)
     pages_free(tile_of('b'));
 }
 
-static void piece_of_the_middle(void)
-{
-    open_pages("remap", 64, "a4 b4");
-    pages_split(pages(), tile_of('b'), tile_of('b')->node.addr + UNIT, UNIT);
-}
-
 static void retag_beyond(void)
 {
     open_pages("remap", 64, "a4 b4");
@@ -222,7 +216,6 @@ static void a_call_that_breaks_the_contract_is_stopped(void **state)
 {
     (void)state;
     expect_abort(free_twice);
-    expect_abort(piece_of_the_middle);
     expect_abort(retag_beyond);
     expect_abort(strip_what_is_used);
 }
