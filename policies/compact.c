@@ -235,8 +235,8 @@ static enum frag_err make_way(struct frag_heap *heap, frag_size size,
 static bool stays_dense(const struct compact *s, frag_size size, uint64_t pages)
 {
     const double held =
-        (double)(s->pages.count - s->pages.spare_count + pages) *
-        (double)s->pages.unit;
+        (double)(s->pages.stock.count - s->pages.stock.spare_pages + pages) *
+        (double)s->pages.stock.page;
 
     return held - (double)(s->used + size) <= s->threshold * held;
 }
@@ -246,9 +246,10 @@ static bool stays_dense(const struct compact *s, frag_size size, uint64_t pages)
 static uint64_t least_pages(const struct compact *s, frag_size size)
 {
     const struct pages *p = &s->pages;
-    const frag_size free = (p->count - p->spare_count) * p->unit - s->used;
+    const frag_size free =
+        (p->stock.count - p->stock.spare_pages) * p->stock.page - s->used;
 
-    return size > free ? (size - free + p->unit - 1) / p->unit : 0;
+    return size > free ? (size - free + p->stock.page - 1) / p->stock.page : 0;
 }
 
 /* The free bytes that a window at the end must have, so that the region grows
@@ -261,7 +262,7 @@ static frag_size least_free(const struct compact *s, frag_size size,
 
     while (pages + 1 < most && stays_dense(s, size, pages + 1))
         pages++;
-    return size - pages * s->pages.unit;
+    return size - pages * s->pages.stock.page;
 }
 
 /* Applies the strategy to a request that would make the region grow. */
@@ -291,7 +292,7 @@ static enum frag_err fit_or_grow(struct frag_heap *heap, frag_size size,
     if (*out)
         return FRAG_OK;
     FRAG_TRY(pages_place(heap, &s->pages, size, &spot));
-    FRAG_TRY(pages_create(heap, &s->pages, spot.pages));
+    FRAG_TRY(stock_create(heap, &s->pages.stock, spot.pages));
     return pages_fill(heap, &s->pages, spot, size, out);
 }
 
@@ -311,9 +312,9 @@ static enum frag_err find_room(struct frag_heap *heap, frag_size size,
     }
     err = fit_or_grow(heap, size, out);
     if (err != FRAG_OOM || !heap->moved ||
-        least_pages(s, size) > s->pages.spare_count)
+        least_pages(s, size) > s->pages.stock.spare_pages)
         return err;
-    spare = s->pages.spare_count * s->pages.unit;
+    spare = s->pages.stock.spare_pages * s->pages.stock.page;
     FRAG_TRY(make_way(heap, size, size > spare ? size - spare : 1, stream));
     return fit_or_grow(heap, size, out);
 }
@@ -418,14 +419,14 @@ static void trim(struct frag_heap *heap)
 {
     struct pages *p = &((struct compact *)heap->state)->pages;
 
-    if (p->count && heap->mem->ops->synchronize(heap->mem) == FRAG_OK)
+    if (p->stock.count && heap->mem->ops->synchronize(heap->mem) == FRAG_OK)
         for (struct page_span *s = p->spans; s; s = s->next) {
             struct page_tile *t = topmost(s);
 
             if (t->state == TILE_HELD && pages_whole(p, t) > 0)
                 pages_strip(heap, p, t, pages_whole(p, t));
         }
-    pages_release(heap, p);
+    stock_release(heap, &p->stock);
 }
 
 static const char *compact_check(const struct frag_heap *heap)

@@ -1,5 +1,5 @@
 /* expandable.c - best fit in one region per stream and pool; memory is mapped
- * by pages under the blocks, large ones while the device is empty and small
+ * in chunks under the blocks, large ones while the device is empty and small
  * ones when it is full.
  *
  * This is the idea of PyTorch's expandable segments without PyTorch's other
@@ -10,50 +10,58 @@
  * large enough, among equal sizes the lowest, whether the hole has memory or
  * not; new address space is one hole. The block lies at the low end of the
  * hole, or at the high end if that leaves more whole pages free. So the place
- * depends on the live blocks alone, not on the memory that the device has.
+ * depends on the earlier requests and frees alone, not on the memory that the
+ * device has.
  *
- * The size of a page. The driver's time is a time for each page, whatever its
- * size, so large pages cost less. But only a whole page can go back, and it
- * cannot while a live block lies in it. With B the bytes that the device has
- * for the program (its capacity, the limit of the process or the size of the
- * device, whichever is least) and F the share of B that is left, a new page has
+ * The size of a chunk. Memory is created and mapped in chunks of one or more
+ * pages. The driver's time is a time for each chunk, whatever its size, so
+ * large chunks cost less. But only a whole chunk can go back, and it cannot
+ * while a live block lies in it. With B the bytes that the device has for the
+ * program (its capacity, the limit of the process or the size of the device,
+ * whichever is least) and F the share of B that is left, a new chunk has
  *
- *   F^3 B / PAGES_OF_DEVICE bytes, but at least `page` and at most `largest`.
+ *   F^3 B / CHUNKS_OF_DEVICE bytes, but at least `page` and at most `largest`,
  *
- * A page is never larger than what its request misses or, if that is less, than
- * `ahead`: up to this size, memory is mapped ahead above the block.
+ * and no more than the request misses. If that is less than `ahead`, memory is
+ * mapped ahead above the block, so that the chunk has up to `ahead` bytes.
  *
- * Free pages stay mapped until trim, or until the device refuses a page. From
- * then on B is what the policy held at that moment, until trim: the policy
- * tries again with pages of `page` bytes. If these are refused too, it waits
- * for the device once, unmaps as many free pages as the request misses, of
- * other regions first and of the largest hole first, and maps the same memory
- * where the request needs it. If that does not suffice, it returns the free
- * pages of all regions and tries once more.
+ * A device that refuses. Free chunks stay mapped until then. From then until
+ * trim, B is what the policy held at that moment: the policy tries again with
+ * chunks of one page. If these are refused too, it waits for the device once,
+ * if frees wait or memory is free, and unmaps as many free pages as the request
+ * misses: first those of other regions, in each region those of the largest
+ * hole first. It maps them at the block. If that does not suffice, it returns
+ * the free chunks of all regions and tries once more.
  *
- * The most that a program needs. When a request has failed, each page that is
- * still mapped is in use. A page that does not lie within one live block has an
- * end of a live block in it, and a block has two ends. So the pages that are
- * held are at most the bytes of the live blocks and, for each live block, the
- * two pages at its ends. A request fails only if the capacity is less than this
- * for the live blocks and the new one together.
+ * Both of the following hold while addresses suffice, no request misses more
+ * than PAGES_AT_ONCE pages (mechanism/stock.h), and the device refuses no unmap
+ * and no release.
  *
- * More memory never makes a program fail, if `largest` is `page` and no free
- * waits for queued work (a wait completes it earlier). Before any request the
- * live blocks lie at the same places for every capacity, and the request is
- * refused if and only if the pages that they and the new block touch exceed the
- * capacity. So a program survives from the most pages on that its live blocks
- * ever touch. With larger pages a chunk that is in part in use stays mapped,
- * and its size depends on the capacity; no such proof is known.
- * tests/unit/policies/test_expandable.c holds the policy to both.
+ * The most that a program needs. When a request has failed, each chunk that is
+ * still mapped is in use. A chunk that does not lie within one live block has
+ * an end of a live block in it, and a block has two ends. So the bytes held are
+ * at most those of the live blocks and, for each live block, the two chunks at
+ * its ends. A request fails only if the capacity is less than this for the live
+ * blocks and the new one together.
+ *
+ * More memory never makes a program fail, if `largest` is at most `page` and no
+ * free waits for queued work (a refusal may complete it earlier). Before any
+ * request the live blocks lie at the same places for every capacity, and the
+ * request is refused if and only if the pages that they and the new block touch
+ * exceed the capacity. So a program survives at every capacity from the most
+ * pages on that its live blocks touch at one time. For larger chunks this is
+ * not proved: a chunk in use in part stays mapped, and its size depends on the
+ * capacity. tests/unit/policies/test_expandable.c tests the bound for all sizes
+ * and this claim for one.
  *
  * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
- * The places, the sizes of pages and the bounds are ours; the constants are
+ * The places, the sizes of chunks and the bounds are ours; the constants are
  * from recorded programs (paper/pages/pressure.md).
  */
 #include "policies/mechanism/backing.h"
 #include "policies/mechanism/lanes.h"
 #include "policies/mechanism/pages.h" /* the rows of parameters */
+#include "policies/mechanism/ring.h"
 #include "policies/mechanism/tiles.h"
 
 #include <stddef.h>
@@ -61,19 +69,20 @@
 
 /* What one stream has in one pool. */
 struct expandable_region {
-    struct expandable_region *prev, *next;
+    struct ring link; /* first */
     struct free_set holes;
 };
 
-enum { PAGES_OF_DEVICE = 384 };
+enum { CHUNKS_OF_DEVICE = 384 };
 
 struct expandable {
-    struct expandable_region *regions; /* the most recently used first */
-    struct lanes lanes;                /* the regions by stream and pool */
-    struct tiles tiles;                /* of all regions; `user` of a segment is
-                                          its struct backed */
-    struct backing memory;
+    struct ring regions; /* the most recently used first */
+    struct lanes lanes;  /* the regions by stream and pool */
+    struct tiles tiles;  /* of all regions; `user` of a segment is
+                            its struct backed */
+    struct stock memory;
     bool may_shrink; /* false: no region can shrink */
+    bool waiting;    /* a free was requested since the device was waited for */
     frag_size full;  /* bytes held when the device refused last, or
                         FRAG_UNLIMITED */
     frag_size page, largest, ahead, span; /* the parameters */
@@ -83,12 +92,27 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct expandable *s = heap->state;
 
+    ring_init(&s->regions);
     s->full = FRAG_UNLIMITED;
     s->memory.page = frag_round_up(s->page, heap->mem->granularity);
     s->span = frag_round_up(s->span, s->memory.page);
     s->tiles.reserved = true;
     tiles_init(&s->tiles);
     return FRAG_OK;
+}
+
+static struct expandable_region *first_region(const struct expandable *s)
+{
+    return (struct expandable_region *)s->regions.next;
+}
+
+/* The next region; NULL at the end. */
+static struct expandable_region *next_region(const struct expandable *s,
+                                             const struct expandable_region *r)
+{
+    return r->link.next == &s->regions
+               ? NULL
+               : (struct expandable_region *)r->link.next;
 }
 
 static void fini(struct frag_heap *heap)
@@ -99,12 +123,13 @@ static void fini(struct frag_heap *heap)
         backing_clear(heap, &s->memory, t->user);
         free(t->user);
     }
-    backing_fini(&s->memory);
+    stock_release(heap, &s->memory);
+    stock_fini(&s->memory);
     tiles_fini(heap, &s->tiles);
-    while (s->regions) {
-        struct expandable_region *r = s->regions;
+    while (!ring_is_empty(&s->regions)) {
+        struct expandable_region *r = first_region(s);
 
-        s->regions = r->next;
+        ring_drop(&r->link);
         free_set_fini(&r->holes);
         free(r);
     }
@@ -125,22 +150,6 @@ static struct expandable_region *make_region(struct expandable *s,
     return r;
 }
 
-static void unlink_region(struct expandable *s, struct expandable_region *r)
-{
-    *(r->prev ? &r->prev->next : &s->regions) = r->next;
-    if (r->next)
-        r->next->prev = r->prev;
-}
-
-static void put_first(struct expandable *s, struct expandable_region *r)
-{
-    r->prev = NULL;
-    r->next = s->regions;
-    if (r->next)
-        r->next->prev = r;
-    s->regions = r;
-}
-
 /* The region of a stream and pool, moved to the front; created if there is none
  * yet. NULL if the host has no memory. */
 static struct expandable_region *region_of(struct expandable *s,
@@ -148,14 +157,12 @@ static struct expandable_region *region_of(struct expandable *s,
 {
     struct expandable_region *r = lanes_find(&s->lanes, req->pool, req->stream);
 
-    if (r == s->regions && r)
-        return r;
     if (r)
-        unlink_region(s, r);
+        ring_drop(&r->link);
     else
         r = make_region(s, req);
     if (r)
-        put_first(s, r);
+        ring_push(&s->regions, &r->link);
     return r;
 }
 
@@ -168,8 +175,6 @@ static enum frag_err widen(struct frag_heap *heap, struct expandable_region *r,
     struct backed *range;
     enum frag_err err;
 
-    if (whole > s->span && whole / s->memory.page > PAGES_AT_ONCE)
-        return FRAG_OOM;
     range = calloc(1, sizeof(*range));
     if (!range)
         return FRAG_NOMEM;
@@ -192,7 +197,7 @@ struct seat {
 };
 
 /* The address for a block in a hole. */
-static frag_addr end_of_hole(const struct backing *b, const struct tile *hole,
+static frag_addr end_of_hole(const struct stock *b, const struct tile *hole,
                              frag_size size)
 {
     struct backed *r = hole->segment->user;
@@ -204,18 +209,22 @@ static frag_addr end_of_hole(const struct backing *b, const struct tile *hole,
     return below.end - below.first > above.end - above.first ? low + rest : low;
 }
 
+/* Errors are NOMEM, OOM if the block misses more than PAGES_AT_ONCE pages, and
+ * those of va_reserve. */
 static enum frag_err choose(struct frag_heap *heap, struct expandable_region *r,
                             frag_size size, struct seat *out)
 {
     struct expandable *s = heap->state;
 
+    if (size / s->memory.page > s->span / s->memory.page + PAGES_AT_ONCE)
+        return FRAG_OOM;
     out->hole = (struct tile *)free_set_fit(&r->holes, size);
     if (!out->hole)
         FRAG_TRY(widen(heap, r, size, &out->hole));
     out->addr = end_of_hole(&s->memory, out->hole, size);
     out->pages =
         pages_touched(&s->memory, out->hole->segment->user, out->addr, size);
-    return FRAG_OK;
+    return backing_missing(&out->pages) > PAGES_AT_ONCE ? FRAG_OOM : FRAG_OK;
 }
 
 /* ---- memory for a block ---- */
@@ -229,13 +238,15 @@ static frag_size bytes_held(const struct expandable *s)
 static void set_chunk(struct frag_heap *heap)
 {
     struct expandable *s = heap->state;
-    const frag_size most_held = frag_backend_bound(heap->mem);
-    const double bound = (double)(most_held < s->full ? most_held : s->full);
-    const double left = 1 - (double)bytes_held(s) / bound;
-    const double share = left > 0 ? left * left * left : 0;
-    const double size = share * bound / PAGES_OF_DEVICE;
     const double most = (double)s->largest;
+    double bound, left, size;
 
+    if (s->largest <= s->memory.page) /* then no bound is asked for */
+        return;
+    bound = (double)frag_backend_bound(heap->mem);
+    bound = bound < (double)s->full ? bound : (double)s->full;
+    left = 1 - (double)bytes_held(s) / bound;
+    size = left > 0 ? left * left * left * bound / CHUNKS_OF_DEVICE : 0;
     s->memory.chunk = (uint64_t)(size < most ? size : most) / s->memory.page;
 }
 
@@ -243,7 +254,7 @@ static void set_chunk(struct frag_heap *heap)
  * if these are less than a chunk. */
 static uint64_t pages_ahead(const struct expandable *s, const struct seat *seat)
 {
-    const struct backing *b = &s->memory;
+    const struct stock *b = &s->memory;
     const struct tile *t = seat->hole;
     const struct page_run *p = &seat->pages;
     const uint64_t most = s->ahead / b->page;
@@ -312,30 +323,29 @@ static bool can_shrink(const struct expandable *s,
  * found none, the regions are not searched again. */
 static bool any_can_shrink(struct expandable *s)
 {
-    const struct expandable_region *r = s->may_shrink ? s->regions : NULL;
+    const struct expandable_region *r = s->may_shrink ? first_region(s) : NULL;
 
     while (r && !can_shrink(s, r))
-        r = r->next;
+        r = next_region(s, r);
     s->may_shrink = r != NULL;
     return s->may_shrink;
 }
 
 /* Unmaps free pages of a hole until `wanted` are spare; not those of the block,
- * if there is one. */
+ * if there is one. False if the device refuses. */
 static bool strip_hole(struct frag_heap *heap, struct page_run hole,
                        const struct page_run *block, uint64_t wanted)
 {
-    struct backing *b = &((struct expandable *)heap->state)->memory;
+    struct stock *memory = &((struct expandable *)heap->state)->memory;
     struct page_run low = hole;
 
-    if (block && block->range == hole.range && block->first < hole.end &&
-        block->end > hole.first) {
-        hole.first = block->end < hole.end ? block->end : hole.end;
-        low.end = block->first > low.first ? block->first : low.first;
-        if (!backing_strip(heap, b, low, wanted))
-            return false;
-    }
-    return backing_strip(heap, b, hole, wanted);
+    if (!block || block->range != hole.range || block->first >= hole.end ||
+        block->end <= hole.first)
+        return backing_strip(heap, memory, hole, wanted);
+    hole.first = block->end < hole.end ? block->end : hole.end;
+    low.end = block->first > low.first ? block->first : low.first;
+    return backing_strip(heap, memory, low, wanted) &&
+           backing_strip(heap, memory, hole, wanted);
 }
 
 static bool strip_region(struct frag_heap *heap,
@@ -343,59 +353,71 @@ static bool strip_region(struct frag_heap *heap,
                          const struct page_run *block, uint64_t wanted)
 {
     const struct expandable *s = heap->state;
+    bool all = true;
 
     for (const struct free_node *n = NULL; (n = next_hole(s, r, n)) != NULL;)
-        if (!strip_hole(heap, hole_pages(s, n), block, wanted))
-            return false;
-    return true;
+        all &= strip_hole(heap, hole_pages(s, n), block, wanted);
+    return all;
 }
 
 /* Makes pages spare until there are `wanted`, or no more are free: those of
- * other regions, then of the first one, in which the block will lie. */
-static void collect(struct frag_heap *heap, const struct page_run *block,
-                    uint64_t wanted)
+ * other regions, then of the first one, in which the block will lie. DEVICE if
+ * the device refused an unmap, after all others. */
+static enum frag_err collect(struct frag_heap *heap,
+                             const struct page_run *block, uint64_t wanted)
 {
     const struct expandable *s = heap->state;
-    const struct expandable_region *r = s->regions ? s->regions->next : NULL;
+    bool all = true;
 
-    for (; r && s->memory.spare_pages < wanted; r = r->next)
-        if (!strip_region(heap, r, NULL, wanted))
-            return;
-    if (s->regions)
-        (void)strip_region(heap, s->regions, block, wanted);
+    for (const struct expandable_region *r = first_region(s);
+         (r = next_region(s, r)) != NULL;)
+        all &= strip_region(heap, r, NULL, wanted);
+    all &= strip_region(heap, first_region(s), block, wanted);
+    return all ? FRAG_OK : FRAG_DEVICE;
 }
 
-/* Returns all free pages to the device. */
-static void return_pages(struct frag_heap *heap)
+/* Waits for the device if frees wait or memory is free; *useful is false if it
+ * did not. */
+static enum frag_err wait(struct frag_heap *heap, bool *useful)
 {
-    collect(heap, NULL, UINT64_MAX);
-    backing_release(heap, &((struct expandable *)heap->state)->memory);
+    struct expandable *s = heap->state;
+
+    *useful = s->waiting || any_can_shrink(s);
+    if (!*useful)
+        return FRAG_OK;
+    s->waiting = false;
+    return heap->mem->ops->synchronize(heap->mem);
 }
 
 /* ---- the policy ---- */
 
-/* Serves a request that the device refused: by smaller pages, or else from the
- * free pages of all regions. The wait may complete frees, so the place is
+/* Serves a request that the device refused: by smaller chunks, or else from the
+ * free chunks of all regions. The wait may complete frees, so the place is
  * chosen again after it. */
 static enum frag_err reuse(struct frag_heap *heap, struct expandable_region *r,
                            frag_size size, struct seat *seat)
 {
     struct expandable *s = heap->state;
-    enum frag_err err = FRAG_OOM;
+    enum frag_err err = FRAG_OOM, stripped;
+    bool useful;
 
     s->full = bytes_held(s);
-    if (s->memory.chunk > 1) /* the device may still have smaller pages */
+    if (s->memory.chunk > 1) /* the device may still have single pages */
         err = back(heap, seat);
-    if (err != FRAG_OOM || !any_can_shrink(s))
+    if (err != FRAG_OOM)
         return err;
-    FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
+    FRAG_TRY(wait(heap, &useful));
+    if (!useful)
+        return FRAG_OOM;
     FRAG_TRY(choose(heap, r, size, seat));
-    collect(heap, &seat->pages, backing_missing(&seat->pages));
+    (void)collect(heap, &seat->pages, backing_missing(&seat->pages));
     err = back(heap, seat);
     if (err != FRAG_OOM)
         return err;
-    return_pages(heap);
-    return back(heap, seat);
+    stripped = collect(heap, NULL, UINT64_MAX);
+    stock_release(heap, &s->memory);
+    err = back(heap, seat);
+    return err == FRAG_OOM && stripped != FRAG_OK ? stripped : err;
 }
 
 static enum frag_err alloc(struct frag_heap *heap,
@@ -415,7 +437,7 @@ static enum frag_err alloc(struct frag_heap *heap,
     if (err == FRAG_OOM)
         err = reuse(heap, r, size, &seat);
     if (err == FRAG_OOM) /* memory that did not suffice */
-        backing_release(heap, &s->memory);
+        stock_release(heap, &s->memory);
     FRAG_TRY(err);
     FRAG_TRY(nodes_reserve(&s->tiles.nodes, 1));
     (seat.addr == seat.hole->node.addr ? tiles_allocate : tiles_allocate_high)(
@@ -432,13 +454,22 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
     s->may_shrink = true;
 }
 
+static void free_requested(struct frag_heap *heap,
+                           const struct frag_block *block)
+{
+    (void)block;
+    ((struct expandable *)heap->state)->waiting = true;
+}
+
 static void trim(struct frag_heap *heap)
 {
     struct expandable *s = heap->state;
+    bool useful;
 
     s->full = FRAG_UNLIMITED;
-    if (any_can_shrink(s) && heap->mem->ops->synchronize(heap->mem) == FRAG_OK)
-        return_pages(heap);
+    if (wait(heap, &useful) == FRAG_OK && useful)
+        (void)collect(heap, NULL, UINT64_MAX);
+    stock_release(heap, &s->memory);
 }
 
 /* ---- the check ---- */
@@ -460,6 +491,15 @@ static const char *check_memory(const struct expandable *s,
     return backed_check(r, mapped);
 }
 
+static const char *check_region(const struct expandable *s,
+                                const struct expandable_region *r,
+                                struct met *holes)
+{
+    CHECK(s->may_shrink || !can_shrink(s, r),
+          "`may_shrink` is false, and a region can shrink");
+    return free_set_check(&r->holes, &r->holes, holes);
+}
+
 static const char *expandable_check(const struct frag_heap *heap)
 {
     const struct expandable *s = heap->state;
@@ -468,23 +508,24 @@ static const char *expandable_check(const struct frag_heap *heap)
 
     CHECK_ALL(tiles_check(&s->tiles, &tiles));
     holes = (struct met){.most = tiles.count};
-    for (const struct expandable_region *r = s->regions; r; r = r->next)
-        CHECK_ALL(free_set_check(&r->holes, &r->holes, &holes));
+    for (const struct ring *r = s->regions.next; r != &s->regions; r = r->next)
+        CHECK_ALL(check_region(s, (const struct expandable_region *)r, &holes));
     CHECK(met_are_equal(&tiles, &holes), "the sets are not the free tiles");
     for (const struct tiled *t = s->tiles.segments; t; t = t->next)
         CHECK_ALL(check_memory(s, t, &mapped));
-    return backing_check(&s->memory, mapped);
+    return stock_check(&s->memory, mapped);
 }
 
 static const struct frag_param params[] = {
     PAGE_PARAM(struct expandable, page),
-    FRAG_RANGE_PARAM(SIZE, "largest", struct expandable, largest, "64MiB",
-                     FRAG_QUANTUM, 0x1p40,
-                     "bytes of a page while the device is empty; pages shrink "
-                     "to `page` as it fills"),
+    FRAG_RANGE_PARAM(
+        SIZE, "largest", struct expandable, largest, "64MiB", FRAG_QUANTUM,
+        0x1p40,
+        "bytes that are created and mapped as one while the device "
+        "is empty; they shrink to `page` as it fills"),
     FRAG_RANGE_PARAM(SIZE, "ahead", struct expandable, ahead, "20MiB", 0,
                      0x1p40,
-                     "bytes of a page that is mapped for a smaller request, in "
+                     "bytes that are mapped at once for a smaller request, in "
                      "part for later ones"),
     SPAN_PARAM(struct expandable, span),
     {.name = NULL},
@@ -503,6 +544,7 @@ const struct frag_policy frag_policy_expandable = {
     .fini = fini,
     .alloc = alloc,
     .free = free_block,
+    .free_requested = free_requested,
     .trim = trim,
     .check = expandable_check,
 };

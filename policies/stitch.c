@@ -254,7 +254,7 @@ static enum frag_err create(struct frag_heap *heap, frag_size size,
     struct pages *p = &((struct stitch *)heap->state)->pages;
     struct spot spot;
 
-    FRAG_TRY(pages_create(heap, p, size / p->unit));
+    FRAG_TRY(stock_create(heap, &p->stock, size / p->stock.page));
     FRAG_TRY(pages_apart(heap, p, size, &spot));
     return pages_fill(heap, p, spot, size, out);
 }
@@ -308,11 +308,11 @@ static enum frag_err map_parts(struct frag_heap *heap, struct stitched *b)
 
     for (const struct stitch_part *part = b->parts; part < b->parts + b->count;
          part++)
-        for (frag_size at = 0; at < part->size; at += p->unit) {
-            FRAG_TRY(
-                heap->mem->ops->map(heap->mem, b->addr + b->mapped, p->unit,
-                                    *pages_at(p, part->span, part->addr + at)));
-            b->mapped += p->unit;
+        for (frag_size at = 0; at < part->size; at += p->stock.page) {
+            FRAG_TRY(heap->mem->ops->map(
+                heap->mem, b->addr + b->mapped, p->stock.page,
+                *pages_at(p, part->span, part->addr + at)));
+            b->mapped += p->stock.page;
         }
     return FRAG_OK;
 }
@@ -404,13 +404,13 @@ static bool return_free(struct frag_heap *heap)
     struct stitch *s = heap->state;
     const frag_size small = s->small.segments ? 1 : 0;
 
-    if (s->pages.count + small == 0 ||
+    if (s->pages.stock.count + small == 0 ||
         heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
         return false;
     shrink_pool(heap, 0);
     pages_strip_all(heap, &s->pages);
     fit_trim(heap);
-    return pages_release(heap, &s->pages) || small;
+    return stock_release(heap, &s->pages.stock) || small;
 }
 
 /* ------------------------------------------------------- the interface --- */
@@ -443,9 +443,10 @@ static enum frag_err try_alloc(struct frag_heap *heap,
     const struct stitch *s = heap->state;
     const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
 
-    return size < s->pages.unit
+    return size < s->pages.stock.page
                ? fit_alloc(heap, req, out)
-               : alloc_large(heap, frag_round_up(size, s->pages.unit), out);
+               : alloc_large(heap, frag_round_up(size, s->pages.stock.page),
+                             out);
 }
 
 static enum frag_err alloc(struct frag_heap *heap,
@@ -463,7 +464,7 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
     const struct stitch *s = heap->state;
     struct page_tile *t = block->node;
 
-    if (block->size < s->pages.unit)
+    if (block->size < s->pages.stock.page)
         fit_free(heap, block);
     else if (t->user)
         drop_parts(t->user);

@@ -200,21 +200,21 @@ enum frag_err pages_ready(struct pages *p)
 void pages_init(struct pages *p, const struct frag_backend *mem, frag_size unit,
                 frag_size span)
 {
-    p->unit = frag_round_up(unit, mem->granularity);
-    p->span = frag_round_up(span, p->unit);
+    p->stock.page = frag_round_up(unit, mem->granularity);
+    p->span = frag_round_up(span, p->stock.page);
     p->nodes.size = sizeof(struct page_tile);
 }
 
 enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
                          frag_size least)
 {
-    const frag_size whole = frag_round_up(least, p->unit);
+    const frag_size whole = frag_round_up(least, p->stock.page);
     const frag_size size = whole > p->span ? whole : p->span;
     struct page_span *s;
     struct page_tile *t;
     enum frag_err err;
 
-    if (whole > p->span && whole / p->unit > PAGES_AT_ONCE)
+    if (whole > p->span && whole / p->stock.page > PAGES_AT_ONCE)
         return FRAG_OOM;
     FRAG_TRY(nodes_reserve(&p->nodes, 1));
     s = calloc(1, sizeof(*s));
@@ -251,14 +251,14 @@ enum frag_err pages_reach(const struct pages *p, struct page_span *s,
 
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr)
 {
-    assert(addr >= s->addr && (addr - s->addr) / p->unit < s->phys.known);
-    return &s->phys.page[(addr - s->addr) / p->unit];
+    assert(addr >= s->addr && (addr - s->addr) / p->stock.page < s->phys.known);
+    return &s->phys.page[(addr - s->addr) / p->stock.page];
 }
 
 void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
                frag_phys phys, uint64_t count)
 {
-    const uint64_t first = (addr - s->addr) / p->unit;
+    const uint64_t first = (addr - s->addr) / p->stock.page;
     const struct page_chunk c = {(uint32_t)first, (uint32_t)(first + count)};
 
     for (uint64_t i = c.first; i < c.end; i++) {
@@ -281,13 +281,13 @@ static void free_span(struct frag_heap *heap, struct pages *p,
         while (i < count && phys[i])
             i++;
         if (i > first)
-            ops->unmap(heap->mem, s->addr + first * p->unit,
-                       (i - first) * p->unit);
+            ops->unmap(heap->mem, s->addr + first * p->stock.page,
+                       (i - first) * p->stock.page);
         for (; first < i; first = pages_chunk(s, first).end)
             if (phys[first] != FRAG_GUEST)
                 ops->phys_release(heap->mem, phys[first],
                                   (pages_chunk(s, first).end - first) *
-                                      p->unit);
+                                      p->stock.page);
     }
     ops->va_free(heap->mem, s->addr, s->size);
     free(s->chunks);
@@ -303,73 +303,10 @@ void pages_fini(struct frag_heap *heap, struct pages *p)
         p->spans = s->next;
         free_span(heap, p, s);
     }
-    pages_release(heap, p);
-    free(p->spare);
-    p->spare = NULL;
+    stock_release(heap, &p->stock);
+    stock_fini(&p->stock);
     free_set_fini(&p->held);
     nodes_release(&p->nodes);
-}
-
-/* ------------------------------------------------------------- pages --- */
-
-/* Makes room for all pages to be spare at once, so that unmapping never needs
- * host memory. */
-static enum frag_err spare_room(struct pages *p)
-{
-    return GROW(p->spare, p->spare_room, p->count + 1) ? FRAG_OK : FRAG_NOMEM;
-}
-
-static void add_spare(struct pages *p, frag_phys phys, uint64_t count)
-{
-    p->spare[p->spare_chunks++] = (struct spare_chunk){phys, (uint32_t)count};
-    p->spare_count += count;
-}
-
-/* Creates one spare chunk of at most `most` pages. */
-static enum frag_err create(struct frag_heap *heap, struct pages *p,
-                            uint64_t most)
-{
-    const uint64_t chunk = p->chunk > 1 ? p->chunk : 1;
-    const uint64_t count = most < chunk ? most : chunk;
-    frag_phys phys;
-
-    FRAG_TRY(spare_room(p));
-    FRAG_TRY(heap->mem->ops->phys_create(heap->mem, count * p->unit, &phys));
-    add_spare(p, phys, count);
-    p->count += count;
-    return FRAG_OK;
-}
-
-/* Releases the chunk on top of the spare ones. */
-static bool release_top(struct frag_heap *heap, struct pages *p)
-{
-    const struct spare_chunk c = p->spare[p->spare_chunks - 1];
-
-    if (heap->mem->ops->phys_release(heap->mem, c.phys, c.pages * p->unit) !=
-        FRAG_OK)
-        return false;
-    p->spare_chunks--;
-    p->spare_count -= c.pages;
-    p->count -= c.pages;
-    return true;
-}
-
-/* Makes the chunk on top of the spare ones one of at most `most` pages. If all
- * spare chunks are larger, one of them is released for a new one. */
-static enum frag_err supply(struct frag_heap *heap, struct pages *p,
-                            uint64_t most)
-{
-    for (uint64_t i = p->spare_chunks; i > 0; i--)
-        if (p->spare[i - 1].pages <= most) {
-            const struct spare_chunk c = p->spare[i - 1];
-
-            p->spare[i - 1] = p->spare[p->spare_chunks - 1];
-            p->spare[p->spare_chunks - 1] = c;
-            return FRAG_OK;
-        }
-    if (p->spare_chunks && !release_top(heap, p))
-        return FRAG_DEVICE;
-    return create(heap, p, most);
 }
 
 /* ----------------------------------------------------------- filling --- */
@@ -385,22 +322,21 @@ static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
     frag_size done = 0;
 
     if (err == FRAG_OK)
-        err = pages_reach(p, s, (addr + size - s->addr) / p->unit);
+        err = pages_reach(p, s, (addr + size - s->addr) / p->stock.page);
     while (done < size && err == FRAG_OK) {
         struct spare_chunk c;
 
-        err = supply(heap, p, (size - done) / p->unit);
+        err = stock_supply(heap, &p->stock, (size - done) / p->stock.page);
         if (err != FRAG_OK)
             break;
-        c = p->spare[p->spare_chunks - 1];
-        err = heap->mem->ops->map(heap->mem, addr + done, c.pages * p->unit,
-                                  c.phys);
+        c = stock_top(&p->stock);
+        err = heap->mem->ops->map(heap->mem, addr + done,
+                                  c.pages * p->stock.page, c.phys);
         if (err != FRAG_OK)
             break;
         pages_set(p, s, addr + done, c.phys, c.pages);
-        p->spare_chunks--;
-        p->spare_count -= c.pages;
-        done += c.pages * p->unit;
+        stock_take(&p->stock);
+        done += c.pages * p->stock.page;
     }
     if (done)
         *tile = pages_retag(p, *tile, addr, done, TILE_HELD);
@@ -413,7 +349,7 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
 {
     const frag_addr first =
         spot.tile->span->addr +
-        round_down(spot.addr - spot.tile->span->addr, p->unit);
+        round_down(spot.addr - spot.tile->span->addr, p->stock.page);
     const frag_addr end = spot.addr + size;
     struct page_tile *t = spot.tile;
 
@@ -426,7 +362,7 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
             continue;
         }
         from = t->node.addr > first ? t->node.addr : first;
-        to = from + frag_round_up(end - from, p->unit);
+        to = from + frag_round_up(end - from, p->stock.page);
         if (to > end_of(t))
             to = end_of(t);
         FRAG_TRY(map_pages(heap, p, &t, from, to - from));
@@ -435,31 +371,12 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
-                           uint64_t count)
-{
-    if (count > p->spare_count && count - p->spare_count > PAGES_AT_ONCE)
-        return FRAG_OOM;
-    while (p->spare_count < count)
-        FRAG_TRY(create(heap, p, count - p->spare_count));
-    return FRAG_OK;
-}
-
-bool pages_release(struct frag_heap *heap, struct pages *p)
-{
-    bool any = false;
-
-    while (p->spare_chunks && release_top(heap, p))
-        any = true;
-    return any;
-}
-
 uint64_t pages_free_count(const struct pages *p)
 {
-    uint64_t count = p->spare_count;
+    uint64_t count = p->stock.spare_pages;
 
     for (const struct free_node *n = free_set_last(&p->held);
-         n && n->size >= p->unit; n = free_set_before(&p->held, n))
+         n && n->size >= p->stock.page; n = free_set_before(&p->held, n))
         count += pages_whole(p, (const struct page_tile *)n);
     return count;
 }
@@ -470,8 +387,8 @@ frag_size pages_partly(const struct pages *p)
 
     for (const struct free_node *n = free_set_last(&p->held); n;
          n = free_set_before(&p->held, n))
-        bytes +=
-            n->size - pages_whole(p, (const struct page_tile *)n) * p->unit;
+        bytes += n->size -
+                 pages_whole(p, (const struct page_tile *)n) * p->stock.page;
     return bytes;
 }
 
@@ -487,12 +404,12 @@ struct page_tile *pages_donor(const struct pages *p, const struct spot *spot,
 {
     struct free_node *n;
 
-    for (n = free_set_fit(&p->held, missing * p->unit); n;
+    for (n = free_set_fit(&p->held, missing * p->stock.page); n;
          n = free_set_after(&p->held, n))
         if (pages_whole(p, (struct page_tile *)n) >= missing &&
             !is_wanted((struct page_tile *)n, spot, size))
             return (struct page_tile *)n;
-    for (n = free_set_last(&p->held); n && n->size >= p->unit;
+    for (n = free_set_last(&p->held); n && n->size >= p->stock.page;
          n = free_set_before(&p->held, n))
         if (pages_whole(p, (struct page_tile *)n) > 0 &&
             !is_wanted((struct page_tile *)n, spot, size))
@@ -512,17 +429,17 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
     assert(t->state == TILE_HELD && count > 0 && count <= pages_whole(p, t));
     while (all.end - first < count)
         first = pages_chunk(s, first - 1).first;
-    size = (all.end - first) * p->unit;
+    size = (all.end - first) * p->stock.page;
     if (pages_ready(p) != FRAG_OK ||
-        heap->mem->ops->unmap(heap->mem, s->addr + first * p->unit, size) !=
-            FRAG_OK)
+        heap->mem->ops->unmap(heap->mem, s->addr + first * p->stock.page,
+                              size) != FRAG_OK)
         return false;
     for (uint64_t i = first, end; i < all.end; i = end) {
         end = pages_chunk(s, i).end;
-        add_spare(p, s->phys.page[i], end - i);
+        stock_add(&p->stock, s->phys.page[i], end - i);
         memset(&s->phys.page[i], 0, (end - i) * sizeof(s->phys.page[i]));
     }
-    pages_retag(p, t, s->addr + first * p->unit, size, TILE_BARE);
+    pages_retag(p, t, s->addr + first * p->stock.page, size, TILE_BARE);
     return true;
 }
 
@@ -542,14 +459,15 @@ void pages_reclaim(struct frag_heap *heap, struct pages *p)
 {
     for (struct page_tile *t = p->lost, *rest; t; t = rest) {
         const frag_size low = t->node.addr - t->span->addr;
-        const frag_addr from = t->span->addr + frag_round_up(low, p->unit);
-        const frag_size size = pages_whole(p, t) * p->unit;
+        const frag_addr from =
+            t->span->addr + frag_round_up(low, p->stock.page);
+        const frag_size size = pages_whole(p, t) * p->stock.page;
 
         rest = t->above;
         if (!size || pages_ready(p) != FRAG_OK ||
             heap->mem->ops->unmap(heap->mem, from, size) != FRAG_OK)
             continue;
-        for (frag_addr at = from; at < from + size; at += p->unit)
+        for (frag_addr at = from; at < from + size; at += p->stock.page)
             *pages_at(p, t->span, at) = 0;
         pages_retag(p, t, from, size, TILE_BARE);
     }

@@ -26,7 +26,7 @@
  * block, pages_check.c checks the invariants.
  *
  * Only pages_span, pages_place and pages_apart (which may reserve a span),
- * pages_create, pages_reach, pages_fill and pages_ready allocate host memory.
+ * pages_reach, pages_fill and pages_ready allocate host memory.
  * pages_ready reserves the records that the other functions take.
  */
 #ifndef FRAG_POLICIES_MECHANISM_PAGES_H
@@ -35,16 +35,12 @@
 #include "policies/mechanism/holes.h"
 #include "policies/mechanism/nodes.h"
 #include "policies/mechanism/phys_table.h"
+#include "policies/mechanism/stock.h"
 #include "policies/policy.h"
 
 enum tile_state { TILE_USED, TILE_HELD, TILE_BARE, TILE_LOST };
 
 struct page_span;
-
-/* The most pages that one request creates: 1 TiB of 2 MiB each, which no device
- * has. A larger request is out of memory at once, so that the records of its
- * pages do not fill the host when the simulated device is unlimited. */
-#define PAGES_AT_ONCE ((uint64_t)1 << 19)
 
 struct page_tile {
     union { /* first: size, addr; links while held, or bare and in the tree */
@@ -76,12 +72,6 @@ struct page_chunk {
     uint32_t first, end;
 };
 
-/* Memory that is mapped nowhere. */
-struct spare_chunk {
-    frag_phys phys;
-    uint32_t pages;
-};
-
 /* A reserved range of addresses. */
 struct page_span {
     struct page_span *next;
@@ -96,22 +86,17 @@ struct page_span {
 };
 
 struct pages {
-    frag_size unit; /* bytes of a page, a multiple of the granularity */
-    frag_size span; /* bytes of address space reserved at once */
+    struct stock stock; /* the pages and the spare ones */
+    frag_size span;     /* bytes of address space reserved at once */
     struct page_span *spans;
     struct free_set held;
     struct page_tile *bare, *lost; /* lists; their order has no effect */
     bool has_lowest;               /* pages_apart was called */
-    struct hole *lowest;       /* with has_lowest: the bare tiles, by address */
-    struct nodes nodes;        /* records of tiles */
-    struct spare_chunk *spare; /* stack of spare chunks */
-    uint64_t spare_chunks, spare_room;
-    uint64_t spare_count; /* pages in spare chunks */
-    uint64_t chunk;       /* most pages that are created as one; 0: 1 */
-    bool has_chunks;      /* chunks may have more than one page; set before the
-                             first span */
-    uint64_t count;       /* pages created and not released */
-    uint64_t pending;     /* blocks whose tile is pending */
+    struct hole *lowest; /* with has_lowest: the bare tiles, by address */
+    struct nodes nodes;  /* records of tiles */
+    bool has_chunks;     /* chunks may have more than one page; set before the
+                            first span */
+    uint64_t pending;    /* blocks whose tile is pending */
 };
 
 /* A place for a block, and the pages to be mapped for it. */
@@ -208,12 +193,6 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
                          struct spot spot, frag_size size,
                          struct page_tile **out) FRAG_MUST_CHECK;
 
-/* Creates pages until `count` are spare. OOM, DEVICE, NOMEM; the pages that
- * were created before the error stay spare. OOM without a page if more than
- * PAGES_AT_ONCE are missing. */
-enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
-                           uint64_t count) FRAG_MUST_CHECK;
-
 /* The chunk of a mapped page of the span. */
 static inline struct page_chunk pages_chunk(const struct page_span *s,
                                             uint64_t page)
@@ -228,8 +207,9 @@ static inline struct page_chunk pages_chunks(const struct pages *p,
                                              const struct page_span *s,
                                              frag_size from, frag_size to)
 {
-    struct page_chunk c = {(uint32_t)((from + p->unit - 1) / p->unit),
-                           (uint32_t)(to / p->unit)};
+    struct page_chunk c = {
+        (uint32_t)((from + p->stock.page - 1) / p->stock.page),
+        (uint32_t)(to / p->stock.page)};
 
     if (s->chunks && c.first < c.end) {
         if (s->chunks[c.first].first < c.first)
@@ -284,10 +264,6 @@ bool pages_strip_all(struct frag_heap *heap, struct pages *p);
 /* Unmaps the guest pages that have no used byte; they are bare afterwards. A
  * page that the device refuses to unmap stays. */
 void pages_reclaim(struct frag_heap *heap, struct pages *p);
-
-/* Releases spare pages to the device until it refuses one; true if any was
- * released. */
-bool pages_release(struct frag_heap *heap, struct pages *p);
 
 /* Checks the invariants. Returns NULL or a text that names the fault. */
 const char *pages_check(const struct pages *p);

@@ -50,7 +50,7 @@ static const char *check_chunk(const struct page_span *s, uint64_t page)
 static const char *check_memory(struct seen *seen, const struct page_tile *t)
 {
     const struct page_span *s = t->span;
-    const frag_size unit = seen->p->unit, low = t->node.addr - s->addr;
+    const frag_size unit = seen->p->stock.page, low = t->node.addr - s->addr;
     const frag_size end = low + t->node.size;
 
     CHECK(t->state != TILE_BARE || (low % unit == 0 && end % unit == 0),
@@ -72,7 +72,7 @@ static const char *check_memory(struct seen *seen, const struct page_tile *t)
 static const char *check_loan(const struct seen *seen,
                               const struct page_tile *t)
 {
-    const frag_size unit = seen->p->unit;
+    const frag_size unit = seen->p->stock.page;
     const struct page_tile *loan = t->loan;
 
     CHECK(loan->is_loan && loan->state == TILE_USED,
@@ -179,17 +179,6 @@ static const char *check_sets(const struct seen *seen)
     return NULL;
 }
 
-static const char *check_spare(const struct pages *p)
-{
-    uint64_t count = 0;
-
-    for (uint64_t i = 0; i < p->spare_chunks; i++)
-        count += p->spare[i].pages;
-    CHECK(count == p->spare_count,
-          "`spare_count` is not the pages of the spare chunks");
-    return NULL;
-}
-
 const char *pages_check(const struct pages *p)
 {
     struct seen seen = {.p = p};
@@ -197,11 +186,9 @@ const char *pages_check(const struct pages *p)
     for (const struct page_span *s = p->spans; s; s = s->next)
         CHECK_ALL(check_span(&seen, s));
     CHECK_ALL(check_sets(&seen));
-    CHECK_ALL(check_spare(p));
     CHECK(met_are_equal(&seen.loans, &seen.lent),
           "the loans are not the tiles that are lent");
-    CHECK(seen.pages + p->spare_count == p->count,
-          "`count` is not the pages that are mapped or spare");
+    CHECK_ALL(stock_check(&p->stock, seen.pages));
     CHECK(seen.pending == p->pending, "`pending` is not the pending blocks");
     return nodes_check(&p->nodes);
 }

@@ -46,7 +46,7 @@ static struct candidate low_end(const struct pages *p, struct page_tile *t,
         const frag_size part = left < t->node.size ? left : t->node.size;
 
         if (t->state == TILE_BARE)
-            c.spot.pages += (part + p->unit - 1) / p->unit;
+            c.spot.pages += (part + p->stock.page - 1) / p->stock.page;
         left -= part;
     }
     if (left)
@@ -66,7 +66,7 @@ static struct candidate high_end(const struct pages *p, struct page_tile *t,
         const frag_size part = left < t->node.size ? left : t->node.size;
 
         if (t->state == TILE_BARE)
-            c.spot.pages += (part + p->unit - 1) / p->unit;
+            c.spot.pages += (part + p->stock.page - 1) / p->stock.page;
         left -= part;
         c.spot.tile = t;
     }
@@ -84,7 +84,7 @@ static bool is_better(const struct pages *p, frag_size size,
         return a->spot.pages < b->spot.pages;
     if (a->continued != b->continued)
         return (a->continued < b->continued) ==
-               (a->spot.pages * p->unit < size);
+               (a->spot.pages * p->stock.page < size);
     return a->spot.addr < b->spot.addr;
 }
 
@@ -131,7 +131,7 @@ static void make_lowest(struct pages *p)
 enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out)
 {
-    const frag_size room = size + 2 * p->unit;
+    const frag_size room = size + 2 * p->stock.page;
     struct page_tile *t;
     struct hole *found;
 
@@ -143,6 +143,6 @@ enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
         found = holes_lowest(p->lowest, room, 0);
     }
     t = (struct page_tile *)found;
-    *out = (struct spot){t, t->node.addr + p->unit, size / p->unit};
+    *out = (struct spot){t, t->node.addr + p->stock.page, size / p->stock.page};
     return FRAG_OK;
 }

@@ -27,8 +27,8 @@ static uint64_t strip(struct frag_heap *heap, struct pages *p,
 {
     uint64_t moved = 0;
 
-    while (p->spare_count < spot->pages && moved < budget) {
-        uint64_t some = spot->pages - p->spare_count;
+    while (p->stock.spare_pages < spot->pages && moved < budget) {
+        uint64_t some = spot->pages - p->stock.spare_pages;
         struct page_tile *t;
 
         some = some < budget - moved ? some : budget - moved;
@@ -60,7 +60,7 @@ static bool is_slack(const struct gather *g)
 
     return g->pack == PACK_FULL ||
            (double)pages_partly(p) >
-               g->slack * (double)p->count * (double)p->unit;
+               g->slack * (double)p->stock.count * (double)p->stock.page;
 }
 
 /* Step 3: makes the block by page sharing, if that needs fewer pages from the
@@ -76,14 +76,15 @@ static enum frag_err share_ends(struct frag_heap *heap, struct gather_need *n,
 
     if (budget < SHARE_ENDS || !is_slack(heap->state) ||
         !share_find(p, n->size, have, &l) ||
-        l.pages >= have + n->spot.pages - p->spare_count)
+        l.pages >= have + n->spot.pages - p->stock.spare_pages)
         return FRAG_OK;
     anywhere.pages = l.pages;
     if (strip(heap, p, &anywhere, 0, budget - SHARE_ENDS))
         FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    if (!share_find(p, n->size, p->spare_count, &l) || l.pages >= n->spot.pages)
+    if (!share_find(p, n->size, p->stock.spare_pages, &l) ||
+        l.pages >= n->spot.pages)
         return FRAG_OK;
-    err = pages_create(heap, p, l.pages);
+    err = stock_create(heap, &p->stock, l.pages);
     if (err != FRAG_OK)
         return err == FRAG_OOM ? FRAG_OK : err;
     return share_block(heap, p, &l, &n->spot.addr, &n->block);
@@ -99,8 +100,9 @@ static enum frag_err find_pages(struct frag_heap *heap, struct gather_need *n,
 
     if (moved)
         FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    return p->spare_count < n->spot.pages ? share_ends(heap, n, budget - moved)
-                                          : FRAG_OK;
+    return p->stock.spare_pages < n->spot.pages
+               ? share_ends(heap, n, budget - moved)
+               : FRAG_OK;
 }
 
 /* Does steps 1 to 4: selects the spot and makes enough pages spare for it, or
@@ -115,11 +117,12 @@ static enum frag_err provide(struct frag_heap *heap, struct gather_need *n)
     FRAG_TRY(find_pages(heap, n, g->budget));
     if (n->block)
         return FRAG_OK;
-    err = pages_create(heap, p, n->spot.pages);
+    err = stock_create(heap, &p->stock, n->spot.pages);
     if (err != FRAG_OOM)
         return err;
     FRAG_TRY(find_pages(heap, n, UINT64_MAX));
-    return n->block || p->spare_count >= n->spot.pages ? FRAG_OK : FRAG_OOM;
+    return n->block || p->stock.spare_pages >= n->spot.pages ? FRAG_OK
+                                                             : FRAG_OOM;
 }
 
 /* Whether a wait for the device could make pages free for a request. */
@@ -127,7 +130,7 @@ static bool may_reclaim(const struct gather *g)
 {
     const struct free_node *n = free_set_last(&g->pages.held);
 
-    return g->pages.pending || (n && n->size >= g->pages.unit);
+    return g->pages.pending || (n && n->size >= g->pages.stock.page);
 }
 
 /* Makes the block at `addr` of a held tile. */
@@ -151,7 +154,7 @@ static enum frag_err make_block_in(struct pages *p, struct gather_need *n,
 static void set_limit(struct frag_heap *heap)
 {
     struct gather *g = heap->state;
-    const uint64_t bound = frag_backend_bound(heap->mem) / g->pages.unit;
+    const uint64_t bound = frag_backend_bound(heap->mem) / g->pages.stock.page;
 
     g->limit = bound < g->full ? bound : g->full;
 }
@@ -159,20 +162,21 @@ static void set_limit(struct frag_heap *heap)
 /* With PACK_FULL: pages that the device still has, as far as is known. */
 static uint64_t room(const struct gather *g)
 {
-    return g->limit > g->pages.count ? g->limit - g->pages.count : 0;
+    return g->limit > g->pages.stock.count ? g->limit - g->pages.stock.count
+                                           : 0;
 }
 
 /* Sets the size of new chunks for the room that the device has. */
 static void set_chunk(struct gather *g)
 {
     struct pages *p = &g->pages;
-    const uint64_t growth = p->count / CHUNK_GROWTH;
+    const uint64_t growth = p->stock.count / CHUNK_GROWTH;
     const uint64_t most = growth > CHUNK_PAGES ? growth : CHUNK_PAGES;
     const double all = (double)(g->limit ? g->limit : 1);
     const double part = (double)room(g) / all;
     const double share = part * part * part * all / (double)g->chunks;
 
-    p->chunk = share < (double)most ? (uint64_t)share : most;
+    p->stock.chunk = share < (double)most ? (uint64_t)share : most;
 }
 
 /* Makes new chunks larger for a request that misses many pages. */
@@ -182,8 +186,8 @@ static void enlarge_chunk(struct gather *g, uint64_t missing)
     const uint64_t most = g->limit / CHUNKS_OF_DEVICE;
     const uint64_t chunk = share < most ? share : most;
 
-    if (g->pages.chunk < chunk)
-        g->pages.chunk = chunk;
+    if (g->pages.stock.chunk < chunk)
+        g->pages.stock.chunk = chunk;
 }
 
 /* The bytes to map from the spot: those of the block, and those of bare pages
@@ -197,10 +201,10 @@ static frag_size size_of_chunk(const struct pages *p, const struct spot *spot,
 
     while (t->node.addr + t->node.size < end)
         t = t->next;
-    if (t->state != TILE_BARE || spot->pages >= p->chunk)
+    if (t->state != TILE_BARE || spot->pages >= p->stock.chunk)
         return size;
-    above = (t->node.addr + t->node.size - end) / p->unit * p->unit;
-    more = (p->chunk - spot->pages) * p->unit;
+    above = (t->node.addr + t->node.size - end) / p->stock.page * p->stock.page;
+    more = (p->stock.chunk - spot->pages) * p->stock.page;
     return size + (more < above ? more : above);
 }
 
@@ -216,12 +220,12 @@ static enum frag_err grow(struct frag_heap *heap, struct gather_need *n)
     set_limit(heap);
     set_chunk(g);
     FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    if (n->spot.pages > room(g) + p->spare_count)
+    if (n->spot.pages > room(g) + p->stock.spare_pages)
         return FRAG_OK;
     enlarge_chunk(g, n->spot.pages);
     err = pages_fill(heap, p, n->spot, size_of_chunk(p, &n->spot, n->size), &t);
     if (err == FRAG_OOM) {
-        g->full = p->count;
+        g->full = p->stock.count;
         set_limit(heap);
         set_chunk(g);
         return FRAG_OK;
@@ -273,10 +277,11 @@ static bool is_early(const struct gather *g, const struct page_tile *t,
     const struct pages *p = &g->pages;
 
     return g->share == SHARE_EARLY && g->pack == PACK_ALWAYS &&
-           size >= p->unit && broken(p, t, size) > 0 &&
-           pages_free_count(p) <= p->count / EARLY_DIVISOR && is_slack(g) &&
-           share_find(p, size, 0, l) && l->pages <= EARLY_PAGES &&
-           l->pages < broken(p, t, size) && l->pages + SHARE_ENDS <= g->budget;
+           size >= p->stock.page && broken(p, t, size) > 0 &&
+           pages_free_count(p) <= p->stock.count / EARLY_DIVISOR &&
+           is_slack(g) && share_find(p, size, 0, l) &&
+           l->pages <= EARLY_PAGES && l->pages < broken(p, t, size) &&
+           l->pages + SHARE_ENDS <= g->budget;
 }
 
 /* Makes the block by page sharing. After a wait for the device the sharing may
@@ -287,11 +292,11 @@ static enum frag_err share_early(struct frag_heap *heap, struct gather_need *n,
     struct pages *p = &((struct gather *)heap->state)->pages;
     const struct spot anywhere = {.pages = l->pages};
 
-    if (p->spare_count < l->pages) {
+    if (p->stock.spare_pages < l->pages) {
         FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
         pages_reclaim(heap, p);
         strip(heap, p, &anywhere, 0, l->pages);
-        if (!share_find(p, n->size, 0, l) || l->pages > p->spare_count)
+        if (!share_find(p, n->size, 0, l) || l->pages > p->stock.spare_pages)
             return FRAG_OK;
     }
     return share_block(heap, p, l, &n->spot.addr, &n->block);
@@ -338,7 +343,7 @@ void gather_trim(struct frag_heap *heap)
         pages_reclaim(heap, &g->pages);
         pages_strip_all(heap, &g->pages);
     }
-    pages_release(heap, &g->pages);
+    stock_release(heap, &g->pages.stock);
     if (g->pack == PACK_FULL)
         g->full = UINT64_MAX;
 }

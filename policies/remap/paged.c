@@ -29,8 +29,8 @@ static enum frag_err alloc(struct frag_heap *heap,
 {
     const struct gather *g = heap->state;
 
-    return gather_alloc(heap, req, frag_round_up(req->size, g->pages.unit),
-                        out);
+    return gather_alloc(heap, req,
+                        frag_round_up(req->size, g->pages.stock.page), out);
 }
 
 static const struct frag_param params[] = {

@@ -18,14 +18,15 @@ static struct ends ends_of(const struct pages *p, struct page_tile *hole)
     const struct page_span *span = hole->span;
     const frag_size low = hole->node.addr - span->addr;
     const frag_size end = low + hole->node.size;
-    const struct page_chunk below = pages_chunk(span, low / p->unit);
-    const struct page_chunk above = pages_chunk(span, (end - 1) / p->unit);
+    const struct page_chunk below = pages_chunk(span, low / p->stock.page);
+    const struct page_chunk above =
+        pages_chunk(span, (end - 1) / p->stock.page);
     struct ends e = {.hole = hole};
 
-    if (low > below.first * p->unit && end >= below.end * p->unit)
-        e.head = below.end * p->unit - low;
-    if (end < above.end * p->unit && low <= above.first * p->unit)
-        e.tail = end - above.first * p->unit;
+    if (low > below.first * p->stock.page && end >= below.end * p->stock.page)
+        e.head = below.end * p->stock.page - low;
+    if (end < above.end * p->stock.page && low <= above.first * p->stock.page)
+        e.tail = end - above.first * p->stock.page;
     return e;
 }
 
@@ -74,8 +75,10 @@ static void consider(struct share_search *s, struct page_tile *head,
 bool share_find(const struct pages *p, frag_size size, uint64_t have,
                 struct sharing *out)
 {
-    struct share_search s = {
-        .unit = p->unit, .size = size, .have = have, .created = UINT64_MAX};
+    struct share_search s = {.unit = p->stock.page,
+                             .size = size,
+                             .have = have,
+                             .created = UINT64_MAX};
     struct ends ends[SHARE_HOLES];
     const size_t count = find_ends(p, ends);
 
@@ -120,10 +123,10 @@ static struct page_tile *tile_at(struct page_tile *t, frag_addr addr)
 static struct host host_at(const struct pages *p, const struct page_span *s,
                            frag_size offset)
 {
-    const struct page_chunk c = pages_chunk(s, offset / p->unit);
+    const struct page_chunk c = pages_chunk(s, offset / p->stock.page);
 
-    return (struct host){s->addr + c.first * p->unit,
-                         (c.end - c.first) * p->unit};
+    return (struct host){s->addr + c.first * p->stock.page,
+                         (c.end - c.first) * p->stock.page};
 }
 
 /* Maps the bare pages at `at`, close to the tile *near, to the memory of the
@@ -135,10 +138,10 @@ static enum frag_err show(struct frag_heap *heap, struct pages *p,
 {
     struct page_span *s = (*near)->span;
 
-    FRAG_TRY(pages_reach(p, s, (at + host.size - s->addr) / p->unit));
+    FRAG_TRY(pages_reach(p, s, (at + host.size - s->addr) / p->stock.page));
     FRAG_TRY(heap->mem->ops->map(heap->mem, at, host.size,
                                  *pages_at(p, hole->span, host.addr)));
-    pages_set(p, s, at, FRAG_GUEST, host.size / p->unit);
+    pages_set(p, s, at, FRAG_GUEST, host.size / p->stock.page);
     *near = pages_retag(p, tile_at(*near, at), at, host.size, TILE_LOST);
     return FRAG_OK;
 }
@@ -177,7 +180,7 @@ enum frag_err share_block(struct frag_heap *heap, struct pages *p,
                           const struct sharing *l, frag_addr *addr,
                           struct page_tile **out)
 {
-    const frag_size size = l->pages * p->unit;
+    const frag_size size = l->pages * p->stock.page;
     struct page_tile *own = NULL, *head = NULL, *tail = l->tail, *near;
     struct host high = {0, 0}, low = {0, 0};
     struct spot spot;

@@ -107,7 +107,7 @@ static void counts_and_sets_that_are_not_right_are_found(void **state)
            "a tile does not know its neighbour in a list");
     DAMAGE(p->bare->above, p->bare, check(),
            "a list has more tiles than it should");
-    DAMAGE(p->count, p->count + 1, check(),
+    DAMAGE(p->stock.count, p->stock.count + 1, check(),
            "`count` is not the pages that are mapped or spare");
     DAMAGE(p->pending, 1, check(), "`pending` is not the pending blocks");
     DAMAGE(a->pending, true, check(), "`pending` is not the pending blocks");
@@ -142,8 +142,8 @@ static void a_chunk_that_is_not_one_is_found(void **state)
            "two pages of a chunk differ in their chunk or memory");
     DAMAGE(tile_of('a')->span->phys.page[4], 1234, check(),
            "two pages of a chunk differ in their chunk or memory");
-    DAMAGE(p->spare_count, 1, check(),
-           "`spare_count` is not the pages of the spare chunks");
+    DAMAGE(p->stock.spare_pages, 1, check(),
+           "`spare_pages` is not the pages of the spare chunks");
     canvas_close(&canvas);
 }
 
