@@ -79,7 +79,7 @@ enum frag_err stock_supply(struct frag_heap *heap, struct stock *s,
         }
     if (s->spare_chunks && !release_top(heap, s))
         return FRAG_DEVICE;
-    return stock_create(heap, s, s->spare_pages + most);
+    return create(heap, s, most);
 }
 
 void stock_fini(struct stock *s)

@@ -36,8 +36,8 @@ enum frag_err stock_create(struct frag_heap *heap, struct stock *s,
                            uint64_t pages) FRAG_MUST_CHECK;
 
 /* Puts a chunk of at most `most` pages on top of the spare ones. If all of them
- * are larger, one is released and `most` pages are created for it. The errors
- * of stock_create; DEVICE also if the release is refused. */
+ * are larger, one is released for a new one. Errors are DEVICE, also if the
+ * release is refused, OOM and NOMEM. */
 enum frag_err stock_supply(struct frag_heap *heap, struct stock *s,
                            uint64_t most) FRAG_MUST_CHECK;
 
