@@ -15,7 +15,7 @@ way in which it reads changes once in between. The exponent compares what the la
 and the first step add, so that the cost of starting cancels: 1 is linear, 2 is
 quadratic, and n log n is 1.1 at these sizes. Fails if an exponent exceeds MOST,
 or the one that KNOWN states. --table prints rows for README.md. NAME: only rows
-with such a text in their names. `./run test` measures one row in six: valgrind takes
+with such a text in their names. `./run test` measures one row in eight: valgrind takes
 half a second to start, and three or four runs make a row.
 Environment: FRAGSIM (default build/fragsim); FRAG_GROWTH_N: n, default 8000.
 Exit 77 if neither counts, or if the tool has sanitizers, which valgrind cannot
@@ -212,7 +212,7 @@ def rows_of(folder):
                 x.replace("{}", recording(i, N * k // PART)) for x in w]))
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]
     rows = [r for r in rows if any(c in r[0] for c in chosen)] if chosen \
-        else sample(rows, 6)
+        else sample(rows, 8)
     return [(name, [words(k) for k in TIMES["," in name and
                                             "large" not in name]])
             for name, words in rows]
