@@ -45,7 +45,7 @@ enum frag_err frag_cuda_free_bytes(struct frag_backend *mem,
 
 /* Writes a description such as "NVIDIA H200, CUDA driver API 13.0, driver
  * 580.159.04", as far as the driver and the kernel report it. */
-enum { FRAG_CUDA_NAME = 160 };
+enum { FRAG_CUDA_NAME = 176 };
 void frag_cuda_describe(const struct frag_backend *mem,
                         char text[FRAG_CUDA_NAME]);
 

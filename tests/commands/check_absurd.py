@@ -22,7 +22,7 @@ KIB_MAX, SECONDS_MAX = SLACK * (200 << 10), SLACK * 2
 FIT_SECONDS_MAX = 4 * SECONDS_MAX  # a fit is several replays
 LIMIT = max(20, FIT_SECONDS_MAX)  # processor seconds at which a run is killed
 CODES = {0, 2, 3}  # a result, wrong use, a malformed input: not "no memory"
-SIZES = share((1 << 40, 2**62, 64 << 40), 2)
+SIZES = share((1 << 40, 64 << 40, 2**62), 2)
 CAPACITIES = share(("inf", "1TiB", "4EiB"), 2)
 EXTRA = ("torch:expandable_segments:True",)
 # A trace of one small block for each stream, freed at once. plan_online has a

@@ -40,7 +40,7 @@ def main():
     if SANITIZED:
         print("a sanitizer's own memory would be measured; skipped")
         return 77
-    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 50000
+    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 25000
     wrong = []
     for form in long_logs.FORMATS:
         (short, text), (long, more) = peak(form, pairs), peak(form, 4 * pairs)

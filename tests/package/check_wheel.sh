@@ -2,7 +2,7 @@
 # check_wheel.sh [WHEEL]: checks that `pip install .`, or the wheel, in a fresh virtual
 # environment installs the Python package, the command fragsim, the figures' scripts,
 # the recorder and the libraries, and runs check_python.py on what it installed.
-# The build is of type Debug, which is faster. Skipped (77) if python3 has no
+# The build does not optimize, which is faster. Skipped (77) if python3 has no
 # venv or, without a wheel, no package index answers.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -27,7 +27,8 @@ else
         scikit-build-core >"$folder/log" 2>&1 ||
         skip "no package index: $(tail -n 1 "$folder/log")"
     set -- "$root" --config-settings=build-dir="$folder/build" \
-        --config-settings=cmake.build-type=Debug
+        --config-settings=cmake.build-type=None \
+        --config-settings=cmake.define.CMAKE_C_FLAGS=-O0
 fi
 "$bin/pip" install --no-deps "$@" >"$folder/log" 2>&1 || {
     tail -n 60 "$folder/log"

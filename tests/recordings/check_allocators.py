@@ -83,14 +83,18 @@ class Streams:
         return path, numbers
 
 
-def replay(path, policy, capacity, *options):
-    command = [FRAGSIM, "replay", "-q", path, "-p", policy, "--stop-at-oom",
-               "--json", "-", *options]
+def replay(path, policies, capacity):
+    """The rows of the policies, in their order."""
+    command = [FRAGSIM, "replay", "-q", path, "--stop-at-oom", "--json", "-"]
+    for policy in policies:
+        command += ["-p", policy]
     if capacity:
         command += ["-c", f"{capacity}B", "--address-rule", "exact"]
     done = subprocess.run(command, text=True, capture_output=True, check=False)
     assert done.returncode == 0, (command, done.stderr)
-    return json.loads(done.stdout)["results"][0]
+    rows = json.loads(done.stdout)["results"]
+    assert len(rows) == len(policies), command
+    return rows
 
 
 def first_oom(result, numbers):
@@ -166,23 +170,21 @@ RUN_AHEAD = {
 }
 
 
-def compare(row, kind, policy, streams, count):
-    """The pairs of a replay of the first `count` events."""
+def compare(row, kind, policies, streams, count):
+    """For each policy, the pairs of a replay of the first `count` events."""
     path, numbers = streams.write(row["trace"], count, kind.trims)
-    result = replay(path, policy,
-                    row["limit"] if kind.limit_is_capacity else None)
-    return kind.compare(row, result, numbers)
+    results = replay(path, policies,
+                     row["limit"] if kind.limit_is_capacity else None)
+    return [kind.compare(row, result, numbers) for result in results]
 
 
 def is_in_spread(row, kind, streams):
     """Whether the real allocator lies within what the seeds of a policy show:
     the event of the first refusal, and the peak."""
     policy = kind.policy(row["limit"])
-    runs = []
-    for seed in range(SEEDS):
-        sign = "," if ":" in policy else ":"
-        runs.append(compare(row, kind, f"{policy}{sign}seed={seed}", streams,
-                            MOST))
+    sign = "," if ":" in policy else ":"
+    runs = compare(row, kind, [f"{policy}{sign}seed={seed}"
+                               for seed in range(SEEDS)], streams, MOST)
     for k in (0, 1):  # the first refusal and the peak
         never = float("inf")
         values = [never if run[k][2] is None else run[k][2] for run in runs]
@@ -198,8 +200,8 @@ def check(row, streams):
     count = row.get("used_events", MOST)
     if row["first_oom_index"] is not None:
         count = row["first_oom_index"] + 1
-    for what, real, simulated in compare(row, kind, kind.policy(row["limit"]),
-                                         streams, count):
+    for what, real, simulated in compare(row, kind, [kind.policy(row["limit"])],
+                                         streams, count)[0]:
         if real != simulated:
             return f"{what}: real {real}, simulated {simulated}"
     return None
@@ -217,13 +219,12 @@ def run_ahead_rows():
 
 def run_ahead_peaks(streams, traces):
     """{policy: {trace: peak}} of the policies of RANGE and RUN_AHEAD."""
-    policies = set(RANGE) | {policy for policy, _, _ in RUN_AHEAD.values()}
+    policies = sorted(set(RANGE) | {p for p, _, _ in RUN_AHEAD.values()})
     peaks = {policy: {} for policy in policies}
     for trace in traces:
         path, _ = streams.write(trace, MOST, True)
-        for policy in policies:
-            peaks[policy][trace] = \
-                replay(path, policy, None)["peak_reserved_bytes"]
+        for policy, row in zip(policies, replay(path, policies, None)):
+            peaks[policy][trace] = row["peak_reserved_bytes"]
     return peaks
 
 

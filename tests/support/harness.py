@@ -5,7 +5,8 @@ run the tool. A script in a folder of tests/ begins with
     from harness import FRAGSIM, need, run
 
 Environment: FRAGSIM (default build/fragsim), FRAG_BUILD_DIR (default build),
-FRAG_SHARED_DIR (recordings that are not bundled; default ../shared).
+FRAG_SHARED_DIR (recordings that are not bundled; default ../shared), FRAG_SHORT (sample()
+takes some cases only).
 """
 import json
 import lzma
@@ -25,6 +26,8 @@ EARLIER = os.path.join(ROOT, "tests", "support", "earlier")
 SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
 # Whether each access of the tool is checked; it then runs several times slower.
 SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
+# Whether long tests take a part of their cases: `./run test` without `all`.
+SHORT = bool(os.environ.get("FRAG_SHORT"))
 
 
 def skip(words):
@@ -54,6 +57,12 @@ def share(cases, part=4):
     """All cases; with sanitizers, which the build without them makes up for, one
     case in `part`, the first one always."""
     return cases[::part] if SANITIZED else cases
+
+
+def sample(cases, part=4):
+    """All cases; in `./run test`, which `./run test all` makes up for, one case in
+    `part`, the first one always. For a test that takes more than a minute."""
+    return cases[::part] if SHORT else cases
 
 
 def attempt(*arguments, **options):
