@@ -81,7 +81,7 @@ back. `rmm_arena` reserves half of the device at its first request, as its sourc
 
 
 # What decides the lower bound and the midpoint: a policy that rounds least, and the default.
-BESIDE = ["rmm_pool", "torch"]
+BESIDE = ["torch_host", "torch"]
 
 
 def recordings():
