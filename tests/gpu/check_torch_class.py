@@ -31,12 +31,15 @@ from harness import BUILD, ROOT
 
 STANDINS = os.path.join(BUILD, "dry")
 PYTHON = os.environ.get("FRAG_TORCH_PYTHON", sys.executable)
-POLICIES = ["torch", "best_fit", "remap", "torch:expandable_segments:True"]
-FAULTS = ["remap", "torch", "torch:expandable_segments:True", "remap:pack=full"]
+POLICIES = ["torch", "best_fit", "expandable", "remap",
+            "torch:expandable_segments:True"]
+FAULTS = ["remap", "torch", "expandable", "torch:expandable_segments:True",
+          "remap:pack=full"]
 # Both sides of a tensor in mapped memory: maps of equal sizes, which PyTorch's
 # own allocator accepts, and of several sizes
 MAPPED = [("remap", "native"), ("torch:expandable_segments:True", "remap"),
-          ("remap:pack=full", "torch"), ("native", "remap")]
+          ("remap:pack=full", "torch"), ("native", "remap"),
+          ("expandable", "torch")]
 PAGES = ("segment_map", "segment_unmap")
 EXPANDABLE = "expandable_segments:True"
 EQUAL = 122  # counters of torch.cuda.memory_stats()
@@ -245,7 +248,7 @@ def captures(folder):
 def snapshots(folder):
     path = os.path.join(folder, "snapshot.pickle")
     for policy, replayed in (("remap", "remap"), ("stitch", "stitch"),
-                             ("torch", "torch"), (POLICIES[3], POLICIES[3])):
+                             ("torch", "torch"), (POLICIES[-1], POLICIES[-1])):
         done = run(folder, "snapshot.py", policy, path)
         if done.returncode:
             fail(f"snapshot.py {policy}: {done.stderr[-800:]}")
