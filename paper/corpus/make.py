@@ -6,9 +6,10 @@ a program that scores another one (score.py).
     the programs of recordings.csv that run without a GPU (`fragsim dry`), each into
     FOLDER/NAME.pickle.xz; what is there stays. Each run has other times and so other bytes:
     to make an archive again, --dry names the recordings/ of an unpacked one
-  make.py measure [NAME...] [--dry FOLDER] [-j N]
+  make.py measure [NAME...] [-p POLICY...] [--dry FOLDER] [-j N]
     data/corpus.csv, the manifest, and data/corpus_needs.csv, the need and price of every
-    policy on every recording; with names, the rows of the other recordings stay
+    policy on every recording; with names, the rows of the other recordings stay, with
+    -p those of the other policies
   make.py archive OUT.tar [--dry FOLDER]
     the archive, from these two; a file that is not the one of the manifest is refused.
     The same files make the same bytes
@@ -171,14 +172,16 @@ def policies():
 
 
 def with_kept(path, made, rows):
-    """Rows as they were made, and those that the table has of other recordings, in the
-    order of the list."""
-    names = [row["name"] for row in rows]
-    measured = {row["name"] for row in made}
+    """Rows as they were made, and those that the table has of other recordings and
+    policies, in the order of the list and of the policies."""
+    names, order = [row["name"] for row in rows], policies()
+    key = lambda row: (row["name"], row.get("policy"))
+    measured = {key(row) for row in made}
     kept = score.read_rows(path) if os.path.exists(path) else []
-    both = made + [row for row in kept if row["name"] not in measured]
+    both = made + [row for row in kept if key(row) not in measured]
     return sorted((row for row in both if row["name"] in names),
-                  key=lambda row: names.index(row["name"]))
+                  key=lambda row: (names.index(row["name"]), int(row["device_index"]),
+                                   order.index(row.get("policy", order[0]))))
 
 
 def measure(options):
