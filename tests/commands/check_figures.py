@@ -23,7 +23,7 @@ import time
 import xml.etree.ElementTree as xml
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUNDLED, FRAGSIM, need
+from harness import BUNDLED, FRAGSIM, need, sample
 
 TRACES = ["gpt2_train", "cudagraph", "leak"]
 POLICIES = ["torch", "torch:expandable_segments:True", "best_fit", "tlsf",
@@ -433,7 +433,7 @@ def grid(kept):
 
 def check_map(folder):
     trace = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
-    for policy in ("torch", "torch:expandable_segments:True", "compact"):
+    for policy in sample(("torch", "torch:expandable_segments:True", "compact"), 2):
         one = Runs(folder, "map-" + policy[:9], ["gpt2_train"], [policy], "inf")
         kept = draw_from(folder, trace, "map", "-p", policy)
         facts = cells(os.path.join(kept, "map.tsv"))[0]
@@ -819,7 +819,7 @@ def check_scale(folder):
                count)
     for runs in (few(folder, "3", 1, "-c", "1.1x"),
                  few(folder, "30", 5, "-c", "1x,1.1x")):
-        for figure in LIMITS:
+        for figure in sample(list(LIMITS), 2):
             words = draw_small(folder, runs, figure, formats=(".png",))[1]
             assert len(runs.rows) > 3 or not words, words
 
@@ -928,12 +928,12 @@ def check_look(folder):
     title = "A title & <more> of 'mine'"
     out = os.path.join(folder, "look")
     drawn = shutil.which("gnuplot") is not None
-    for command in (("plot", runs.path, "timeline", "-o"),
-                    ("plot", runs.path, "heatmap", "-o"),
-                    ("plot", trace, "map", "-o"), ("steps", trace, "-o"),
-                    ("leaks", trace, "-o"), ("explain", trace, "-c", "300MiB",
-                                             "-o"),
-                    ("explain", trace, "-c", "300MiB", "--map")):
+    for command in sample((
+            ("plot", runs.path, "timeline", "-o"),
+            ("plot", runs.path, "heatmap", "-o"), ("plot", trace, "map", "-o"),
+            ("steps", trace, "-o"), ("leaks", trace, "-o"),
+            ("explain", trace, "-c", "300MiB", "-o"),
+            ("explain", trace, "-c", "300MiB", "--map")), 2):
         for theme, paper in PAPERS.items():
             run(*command, out + ".svg", "-f", "-q", "--title", title, "--size",
                 "1500x900", "--font", "DejaVu Serif,12", "--theme", theme,
