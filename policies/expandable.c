@@ -355,7 +355,8 @@ static bool strip_region(struct frag_heap *heap,
     const struct expandable *s = heap->state;
     bool all = true;
 
-    for (const struct free_node *n = NULL; (n = next_hole(s, r, n)) != NULL;)
+    for (const struct free_node *n = NULL;
+         s->memory.spare_pages < wanted && (n = next_hole(s, r, n)) != NULL;)
         all &= strip_hole(heap, hole_pages(s, n), block, wanted);
     return all;
 }
