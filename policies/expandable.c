@@ -166,7 +166,8 @@ static struct expandable_region *region_of(struct expandable *s,
     return r;
 }
 
-/* Reserves address space for at least `least` bytes: one hole, *out. */
+/* Reserves address space for at least `least` bytes: one hole, *out. OOM also
+ * if it could not be mapped at once. */
 static enum frag_err widen(struct frag_heap *heap, struct expandable_region *r,
                            frag_size least, struct tile **out)
 {
@@ -175,6 +176,8 @@ static enum frag_err widen(struct frag_heap *heap, struct expandable_region *r,
     struct backed *range;
     enum frag_err err;
 
+    if (whole > s->span && whole / s->memory.page > PAGES_AT_ONCE)
+        return FRAG_OOM;
     range = calloc(1, sizeof(*range));
     if (!range)
         return FRAG_NOMEM;
@@ -197,14 +200,14 @@ struct seat {
 };
 
 /* The address for a block in a hole. */
-static frag_addr end_of_hole(const struct stock *b, const struct tile *hole,
-                             frag_size size)
+static frag_addr end_of_hole(const struct stock *memory,
+                             const struct tile *hole, frag_size size)
 {
     struct backed *r = hole->segment->user;
     const frag_addr low = hole->node.addr;
     const frag_size rest = hole->node.size - size;
-    const struct page_run below = pages_within(b, r, low, rest);
-    const struct page_run above = pages_within(b, r, low + size, rest);
+    const struct page_run below = pages_within(memory, r, low, rest);
+    const struct page_run above = pages_within(memory, r, low + size, rest);
 
     return below.end - below.first > above.end - above.first ? low + rest : low;
 }
@@ -216,8 +219,6 @@ static enum frag_err choose(struct frag_heap *heap, struct expandable_region *r,
 {
     struct expandable *s = heap->state;
 
-    if (size / s->memory.page > s->span / s->memory.page + PAGES_AT_ONCE)
-        return FRAG_OOM;
     out->hole = (struct tile *)free_set_fit(&r->holes, size);
     if (!out->hole)
         FRAG_TRY(widen(heap, r, size, &out->hole));
@@ -234,7 +235,7 @@ static frag_size bytes_held(const struct expandable *s)
     return s->memory.count * s->memory.page;
 }
 
-/* Sets the size of new chunks, each of which is one page for the driver. */
+/* Sets the size of new chunks. */
 static void set_chunk(struct frag_heap *heap)
 {
     struct expandable *s = heap->state;

@@ -33,6 +33,7 @@ struct judge {
     size_t count;
     uint64_t created, waits;
     const struct frag_block *pending; /* its free completes at a wait */
+    bool keeps_maps;                  /* refuses to unmap */
     frag_size bytes;                  /* created and not released */
     struct frag_heap heap;
 };
@@ -53,6 +54,8 @@ static enum frag_err judge_unmap(struct frag_backend *mem, frag_addr addr,
                                  frag_size size)
 {
     (void)mem;
+    if (judge.keeps_maps)
+        return FRAG_DEVICE;
     FRAG_TRY(judge.inner->ops->unmap(judge.inner, addr, size));
     for (size_t i = 0; i < judge.count;) {
         if (judge.maps[i].addr >= addr && judge.maps[i].addr < addr + size)
@@ -355,8 +358,28 @@ static void a_wait_completes_frees(void **state)
     a = block_of(64 * FRAG_MIB, 0);
     judge.heap.policy->free_requested(&judge.heap, &a);
     judge.pending = &a;
-    b = block_of(32 * FRAG_MIB, 1);
+    block_of(32 * FRAG_MIB, 1);
     assert_int_equal(judge.waits, 1);
+    block_of(32 * FRAG_MIB, 2);
+    assert_int_equal(judge.waits, 2);
+    assert_int_equal(ask(PAGE, 0, &b), FRAG_OOM); /* no free waits any more */
+    assert_int_equal(judge.waits, 2);
+    judge_close();
+}
+
+/* The device refuses to unmap what is free: that is no lack of memory. */
+static void a_refused_unmap_is_told(void **state)
+{
+    struct frag_block a, b;
+
+    (void)state;
+    judge_open(64 * FRAG_MIB, NULL);
+    a = block_of(64 * FRAG_MIB, 0);
+    end(&a);
+    judge.keeps_maps = true;
+    assert_int_equal(ask(PAGE, 1, &b), FRAG_DEVICE);
+    judge.keeps_maps = false;
+    b = block_of(PAGE, 1);
     end(&b);
     judge_close();
 }
@@ -588,6 +611,7 @@ int main(void)
         cmocka_unit_test(an_unknown_bound_is_learned),
         cmocka_unit_test(a_full_device_is_not_waited_for),
         cmocka_unit_test(a_wait_completes_frees),
+        cmocka_unit_test(a_refused_unmap_is_told),
         cmocka_unit_test(a_request_fails_only_beyond_the_bound),
         cmocka_unit_test(more_memory_never_fails),
     };
