@@ -26,12 +26,20 @@
  * mapped ahead above the block, so that the chunk has up to `ahead` bytes.
  *
  * A device that refuses. Free chunks stay mapped until then. From then until
- * trim, B is what the policy held at that moment: the policy tries again with
- * chunks of one page. If these are refused too, it waits for the device once,
- * if frees wait or memory is free, and unmaps as many free pages as the request
- * misses: first those of other regions, in each region those of the largest
- * hole first. It maps them at the block. If that does not suffice, it returns
- * the free chunks of all regions and tries once more.
+ * trim, B is what the policy held at that moment. Memory moves between the
+ * blocks now, and a page at a time would be dear in each step of a program. How
+ * much can be idle is known: what B exceeds L by, the most bytes that live
+ * blocks have had, the new block included. A new chunk has
+ *
+ *   (B - L) / CHUNKS_OF_IDLE bytes, with the same limits,
+ *
+ * and nothing is mapped ahead. After the first refusal the policy tries again
+ * with chunks of this size. If these are refused too, it waits for the device
+ * once, if frees wait or memory is free, and unmaps as many free pages as the
+ * request misses: first those of other regions, in each region those of the
+ * largest hole first. It maps them at the block; chunks that are smaller than a
+ * new one it releases first, and creates new ones of their memory. If that does
+ * not suffice, it returns the free chunks of all regions and tries once more.
  *
  * Both of the following hold while addresses suffice, no request misses more
  * than PAGES_AT_ONCE pages (mechanism/stock.h), and the device refuses no unmap
@@ -73,7 +81,7 @@ struct expandable_region {
     struct free_set holes;
 };
 
-enum { CHUNKS_OF_DEVICE = 384 };
+enum { CHUNKS_OF_DEVICE = 384, CHUNKS_OF_IDLE = 12 };
 
 struct expandable {
     struct ring regions; /* the most recently used first */
@@ -83,8 +91,9 @@ struct expandable {
     struct stock memory;
     bool may_shrink; /* false: no region can shrink */
     bool waiting;    /* a free was requested since the device was waited for */
-    frag_size full;  /* bytes held when the device refused last, or
-                        FRAG_UNLIMITED */
+    frag_size live, most_live; /* bytes of the live blocks; the most so far */
+    frag_size full;            /* bytes held when the device refused last, or
+                                  FRAG_UNLIMITED */
     frag_size page, largest, ahead, span; /* the parameters */
 };
 
@@ -196,6 +205,7 @@ static enum frag_err widen(struct frag_heap *heap, struct expandable_region *r,
 struct seat {
     struct tile *hole;
     frag_addr addr;
+    frag_size size;
     struct page_run pages; /* that it touches */
 };
 
@@ -219,6 +229,7 @@ static enum frag_err choose(struct frag_heap *heap, struct expandable_region *r,
 {
     struct expandable *s = heap->state;
 
+    out->size = size;
     out->hole = (struct tile *)free_set_fit(&r->holes, size);
     if (!out->hole)
         FRAG_TRY(widen(heap, r, size, &out->hole));
@@ -235,20 +246,37 @@ static frag_size bytes_held(const struct expandable *s)
     return s->memory.count * s->memory.page;
 }
 
+static bool is_full(const struct expandable *s)
+{
+    return s->full != FRAG_UNLIMITED;
+}
+
+/* The size of a new chunk for a block, which may be less than a page; `bound`
+ * is the device's. */
+static double chunk_size(const struct expandable *s, double bound,
+                         const struct seat *seat)
+{
+    const frag_size live = s->live + seat->size;
+    const frag_size most = live > s->most_live ? live : s->most_live;
+    const double left = 1 - (double)bytes_held(s) / bound;
+
+    if (is_full(s))
+        return ((double)s->full - (double)most) / CHUNKS_OF_IDLE;
+    return left * left * left * bound / CHUNKS_OF_DEVICE;
+}
+
 /* Sets the size of new chunks. */
-static void set_chunk(struct frag_heap *heap)
+static void set_chunk(struct frag_heap *heap, const struct seat *seat)
 {
     struct expandable *s = heap->state;
     const double most = (double)s->largest;
-    double bound, left, size;
+    double size;
 
     if (s->largest <= s->memory.page) /* then no bound is asked for */
         return;
-    bound = (double)frag_backend_bound(heap->mem);
-    bound = bound < (double)s->full ? bound : (double)s->full;
-    left = 1 - (double)bytes_held(s) / bound;
-    size = left > 0 ? left * left * left * bound / CHUNKS_OF_DEVICE : 0;
-    s->memory.chunk = (uint64_t)(size < most ? size : most) / s->memory.page;
+    size = chunk_size(s, (double)frag_backend_bound(heap->mem), seat);
+    size = size < most ? size : most;
+    s->memory.chunk = size > 0 ? (uint64_t)size / s->memory.page : 0;
 }
 
 /* The pages to be mapped ahead above a block whose last pages have no memory,
@@ -280,8 +308,9 @@ static enum frag_err back(struct frag_heap *heap, const struct seat *seat)
 
     if (!backing_missing(&run))
         return FRAG_OK;
-    set_chunk(heap);
-    run.end += pages_ahead(s, seat);
+    set_chunk(heap, seat);
+    if (!is_full(s))
+        run.end += pages_ahead(s, seat);
     s->may_shrink = true; /* what is mapped may turn out not to suffice */
     return backing_map(heap, &s->memory, run);
 }
@@ -393,18 +422,19 @@ static enum frag_err wait(struct frag_heap *heap, bool *useful)
 
 /* ---- the policy ---- */
 
-/* Serves a request that the device refused: by smaller chunks, or else from the
- * free chunks of all regions. The wait may complete frees, so the place is
- * chosen again after it. */
+/* Serves a request that the device refused: by chunks of another size, after
+ * the first refusal, or else from the free chunks of all regions. The wait may
+ * complete frees, so the place is chosen again after it. */
 static enum frag_err reuse(struct frag_heap *heap, struct expandable_region *r,
                            frag_size size, struct seat *seat)
 {
     struct expandable *s = heap->state;
+    const bool is_first = !is_full(s);
     enum frag_err err = FRAG_OOM, stripped;
     bool useful;
 
     s->full = bytes_held(s);
-    if (s->memory.chunk > 1) /* the device may still have single pages */
+    if (is_first)
         err = back(heap, seat);
     if (err != FRAG_OOM)
         return err;
@@ -444,6 +474,9 @@ static enum frag_err alloc(struct frag_heap *heap,
     FRAG_TRY(nodes_reserve(&s->tiles.nodes, 1));
     (seat.addr == seat.hole->node.addr ? tiles_allocate : tiles_allocate_high)(
         &s->tiles, seat.hole, size);
+    s->live += size;
+    if (s->live > s->most_live)
+        s->most_live = s->live;
     *out = (struct frag_block){seat.addr, size, seat.hole};
     return FRAG_OK;
 }
@@ -452,6 +485,7 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
 {
     struct expandable *s = heap->state;
 
+    s->live -= block->size;
     tiles_free(&s->tiles, block->node);
     s->may_shrink = true;
 }
@@ -476,9 +510,11 @@ static void trim(struct frag_heap *heap)
 
 /* ---- the check ---- */
 
-/* Checks the memory of the blocks in a range, and adds its pages to *mapped. */
+/* Checks the memory of the blocks in a range. Adds its pages to *mapped, and
+ * the bytes of the blocks to *live. */
 static const char *check_memory(const struct expandable *s,
-                                const struct tiled *segment, uint64_t *mapped)
+                                const struct tiled *segment, uint64_t *mapped,
+                                frag_size *live)
 {
     struct backed *r = segment->user;
 
@@ -489,6 +525,7 @@ static const char *check_memory(const struct expandable *s,
             pages_touched(&s->memory, r, t->node.addr, t->node.size);
 
         CHECK(!t->used || !backing_missing(&run), "a block has no memory");
+        *live += t->used ? t->node.size : 0;
     }
     return backed_check(r, mapped);
 }
@@ -507,6 +544,7 @@ static const char *expandable_check(const struct frag_heap *heap)
     const struct expandable *s = heap->state;
     struct met tiles = {.most = SIZE_MAX}, holes;
     uint64_t mapped = 0;
+    frag_size live = 0;
 
     CHECK_ALL(tiles_check(&s->tiles, &tiles));
     holes = (struct met){.most = tiles.count};
@@ -514,7 +552,8 @@ static const char *expandable_check(const struct frag_heap *heap)
         CHECK_ALL(check_region(s, (const struct expandable_region *)r, &holes));
     CHECK(met_are_equal(&tiles, &holes), "the sets are not the free tiles");
     for (const struct tiled *t = s->tiles.segments; t; t = t->next)
-        CHECK_ALL(check_memory(s, t, &mapped));
+        CHECK_ALL(check_memory(s, t, &mapped, &live));
+    CHECK(live == s->live, "`live` is not the bytes of the blocks");
     return stock_check(&s->memory, mapped);
 }
 

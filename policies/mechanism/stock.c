@@ -69,16 +69,23 @@ bool stock_release(struct frag_heap *heap, struct stock *s)
 enum frag_err stock_supply(struct frag_heap *heap, struct stock *s,
                            uint64_t most)
 {
-    for (uint64_t i = s->spare_chunks; i > 0; i--)
-        if (s->spare[i - 1].pages <= most) {
-            const struct spare_chunk c = s->spare[i - 1];
+    const uint64_t chunk = s->chunk ? s->chunk : 1;
+    const uint64_t least = most < chunk ? most : chunk;
 
+    for (uint64_t i = s->spare_chunks; i > 0; i--) {
+        const struct spare_chunk c = s->spare[i - 1];
+
+        if (c.pages >= least && c.pages <= most) {
             s->spare[i - 1] = stock_top(s);
             s->spare[s->spare_chunks - 1] = c;
             return FRAG_OK;
         }
-    if (s->spare_chunks && !release_top(heap, s))
-        return FRAG_DEVICE;
+    }
+    for (uint64_t pages = 0; s->spare_chunks && pages < least;) {
+        pages += stock_top(s).pages;
+        if (!release_top(heap, s))
+            return FRAG_DEVICE;
+    }
     return create(heap, s, most);
 }
 

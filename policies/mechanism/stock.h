@@ -35,9 +35,13 @@ struct stock {
 enum frag_err stock_create(struct frag_heap *heap, struct stock *s,
                            uint64_t pages) FRAG_MUST_CHECK;
 
-/* Puts a chunk of at most `most` pages on top of the spare ones. If all of them
- * are larger, one is released for a new one. Errors are DEVICE, also if the
- * release is refused, OOM and NOMEM. */
+/* Puts a chunk of at most `most` pages, and at least the lesser of `most` and
+ * `chunk`, on top of the spare ones. If no spare chunk has such a size, as many
+ * are released as a new one needs: releasing chunks and creating one of their
+ * size takes less time than mapping each of them (device/costs.h), if they are
+ * three or more, and the next unmap and map are one call then. Errors are
+ * DEVICE, also if a release is refused, OOM and NOMEM; chunks may have been
+ * released then. */
 enum frag_err stock_supply(struct frag_heap *heap, struct stock *s,
                            uint64_t most) FRAG_MUST_CHECK;
 

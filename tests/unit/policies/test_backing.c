@@ -106,7 +106,7 @@ static struct row {
 } rows[] = {
     {"m0-4", "abcd........", 0, FRAG_OK, PAGES},
     {"c4 m0-4", "aaaa........", 0, FRAG_OK, PAGES},
-    {"c4 m0-6", "aabbbb......", 0, FRAG_OK, PAGES}, /* the last one first */
+    {"c4 m0-6", "aaaabb......", 0, FRAG_OK, PAGES},
     {"c4 m2-4 m0-6", "aabbcc......", 0, FRAG_OK, PAGES},
     /* the highest pages go back, as many as are wanted, in whole chunks */
     {"m0-6 s0-6:2", "abcd........", 2, FRAG_OK, PAGES},
@@ -123,6 +123,11 @@ static struct row {
     {"c2 m0-4 s0-4:4 m7-11", ".......aabb.", 0, FRAG_OK, 4},
     /* a spare chunk that is too large is released for a smaller one */
     {"c4 m0-4 s0-4:4 m8-9", "........a...", 0, FRAG_OK, 4},
+    /* and so are those that are too small, as many as a new chunk needs */
+    {"m0-4 s0-4:4 c4 m8-12", "........aaaa", 0, FRAG_OK, 4},
+    {"m0-6 s0-6:6 c4 m6-12", "......aaaabb", 0, FRAG_OK, 6},
+    {"m0-6 s0-6:6 c4 m8-11", "........aaa.", 3, FRAG_OK, 6},
+    {"c2 m0-4 s0-4:4 c3 m8-11", "........aaa.", 0, FRAG_OK, 4},
     {"m0-4 s0-4:4 r", "............", 0, FRAG_OK, PAGES},
     /* what was created before a refusal stays spare */
     {"m0-4 m4-10", "abcd........", 2, FRAG_OOM, 6},

@@ -304,6 +304,29 @@ static void the_hole_of_a_block_gives_too(void **state)
     judge_close();
 }
 
+/* Three streams take turns, and the device has memory for two. It came in
+ * single pages; from the first refusal on it moves between the streams in
+ * chunks of 1/12 of what is idle, which nothing creates again once all are so
+ * large. */
+static void a_full_device_moves_larger_chunks(void **state)
+{
+    uint64_t created = 0;
+
+    (void)state;
+    judge_open(FRAG_GIB, NULL);
+    for (frag_stream turn = 0; turn < 12; turn++) {
+        const struct frag_block b = block_of(FRAG_GIB / 2, turn % 3);
+
+        assert_int_equal(map_at(b.addr),
+                         turn < 2 || turn == 3 ? PAGE : 42 * FRAG_MIB);
+        if (turn == 4)
+            created = judge.created;
+        end(&b);
+    }
+    assert_int_equal(judge.created, created);
+    judge_close();
+}
+
 /* Another program has the rest of the device: pages that it does not have are
  * tried again in small, now and until trim. */
 static void an_unknown_bound_is_learned(void **state)
@@ -325,8 +348,8 @@ static void an_unknown_bound_is_learned(void **state)
     assert_int_equal(map_at(a.addr), 64 * FRAG_MIB);
     assert_int_equal(ask(2 * FRAG_GIB, 1, &b), FRAG_OOM);
     assert_int_equal(judge.bytes, 3 * FRAG_GIB);
-    b = block_of(FRAG_GIB / 2, 1);
-    assert_int_equal(map_at(b.addr), PAGE);
+    b = block_of(FRAG_GIB / 2, 1); /* 4 GiB were held, 1/12 of 512 MiB */
+    assert_int_equal(map_at(b.addr), 42 * FRAG_MIB);
     end(&b);
     judge.heap.policy->trim(&judge.heap);
     b = block_of(FRAG_GIB / 2, 1);
@@ -608,6 +631,7 @@ int main(void)
         cmocka_unit_test(free_pages_are_mapped_elsewhere),
         cmocka_unit_test(other_regions_give_first),
         cmocka_unit_test(the_hole_of_a_block_gives_too),
+        cmocka_unit_test(a_full_device_moves_larger_chunks),
         cmocka_unit_test(an_unknown_bound_is_learned),
         cmocka_unit_test(a_full_device_is_not_waited_for),
         cmocka_unit_test(a_wait_completes_frees),
