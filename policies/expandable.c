@@ -7,9 +7,8 @@
  * its own, a region, and memory is mapped where blocks need it.
  *
  * The place of a block. A request uses the smallest hole of its region that is
- * large enough, among equal sizes the lowest, whether the hole has memory or
- * not; new address space is one hole. The block lies at the low end of the
- * hole, or at the high end if that leaves more whole pages free. So the place
+ * large enough, among equal sizes the lowest, and lies at its low end, whether
+ * the hole has memory or not; new address space is one hole. So the place
  * depends on the earlier requests and frees alone, not on the memory that the
  * device has.
  *
@@ -81,7 +80,7 @@ struct expandable_region {
     struct free_set holes;
 };
 
-enum { CHUNKS_OF_DEVICE = 384, CHUNKS_OF_IDLE = 12 };
+enum { CHUNKS_OF_DEVICE = 384, CHUNKS_OF_IDLE = 16 };
 
 struct expandable {
     struct ring regions; /* the most recently used first */
@@ -201,26 +200,12 @@ static enum frag_err widen(struct frag_heap *heap, struct expandable_region *r,
     return FRAG_OK;
 }
 
-/* Where a block will lie. */
+/* Where a block will lie: at the low end of the hole. */
 struct seat {
     struct tile *hole;
-    frag_addr addr;
     frag_size size;
     struct page_run pages; /* that it touches */
 };
-
-/* The address for a block in a hole. */
-static frag_addr end_of_hole(const struct stock *memory,
-                             const struct tile *hole, frag_size size)
-{
-    struct backed *r = hole->segment->user;
-    const frag_addr low = hole->node.addr;
-    const frag_size rest = hole->node.size - size;
-    const struct page_run below = pages_within(memory, r, low, rest);
-    const struct page_run above = pages_within(memory, r, low + size, rest);
-
-    return below.end - below.first > above.end - above.first ? low + rest : low;
-}
 
 /* Errors are NOMEM, OOM if the block misses more than PAGES_AT_ONCE pages, and
  * those of va_reserve. */
@@ -233,9 +218,8 @@ static enum frag_err choose(struct frag_heap *heap, struct expandable_region *r,
     out->hole = (struct tile *)free_set_fit(&r->holes, size);
     if (!out->hole)
         FRAG_TRY(widen(heap, r, size, &out->hole));
-    out->addr = end_of_hole(&s->memory, out->hole, size);
-    out->pages =
-        pages_touched(&s->memory, out->hole->segment->user, out->addr, size);
+    out->pages = pages_touched(&s->memory, out->hole->segment->user,
+                               out->hole->node.addr, size);
     return backing_missing(&out->pages) > PAGES_AT_ONCE ? FRAG_OOM : FRAG_OK;
 }
 
@@ -472,12 +456,11 @@ static enum frag_err alloc(struct frag_heap *heap,
         stock_release(heap, &s->memory);
     FRAG_TRY(err);
     FRAG_TRY(nodes_reserve(&s->tiles.nodes, 1));
-    (seat.addr == seat.hole->node.addr ? tiles_allocate : tiles_allocate_high)(
-        &s->tiles, seat.hole, size);
+    tiles_allocate(&s->tiles, seat.hole, size);
     s->live += size;
     if (s->live > s->most_live)
         s->most_live = s->live;
-    *out = (struct frag_block){seat.addr, size, seat.hole};
+    *out = (struct frag_block){seat.hole->node.addr, size, seat.hole};
     return FRAG_OK;
 }
 

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """steps.py: what a step costs close to the limit of the process and far from it.
 
-  steps.py run FOLDER [--seconds N] [--rounds N] [--only PROGRAM,...]
+  steps.py run FOLDER [--seconds N] [--rounds N] [--only PROGRAM,...] [--sides SIDE,...]
     on one GPU: each program once without a limit for its peak, then the sides in turns
     (tables/lockstep.py). Adds rows to FOLDER/steps.jsonl
   steps.py turn PROGRAM SIDE LIMIT
     one side, a process that takes turns; LIMIT in bytes, 0 for none
 
 A side is an allocator under a limit (set_per_process_memory_fraction) of so many times
-the peak that PyTorch's default allocates: the default, its expandable segments, and
-policy `expandable` of fragsim. The programs are those of truth_programs.py and
+the peak that PyTorch's default allocates ("fragsim 1.05", "segments": no limit): the
+default, its expandable segments, these with pages of 12 MiB, and policy `expandable` of
+fragsim. The programs are those of truth_programs.py and
 real_programs.py, LONGER times as long, and all sides make the same steps. A turn is a
 step and the wait for the device. The first step, which makes the model and loads
 kernels, comes before the turns, of all sides at once, and has no time; what it costs the
-policy of fragsim is in its calls of the driver. A program whose sides do not fit the device together has several groups of sides, each
-with the default and its control. PYTORCH_CUDA_ALLOC_CONF must not be set.
+policy of fragsim is in its calls of the driver. Of each later step, the policy says how
+long its calls took. A program whose sides do not fit the device together has several
+groups of sides, each with the default and its control. PYTORCH_CUDA_ALLOC_CONF must not
+be set.
 """
 import argparse
 import json
@@ -27,14 +30,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "tables"))
 EXPANDABLE = "expandable_segments:True"
 ALLOCATORS = {"default": ("", None), "again": ("", None), "segments": (EXPANDABLE, None),
+              "pages12": (EXPANDABLE + ",large_segment_size_mb:12", None),
               "fragsim": ("", "expandable")}
 CONTROLS = [("default", None), ("again", None)]
-SIDES = [(name, times) for times in (1.05, 1.02, 1.1, 1.25, None, 1.01, 2.0)
-         for name in ("fragsim", "segments")
-         if name == "fragsim" or times not in (1.01, 2.0)]
+SIDES = ("fragsim 1.05,segments 1.05,pages12 1.05,fragsim 1.02,fragsim 1.1,segments 1.1,"
+         "fragsim 1.25,segments 1.25,fragsim,segments,fragsim 1.01,fragsim 2.0")
 PROGRAMS = ("seq2seq,experts,rnn_language,vit_accumulate,diffusion,distill,speech,"
             "accelerate_t5,vision_vit,vision_resnet").split(",")
-LONGER = 6
+LONGER = 8
 CONTEXT, GIB = 1 << 30, 1 << 30  # a process takes CONTEXT besides its tensors
 
 
@@ -69,13 +72,19 @@ def turn(program, side, limit):
     next(steps)
     torch.cuda.synchronize()
     first = truth.numbers_inside() if policy else {}
+    before = first.get("driver_ns", 0)
     say({"ready": True})
     while alive and sys.stdin.readline():
         began = time.perf_counter()
         alive = next(steps, "end") != "end"
         torch.cuda.synchronize()
-        if alive:
-            say({"seconds": round(time.perf_counter() - began, 6)})
+        if not alive:
+            break
+        row = {"seconds": round(time.perf_counter() - began, 6)}
+        if policy:
+            now = truth.numbers_inside()["driver_ns"]
+            row["driver_seconds"], before = round((now - before) / 1e9, 6), now
+        say(row)
     stats = torch.cuda.memory_stats()
     end = {"allocated": stats["allocated_bytes.all.peak"],
            "reserved": stats["reserved_bytes.all.peak"],
@@ -137,7 +146,13 @@ def limit_of(times, found):
     return int(times * found["allocated"]) if times else 0
 
 
-def groups(found):
+def sides_of(words):
+    """[(name, times)]; times None: no limit."""
+    pairs = [word.split() for word in words.split(",")]
+    return [(name, float(times[0]) if times else None) for name, *times in pairs]
+
+
+def groups(found, sides):
     """The sides that fit the device at once, with the controls in each group."""
     room = found["total"] - 3 * GIB
 
@@ -145,7 +160,7 @@ def groups(found):
         return CONTEXT + (limit_of(side[1], found) or found["reserved"])
 
     lists = []
-    for side in SIDES:
+    for side in sides:
         fits = [g for g in lists if sum(map(takes, g + CONTROLS + [side])) <= room]
         if fits:
             fits[0].append(side)
@@ -170,7 +185,9 @@ def take(run, program, sides, found, share, rounds):
         for answers in take_turns(programs, run.left() * share - 10, rounds, failed):
             run.write({"kind": "round", "program": program, "round": count,
                        "ms": {n: round(1000 * a["seconds"], 3)
-                              for n, a in answers.items()}})
+                              for n, a in answers.items()},
+                       "driver_ms": {n: round(1000 * a["driver_seconds"], 3)
+                                     for n, a in answers.items() if "driver_seconds" in a}})
             count += 1
         alive = [p for p in programs if p.process.poll() is None or p.end]
         attempt(alive, lambda p: run.write({"kind": "end", "program": program,
@@ -184,7 +201,8 @@ def run_all(args):
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             found = peak(run, name, folder)
-            jobs += [(name, sides, found) for sides in (groups(found) if found else [])]
+            jobs += [(name, sides, found) for sides in (groups(found, sides_of(args.sides))
+                                                  if found else [])]
     run.say(len(jobs), "groups of sides")
     for number, (name, sides, found) in enumerate(jobs):
         take(run, name, sides, found, 1 / (len(jobs) - number), args.rounds)
@@ -201,6 +219,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--only", default=",".join(PROGRAMS))
+    parser.add_argument("--sides", default=SIDES)
     run_all(parser.parse_args())
 
 

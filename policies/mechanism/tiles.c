@@ -82,38 +82,25 @@ enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
     return FRAG_OK;
 }
 
-/* Marks a free tile as used; the rest of it, `above` or below, stays free. */
-FREE_STEP void allocate(struct tiles *tiles, struct tile *tile, frag_size size,
-                        bool above)
+void tiles_allocate(struct tiles *tiles, struct tile *tile, frag_size size)
 {
-    const frag_size left = tile->node.size - size;
     struct tile *rest;
 
     assert(!tile->used && size > 0 && size <= tile->node.size);
     free_set_remove(tile->segment->holes, &tile->node);
     tile->used = true;
-    if (!left)
+    if (tile->node.size == size)
         return;
     rest = nodes_take(&tiles->nodes);
-    *rest = (struct tile){
-        .node = {.addr = tile->node.addr + (above ? size : 0), .size = left},
-        .prev = above ? tile : tile->prev,
-        .next = above ? tile->next : tile,
-        .segment = tile->segment};
-    rest->prev->next = rest->next->prev = rest;
-    tile->node.addr += above ? 0 : left;
+    *rest = (struct tile){.node = {.addr = tile->node.addr + size,
+                                   .size = tile->node.size - size},
+                          .prev = tile,
+                          .next = tile->next,
+                          .segment = tile->segment};
+    tile->next->prev = rest;
+    tile->next = rest;
     tile->node.size = size;
     free_set_insert(rest->segment->holes, &rest->node);
-}
-
-void tiles_allocate(struct tiles *tiles, struct tile *tile, frag_size size)
-{
-    allocate(tiles, tile, size, true);
-}
-
-void tiles_allocate_high(struct tiles *tiles, struct tile *tile, frag_size size)
-{
-    allocate(tiles, tile, size, false);
 }
 
 /* Merges the tile `high` into `low`, the tile below it; neither is in a set. */

@@ -76,9 +76,6 @@ enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
  * the low part is used, the rest stays free. A split takes one record, which
  * the caller has reserved. */
 void tiles_allocate(struct tiles *tiles, struct tile *tile, frag_size size);
-/* The same, but the high part is used and the low part stays free. */
-void tiles_allocate_high(struct tiles *tiles, struct tile *tile,
-                         frag_size size);
 
 /* Frees a used tile and coalesces it with its free neighbours. */
 void tiles_free(struct tiles *tiles, struct tile *tile);

@@ -306,7 +306,7 @@ static void the_hole_of_a_block_gives_too(void **state)
 
 /* Three streams take turns, and the device has memory for two. It came in
  * single pages; from the first refusal on it moves between the streams in
- * chunks of 1/12 of what is idle, which nothing creates again once all are so
+ * chunks of 1/16 of what is idle, which nothing creates again once all are so
  * large. */
 static void a_full_device_moves_larger_chunks(void **state)
 {
@@ -318,7 +318,7 @@ static void a_full_device_moves_larger_chunks(void **state)
         const struct frag_block b = block_of(FRAG_GIB / 2, turn % 3);
 
         assert_int_equal(map_at(b.addr),
-                         turn < 2 || turn == 3 ? PAGE : 42 * FRAG_MIB);
+                         turn < 2 || turn == 3 ? PAGE : 32 * FRAG_MIB);
         if (turn == 4)
             created = judge.created;
         end(&b);
@@ -348,8 +348,8 @@ static void an_unknown_bound_is_learned(void **state)
     assert_int_equal(map_at(a.addr), 64 * FRAG_MIB);
     assert_int_equal(ask(2 * FRAG_GIB, 1, &b), FRAG_OOM);
     assert_int_equal(judge.bytes, 3 * FRAG_GIB);
-    b = block_of(FRAG_GIB / 2, 1); /* 4 GiB were held, 1/12 of 512 MiB */
-    assert_int_equal(map_at(b.addr), 42 * FRAG_MIB);
+    b = block_of(FRAG_GIB / 2, 1); /* 4 GiB were held, 1/16 of 512 MiB */
+    assert_int_equal(map_at(b.addr), 32 * FRAG_MIB);
     end(&b);
     judge.heap.policy->trim(&judge.heap);
     b = block_of(FRAG_GIB / 2, 1);

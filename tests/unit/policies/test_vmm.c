@@ -27,12 +27,9 @@ static const struct picture pictures[] = {
     {"expandable:largest=2MiB", ROOM, "a3 b1 c2 d2 -a -c e2",   "...b|eedd"},
     {"expandable:largest=2MiB", ROOM, "a2 b1 c2 d3 -c -a e2",   "eeb.|.ddd"},
     {"expandable:largest=2MiB", ROOM, "a4 b4 -a c2",            "cc..|bbbb"},
-    /* In that hole, the low end, or the high end if more whole pages stay
-     * free. */
-    {"expandable:largest=2MiB", ROOM, "a1 b11 -b d3",           "addd|....|...."},
+    /* In that hole, the low end. */
     {"expandable:largest=2MiB", ROOM, "a1 b11 -b d4",           "addd|d...|...."},
-    {"expandable:largest=2MiB", ROOM, "a3 b11 c2 -b d2",        "aaa.|....|....|ddcc"},
-    {"expandable:largest=2MiB", ROOM, "a3 b11 c2 -b d1",        "aaad|....|....|..cc"},
+    {"expandable:largest=2MiB", ROOM, "a3 b11 c2 -b d2",        "aaad|d...|....|..cc"},
     /* A stream's and a pool's memory serves no other. */
     {"expandable:largest=2MiB", ROOM, "a4@1 b4@2 -a c4@2",      "....|bbbb|cccc"},
     {"expandable:largest=2MiB", ROOM, "a4@1/1 b4@1/2 -a c4@1/2", "....|bbbb|cccc"},
