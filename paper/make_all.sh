@@ -140,7 +140,7 @@ echo
 echo "Not made here, because a GPU made the data: data/claims_runs.jsonl, device_*.csv,"
 echo "dry_recorded*.csv, dry_repeats.csv, dry_confirmed.csv, explain_real.csv,"
 echo "frontier_measured.csv, in_production.jsonl, inside_torch.jsonl, live.jsonl,"
-echo "maps.csv, pool_programs.csv, recorder.csv, run_ahead.csv, steps*.csv, tune_real.csv,"
+echo "maps.csv, opening_runs.csv, pool_programs.csv, recorder.csv, run_ahead.csv, steps*.csv, tune_real.csv,"
 echo "upstream_gpu*.csv. Nor these, which need PyTorch, another build or public clones:"
 echo "data/dry_*.csv, estimators.csv, frontier_predicted.csv, gate.csv,"
 echo "public_snapshots.csv, tune_search.csv, upstream_*.csv; and corpus*.csv, which"

@@ -19,6 +19,7 @@ import dead_table
 import dry_table
 import frontier_table
 import related_table
+import pressure_table
 import steps_table
 from data_header import read_csv
 from live_table import CONVOLVE
@@ -480,13 +481,14 @@ def bands(n, rows):
         return [(r.number("need_bytes") - r.number("fit_bytes"), r.number("fit_bytes"))
                 for r in rows if r["policy"] == policy and r["bound"] == "capacity"]
 
-    for key, policy in (("full", "remap:pack=full"), ("torch", "torch")):
+    for key, policy in (("full", "remap:pack=full"), ("torch", "torch"), ("own", "expandable")):
         n.put(f"band.{key}", size(max(width for width, _ in band(policy))))
         n.put(f"band.{key}.share", percent(max(w / fit for w, fit in band(policy)), 1))
     n.says("the band of a policy that maps pages is narrower than the default's",
            3 * max(w / fit for w, fit in band("remap:pack=full"))
            < max(w / fit for w, fit in band("torch")))
-    n.says("expandable is monotone on each program", not any(w for w, _ in band("expandable")))
+    n.put("hurt.own", sum(w > 0 for w, _ in band("expandable")))
+    n.says("expandable is hurt on one program", n.held["hurt.own"][0] == "1")
     n.put("fit.torch", ratio(geometric(
         list(over_bound(rows, "torch", "fit_bytes", bound="capacity").values())), 3))
 
@@ -666,7 +668,9 @@ def opening(n):
     pages = EXP + ",large_segment_size_mb:12"
     n.says("with the switch the job died too", told[EXP] == told["torch"] == "died")
     n.says("the replay says so", min(need["torch"], need[EXP]) > limit)
-    n.says("no run under this limit is recorded with smaller pages", not told[pages])
+    n.says("the job lived with smaller pages and on expandable, as predicted",
+           told[pages] == told["expandable"] == "survived" and need["expandable"] < limit)
+    n.says("the patched PyTorch was not run", not told[PAGED[2]])
     n.says("smaller pages fit", max(need[pages], need[PAGED[2]], need["remap"]) < limit)
     n.put("open.exp.lacks", size(need[EXP] - limit))
     n.put("open.pages.spare", size(limit - need[pages]))
@@ -699,13 +703,11 @@ def live(n):
     calm = [r for r in rows if r["workload"] not in CONVOLVE]
     wild = [r for r in rows if r["workload"] in CONVOLVE]
     n.put("live.programs", len({r["workload"] for r in rows}))
-    for key, policy in (("exp", EXP), ("fit", "best_fit")):
-        n.put(f"live.on.{key}", len({r["workload"] for r in rows if r["policy"] == policy}))
-    n.says("the default and expandable ran on all, best fit and remap on the same number",
-           all(len({r["workload"] for r in rows if r["policy"] == p}) == count for p, count in
-               (("torch", int(n.held["live.programs"][0])),
-                ("expandable", int(n.held["live.programs"][0])),
-                ("remap", int(n.held["live.on.fit"][0])))))
+    on = {p: len({r["workload"] for r in rows if r["policy"] == p}) for p in LIVE}
+    for key, policy in (("torch", "torch"), ("own", "expandable"), ("exp", EXP),
+                        ("fit", "best_fit")):
+        n.put(f"live.on.{key}", on[policy])
+    n.says("best fit and remap ran on the same number", on["best_fit"] == on["remap"])
     every = n.lines("live.jsonl")
     full = [r for r in every if r.get("run", 0) > 1 and r["policy"] not in LIVE]
     n.says("the policy that is left out is remap:pack=full",
@@ -1006,48 +1008,74 @@ def pressure(n):
         for c in capacities])
 
 
+def steady(n):
+    """What the calls of `expandable` cost a long training, in percent of its time."""
+    rows = [r for r in n.table("pressure.csv")
+            if (r["policy"], r["capacity"]) == ("expandable", "1.05x")]
+    shares = {r["trace"]: r.number("again_seconds") / r.number("recorded_seconds")
+              for r in rows}
+    n.says("no program is refused", all(r["num_ooms"] == "0" for r in rows))
+    n.says("the program that is left out empties its cache, and pays most",
+           max(shares, key=shares.get) == "llama_empty")
+    del shares["llama_empty"]
+    large = {r["trace"] for r in rows if r.number("lower_bound_bytes") >= GIB}
+    small = [x for trace, x in shares.items() if trace not in large and x > 0.01]
+    n.put("steady.repeated", pressure_table.REPEATED)
+    n.put("steady.5", percent(statistics.mean(shares.values()), 1))
+    n.put("steady.5.large", percent(max(x for t, x in shares.items() if t in large), 1))
+    n.put("steady.small", len(small))
+    n.put("steady.5.small", percent(max(small), 1))
+
+
 def steps(n):
     """What a step costs under `expandable` and expandable segments, by limit."""
-    found = steps_table.Steps()
+    found, ranks = steps_table.Steps(), steps_table.Turns(steps_table.RANKS)
     n.table("steps.csv")
     n.file = "data/steps.csv, data/steps_ends.csv"
-    programs = found.programs(1)
+    programs = found.programs
     n.put("steps.programs", len(programs))
     n.put("steps.rounds.least", min(len(found.pairs[p, "again"]) for p in programs))
     n.put("steps.rounds.most", max(len(found.pairs[p, "again"]) for p in programs))
     n.put("steps.noise", percent(steps_table.controls(found) / 100))
+    n.put("steps.more", "1.05")
+    n.put("steps.most", "1.1")
     bars = []
     for i, bound in enumerate(steps_table.BOUNDS):
+        key = {"1.02": "2", "1.05": "5", "1.1": "10"}[bound]
         for name in steps_table.SIDES:
-            side = steps_table.side_of(name, bound)
-            alive = [p for p in programs if found.survived(p, side)]
+            alive = [p for p in programs
+                     if found.survived(p, steps_table.side_of(name, bound))]
             if not alive:
                 continue
-            middle, ends = steps_table.mean_ratio([found.pairs[p, side] for p in alive])
-            bars.append([name, i, bound or "no limit",
-                         *(f"{100 * (x - 1):.3f}" for x in (middle, *ends)), len(alive)])
-            if name == "fragsim" and bound in ("1.02", "1.05", ""):
-                key = f"steps.{bound.replace('1.0', '') or 'free'}"
-                n.put(key, interval((middle, ends)))
+            middle, ends = steps_table.mean_ratio(
+                [found.pairs[p, steps_table.side_of(name, bound)] for p in alive])
+            bars.append([name, i, bound, *(f"{100 * (x - 1):.3f}" for x in (middle, *ends)),
+                         len(alive)])
+            if name == "fragsim":
+                n.put(f"steps.{key}", interval((middle, ends)))
                 n.says("all programs live on expandable", len(alive) == len(programs))
-            if name == "segments" and bound == "1.02":  # surv.low
+            if name == "segments":
+                n.put(f"steps.both.{key}", interval(steps_table.mean_ratio(
+                    [found.over(p, bound) for p in alive])))
+            if (name, bound) == ("segments", "1.05"):
                 n.put("steps.segments.alive", len(alive))
-    n.put("steps.more", "1.05")
+        clock = {p: found.inside(p, bound, steps_table.later_half) for p in programs}
+        if bound != "1.02":
+            n.put(f"steps.clock.{key}", sum(x <= 1 for x in clock.values()))
+        if bound == "1.05":
+            worst = max(clock, key=clock.get)
+            n.put("steps.clock.worst", percent(clock[worst] / 100))
+            n.put("steps.worst", interval(total_interval(
+                found.pairs[worst, steps_table.side_of("fragsim", bound)])))
     n.figure("steps", bars)
+    n.file = "data/steps_ranks.csv"
     side = steps_table.side_of("fragsim", "1.02")
-    inside = sorted(found.inside(p, "1.02") for p in programs)
-    n.put("steps.driver", percent(statistics.mean(inside) / 100, 1))
-    n.put("steps.driver.least", percent(inside[0] / 100, 1))
-    n.put("steps.driver.most", percent(inside[-1] / 100, 1))
-    both = [p for p in programs if found.survived(p, side) and
-            found.survived(p, steps_table.side_of("segments", "1.02"))]
-    n.put("steps.both", interval(steps_table.mean_ratio(
-        [found.over_segments(p, "1.02") for p in both])))
-    n.put("steps.both.of", len(both))
-    for mode in found.programs(2):
-        n.put(f"ranks.{mode}", interval(total_interval(found.pairs[mode, side])))
+    for mode in ranks.programs:
+        n.put(f"ranks.{mode}", interval(total_interval(ranks.pairs[mode, side])))
+        n.put(f"ranks.{mode}.later", interval(total_interval(
+            steps_table.later_half(ranks.pairs[mode, side]))))
         for key, name in (("default", "default"), ("low", side)):
-            n.put(f"ranks.{mode}.{key}", f"{int(found.ends[mode, name]['reserved']) / GIB:.1f}")
+            n.put(f"ranks.{mode}.{key}", f"{ranks.reserved(mode, name) / GIB:.1f}")
 
 
 def compute(folder):
@@ -1075,6 +1103,7 @@ def compute(folder):
     story(n)
     related(n)
     pressure(n)
+    steady(n)
     steps(n)
     table_truth(n, both, sums, on_device, real, explained)
     return n

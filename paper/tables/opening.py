@@ -3,21 +3,22 @@
 setting of PyTorch and by policy, found in the run of the same program without a limit.
 
 Writes data/opening.csv; `recorded` says how the run under this setting and the limit at
-which the job died ended, if it was recorded. It takes 20 seconds of one core.
+which the job died ended, in a recording or on a GPU later (data/opening_runs.csv). It
+takes 20 seconds of one core.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import json
 import os
 import sys
 
-from data_header import replayed, write_csv
+from data_header import read_csv, replayed, write_csv
 from places import DATA
 from policy_table import FRAGSIM, SHARED, ask
 
 PROGRAM, DEATH = "llama_varlen", "llama_varlen__cap_tight"
 EXP = "torch:expandable_segments:True"
 POLICIES = ["torch", EXP, EXP + ",large_segment_size_mb:12",
-            "expandable:page=2MiB,largest=2MiB", "remap"]
+            "expandable", "expandable:page=2MiB,largest=2MiB", "remap"]
 # Recorded runs under the limit of the job that died.
 RECORDED = {"torch": DEATH, EXP: DEATH + "_exp"}
 COLUMNS = ["trace", "policy", "limit_bytes", "need_bytes", "lower_bound_bytes", "recorded"]
@@ -34,12 +35,16 @@ def main():
         print("opening: there are no recordings in", SHARED)
         return 77
     limit = told(DEATH)["cap"]
+    later = {r["policy"]: r["outcome"]
+             for r in read_csv(os.path.join(DATA, "opening_runs.csv"))[1]}
     rows = ask(path, POLICIES, "fit", "-j1", "--bound", "limit")
     for row in rows:
         name = RECORDED.get(row["policy"])
         died = name and told(name)["oom"] is not None
         row |= {"trace": PROGRAM, "limit_bytes": limit,
-                "recorded": "" if not name else "died" if died else "survived"}
+                "recorded": later.get(row["policy"], "") if not name
+                            else "died" if died else "survived"}
+        assert not name or later[row["policy"]] == row["recorded"]
     write_csv(os.path.join(DATA, "opening.csv"),
               replayed(FRAGSIM, "paper/tables/opening.py", "a recording of PyTorch 2.11 on an H200"),
               COLUMNS, rows)

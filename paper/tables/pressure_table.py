@@ -4,14 +4,16 @@ capacities from 1.01 times the peak to unlimited, on the default recordings of
 ../shared, beside PyTorch's allocator and `remap`.
 
 Each recording is replayed as `fragsim replay TRACE -c CAPACITIES -p POLICY...`
-with the capacities and policies below. Writes data/pressure.csv (one row for
-each recording, policy and capacity) and pages/pressure.md (the tables made from
-it). Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
+with the capacities and policies below, once as it is and once REPEATED times in a row.
+Writes data/pressure.csv (one row for each recording, policy and capacity) and
+pages/pressure.md (the tables made from it). It takes two minutes on two cores.
+Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from data_header import RECORDINGS, replayed, write_csv
@@ -23,10 +25,12 @@ CAPACITIES = ["1.01x", "1.02x", "1.05x", "1.1x", "1.25x", "1.5x", "2x", "4x",
 SUBJECT = "expandable"
 POLICIES = ["torch", "torch:expandable_segments:True", SUBJECT,
             SUBJECT + ":largest=2MiB", "remap", "remap:pack=full"]
+REPEATED = 20
+TIGHT = ["1.02x", "1.05x", "1.1x", "1.25x"]
 COLUMNS = ["trace", "policy", "capacity", "capacity_bytes", "lower_bound_bytes",
            "peak_reserved_bytes", "num_ooms", "num_segment_alloc",
            "num_segment_free", "num_map", "num_unmap", "num_synchronize",
-           "modelled_device_seconds"]
+           "modelled_device_seconds", "again_seconds", "recorded_seconds"]
 HEAD = """# Policies with maps, far from the capacity and close to it
 
 {count} recordings of PyTorch 2.11 on an H200, replayed by `paper/tables/pressure_table.py`
@@ -54,21 +58,38 @@ READING = """
 - Below twice the peak the calls of `{subject}` cost more than those of expandable
   segments: memory that is mapped when the device is nearly full is mapped by small
   pages, 20 ms for a GiB. This is paid once in a run, when the memory is first used, and
-  again after each empty_cache.
+  again after each empty_cache. What a long training pays stands above: memory that
+  moves does so in chunks of a sixteenth of what is idle, which is little where the
+  whole program is small.
 - The driver's time for a page does not depend on its size, and giving access to a range
   in one call saves nothing (`paper/data/maps.csv`).
 - The model holds for one program that has the device for itself. If another program
-  takes memory, new pages are small from the first refusal on.
+  takes memory, `{subject}` learns its bound from the first refusal.
 """
 
 
-def replay(path):
-    command = [FRAGSIM, "replay", "-q", path, "--json", "-", "-c",
-               ",".join(CAPACITIES)]
+def ask(*words):
+    done = subprocess.run([FRAGSIM, *words], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)["results"]
+
+
+def replay_of(path):
+    command = ["replay", "-q", path, "--json", "-", "-c", ",".join(CAPACITIES)]
     for policy in POLICIES:
         command += ["-p", policy]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    rows = json.loads(done.stdout)["results"]
+    return ask(*command)
+
+
+def replay(path):
+    rows = replay_of(path)
+    [recorded] = ask("info", "--json", "-", path)[0]["devices"]
+    with tempfile.TemporaryDirectory() as folder:
+        longer = os.path.join(folder, "longer.h5")
+        subprocess.run([FRAGSIM, "import", "-q", path, "--repeat", str(REPEATED), "-o",
+                        longer], check=True)
+        for row, many in zip(rows, replay_of(longer)):
+            row["again_seconds"] = (seconds(many) - seconds(row)) / (REPEATED - 1)
+            row["recorded_seconds"] = recorded["duration_seconds"]
     left = {policy: list(CAPACITIES) for policy in POLICIES}
     for row in rows:
         row["capacity"] = left[row["policy"]].pop(0)
@@ -131,6 +152,39 @@ def reading(rows, count):
         died=", ".join(f"`{r['trace']}`" for r in died))
 
 
+def share(row):
+    """Percent of the recorded time that the calls of a later repetition take."""
+    return 100 * float(row["again_seconds"]) / float(row["recorded_seconds"])
+
+
+def again(rows):
+    """The tables of later repetitions."""
+    lines = ["", "## A long training", "",
+             f"Each recording {REPEATED} times in a row: the modelled time of the calls in a",
+             "later repetition, as a percentage of the time that the recorded program took.",
+             "A program pays its first maps once; this it pays as long as it runs. Only",
+             "recordings whose repetition has no OOM at the capacity count. `llama_empty`,",
+             "which empties its cache in each step, is left out of the mean and the worst.", "",
+             "| policy | " + " | ".join(f"{c}: mean, worst" for c in TIGHT) + " |",
+             "|---|" + "---|" * len(TIGHT)]
+    for policy in POLICIES:
+        cells = []
+        for capacity in TIGHT:
+            some = sorted((share(r), r["trace"])
+                          for r in pick(rows, policy=policy, capacity=capacity)
+                          if r["trace"] != "llama_empty" and not int(r["num_ooms"]))
+            cells.append(f"{sum(x for x, _ in some) / len(some):.2f} of {len(some)}, "
+                         f"{some[-1][0]:.2f} ({some[-1][1]})")
+        lines.append(f"| `{policy}` | " + " | ".join(cells) + " |")
+    lines += ["", f"| recording | peak, MiB | `{SUBJECT}`, "
+              + " | ".join(TIGHT) + " |", "|---|---:|" + "---:|" * len(TIGHT)]
+    for trace in sorted({r["trace"] for r in rows}):
+        mine = [pick(rows, trace=trace, policy=SUBJECT, capacity=c)[0] for c in TIGHT]
+        lines.append(f"| {trace} | {int(mine[0]['lower_bound_bytes']) >> 20} | " + " | ".join(
+            "OOM" if int(r["num_ooms"]) else f"{share(r):.2f}" for r in mine) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def markdown(rows):
     default = {r["trace"]: seconds(r)
                for r in pick(rows, policy="torch", capacity="inf")}
@@ -159,7 +213,7 @@ def markdown(rows):
         lines.append(f"| {trace} | " + " | ".join(
             "OOM" if int(r["num_ooms"]) else
             f"{1000 * seconds(r):.1f} ({ratio(r):.2f})" for r in cells) + " |")
-    return (HEAD.format(count=len(default)) + "\n".join(lines) + "\n"
+    return (HEAD.format(count=len(default)) + "\n".join(lines) + "\n" + again(rows)
             + reading(rows, len(default)))
 
 

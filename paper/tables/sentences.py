@@ -38,10 +38,10 @@ HELD = {
     "These runs were known": "a constant factor predicts survival as often as the replay",
     "We prove that an allocator": "no need is above the law by runs",
     "For practice, expandable segments": "on steps it did not see, a search saves no more than one switch",
-    "The job that opens this paper": "smaller pages fit",
+    "The job that opens this paper": "the job lived with smaller pages and on expandable, as predicted",
     "We recorded that run: it dies": "with the switch the job died too",
     "The replay of an unlimited run": "the replay says so",
-    "The two survivals are predictions": "no run under this limit is recorded with smaller pages",
+    "Under this limit on a GPU": "the job lived with smaller pages and on expandable, as predicted",
     "Where a prediction fails": "each wrong prediction has a reason",
     "*An anomaly*": "remap is monotone on each recording",
 }

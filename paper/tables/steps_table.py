@@ -3,9 +3,11 @@
 expandable segments, close to the limit of the process and far from it.
 
   steps_table.py
-    pages/steps.md from data/steps.csv, data/steps_ends.csv
-  steps_table.py import STEPS.jsonl RANKS.jsonl DEVICE DRIVER DATE
-    the data from the rows of gpu/steps.py and of gpu/in_production.py (--only ranks)
+    pages/steps.md from data/steps.csv, data/steps_ends.csv, data/steps_ranks.csv
+  steps_table.py import STEPS.jsonl DEVICE DRIVER DATE
+    the first two from the rows of gpu/steps.py
+  steps_table.py ranks ROWS.jsonl DEVICE DRIVER DATE
+    the third from the rows of gpu/in_production.py (--only ranks)
 """
 import collections
 import json
@@ -18,17 +20,19 @@ from data_header import measured, read_csv, write_csv
 from lockstep import total_interval
 from places import DATA, PAGES
 
-STEPS, ENDS = (os.path.join(DATA, name) for name in ("steps.csv", "steps_ends.csv"))
-SIDES = {"fragsim": "`expandable`", "segments": "expandable segments"}
-BOUNDS = ["1.01", "1.02", "1.05", "1.1", "1.25", "2.0", ""]
-END = ["program", "ranks", "group", "side", "outcome", "reserved", "allocated", "retries",
+STEPS, ENDS, RANKS = (os.path.join(DATA, name) for name in
+                      ("steps.csv", "steps_ends.csv", "steps_ranks.csv"))
+SIDES = {"fragsim": "`expandable`", "segments": "expandable segments",
+         "pages12": "expandable segments with pages of 12 MiB"}
+BOUNDS = ["1.02", "1.05", "1.1"]
+END = ["program", "group", "side", "outcome", "reserved", "allocated", "retries",
        "created", "released", "driver_calls", "driver_ns", "first_calls", "first_ns"]
 OOM = ("OutOfMemoryError", "docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory",
        "no room for")  # words of PyTorch's and of the class's error
-HEAD = """# What a step costs, close to the limit and far from it
+HEAD = """# What a step costs, close to the limit
 
-{about}; made by `paper/tables/steps_table.py` from `paper/data/steps.csv` and
-`paper/data/steps_ends.csv`.
+{about}; two GPUs: {about_ranks}; made by `paper/tables/steps_table.py` from
+`paper/data/steps.csv`, `paper/data/steps_ends.csv` and `paper/data/steps_ranks.csv`.
 
 Ten programs (`gpu/truth_programs.py`, `gpu/real_programs.py`) under a limit of the
 process of so many times the peak that PyTorch's default allocates. All sides of a program
@@ -36,7 +40,7 @@ are at work on one GPU and advance in turns of a step (`lockstep.py`); a cell is
 of the steps over that of the default without a limit in the same rounds, and in brackets
 a bootstrap interval of 95 %. All steps count but the first, which makes the model and
 loads kernels. "died": a request was refused; the row of live.md says where each policy's
-need lies. Four GPUs of one host were at work at once, and `again`, the default once more,
+need lies. Two GPUs of one host were at work at once, and `again`, the default once more,
 shows what this table can tell: it is off by up to {worst_again:.0f} % in one program.
 
 """
@@ -47,47 +51,54 @@ def rows_of(path):
         return [json.loads(line) for line in file]
 
 
-def round_rows(rows, ranks):
-    """(rows of data/steps.csv, the number of groups of each program)"""
-    found, group = [], collections.Counter()
+def numbered(rows, kind):
+    """The rows, each with its group of sides, counted from 1; a row of this kind whose
+    round is 0 begins one."""
+    group = collections.Counter()
     for row in rows:
-        name = row.get("program") or row.get("mode")
-        if row["kind"] not in ("round", "ranks"):
-            continue
-        group[name] += row["round"] == 0
-        times = row.get("ms") or {side: round(1000 * one["seconds"], 3)
-                                  for side, one in row["sides"].items()}
-        found += [{"program": name, "ranks": ranks, "group": group[name],
-                   "round": row["round"], "side": side, "ms": ms}
-                  for side, ms in times.items()]
-    return found
+        if row["kind"] == kind:
+            group[row["program"]] += row["round"] == 0
+        yield row | {"group": group[row.get("program")]}
 
 
-def end_rows(rows, ranks):
-    found, group, inside = [], collections.Counter(), {}
-    for row in rows:
-        name = row.get("program") or row.get("mode") or row.get("workload")
-        if row["kind"] in ("round", "ranks"):
-            group[name] += row["round"] == 0
-        elif row["kind"] in ("end", "ranks end"):
-            inside = {"reserved": row.get("peak_reserved"),
-                      "allocated": row.get("peak_allocated")} if ranks > 1 else {}
-            found.append(row | inside | {"program": name, "ranks": ranks,
-                                         "group": group[name], "outcome": "survived"})
+def round_rows(rows):
+    return [{"program": r["program"], "group": r["group"], "round": r["round"],
+             "side": side, "ms": ms, "driver_ms": r["driver_ms"].get(side)}
+            for r in numbered(rows, "round") if r["kind"] == "round"
+            for side, ms in r["ms"].items()]
+
+
+def end_rows(rows):
+    found = []
+    for row in numbered(rows, "round"):
+        if row["kind"] == "end":
+            found.append(row | {"outcome": "survived"})
         elif row["kind"] == "failed" and row["side"] != "peak":
             died = any(word in row["words"] for word in OOM)
-            found.append({"program": name, "ranks": ranks, "group": group[name],
-                          "side": row["side"], "outcome": "died" if died else "failed"})
+            found.append(row | {"outcome": "died" if died else "failed"})
     return found
 
 
-def bring(steps, ranks, device, driver, date):
-    one, two = rows_of(steps), rows_of(ranks)
-    head = measured(device, driver, date,
-                    "paper/gpu/steps.py run; paper/gpu/in_production.py ranks")
-    rounds = round_rows(one, 1) + round_rows(two, 2)
+def rank_rows(rows):
+    """`reserved` is the most of the two ranks, up to this round."""
+    return [{"program": r["mode"], "group": 1, "round": r["round"], "side": side,
+             "ms": round(1000 * one["seconds"], 3),
+             "reserved": max(one["peak_reserved"], one["rank 1"]["peak_reserved"])}
+            for r in rows if r["kind"] == "ranks" for side, one in r["sides"].items()]
+
+
+def bring(path, device, driver, date):
+    rows = rows_of(path)
+    head = measured(device, driver, date, "paper/gpu/steps.py run")
+    rounds = round_rows(rows)
     write_csv(STEPS, head, list(rounds[0]), rounds)
-    write_csv(ENDS, head, END, end_rows(one, 1) + end_rows(two, 2))
+    write_csv(ENDS, head, END, end_rows(rows))
+
+
+def bring_ranks(path, device, driver, date):
+    rounds = rank_rows(rows_of(path))
+    write_csv(RANKS, measured(device, driver, date, "paper/gpu/in_production.py ranks"),
+              list(rounds[0]), rounds)
 
 
 # ---- the page ----
@@ -96,49 +107,62 @@ def side_of(name, bound):
     return f"{name} {bound}".strip()
 
 
-class Steps:
-    """Pairs (ms of a side, ms of the default in the same round)."""
+class Turns:
+    """Pairs (ms of a side, ms of the default in the same round), in order."""
 
-    def __init__(self):
-        self.about, rows = read_csv(STEPS)
-        rounds = collections.defaultdict(dict)
-        for r in rows:
-            rounds[r["program"], r["group"], int(r["round"])][r["side"]] = float(r["ms"])
+    def __init__(self, path):
+        self.about, self.rows = read_csv(path)
+        self.rounds = collections.defaultdict(dict)
+        for r in self.rows:
+            self.rounds[r["program"], r["group"], int(r["round"])][r["side"]] = \
+                float(r["ms"])
         self.pairs = collections.defaultdict(list)
-        for (program, _, _), sides in rounds.items():
+        for (program, _, _), sides in self.rounds.items():
             for side, ms in sides.items():
                 self.pairs[program, side].append((ms, sides["default"]))
-        self.rounds = rounds
-        self.ranks = {r["program"]: int(r["ranks"]) for r in rows}
-        self.ends = {(r["program"], r["side"]): r for r in reversed(read_csv(ENDS)[1])}
+        self.programs = sorted({r["program"] for r in self.rows})
 
-    def programs(self, ranks):
-        return sorted(p for p, n in self.ranks.items() if n == ranks)
+    def reserved(self, program, side):
+        """The most bytes; of two ranks, the larger one's."""
+        return max(int(r["reserved"]) for r in self.rows
+                   if (r["program"], r["side"]) == (program, side))
+
+
+def later_half(values):
+    return values[len(values) // 2:]
+
+
+class Steps(Turns):
+    """On one GPU; with how each side ended."""
+
+    def __init__(self):
+        super().__init__(STEPS)
+        self.ends = {(r["program"], r["side"]): r for r in reversed(read_csv(ENDS)[1])}
+        self.clock = collections.defaultdict(list)  # (ms in the driver, ms of the step)
+        for r in self.rows:
+            if r["driver_ms"]:
+                self.clock[r["program"], r["side"]].append(
+                    (float(r["driver_ms"]), float(r["ms"])))
 
     def survived(self, program, side):
         return self.ends.get((program, side), {}).get("outcome") == "survived"
 
     def cell(self, program, side):
-        if (program, side) not in self.ends:
-            return ""
         if not self.survived(program, side):
             return self.ends[program, side]["outcome"]
         return shown(*total_interval(self.pairs[program, side]))
 
-    def over_segments(self, program, bound):
-        """The policy over expandable segments at the same limit, in common rounds."""
-        a, b = side_of("fragsim", bound), side_of("segments", bound)
+    def over(self, program, bound, other="segments"):
+        """The policy over another side at the same limit, in common rounds."""
+        a, b = side_of("fragsim", bound), side_of(other, bound)
         return [(r[a], r[b]) for (p, _, _), r in self.rounds.items()
                 if p == program and a in r and b in r]
 
-    def inside(self, program, bound):
-        """Percent of the steps' time that the policy spent in the driver."""
-        side = side_of("fragsim", bound)
-        if not self.survived(program, side):
-            return None
-        end = self.ends[program, side]
-        ns = int(end["driver_ns"]) - int(end["first_ns"])
-        return 100 * ns / 1e6 / sum(ms for ms, _ in self.pairs[program, side])
+    def inside(self, program, bound, part=list):
+        """Percent of the steps' time that the policy spent in the driver, over a part of
+        the steps."""
+        clock = part(self.clock[program, side_of("fragsim", bound)])
+        return 100 * sum(a for a, _ in clock) / sum(b for _, b in clock)
 
 
 def shown(ratio, interval):
@@ -159,84 +183,90 @@ def mean_ratio(lists, draws=500):
     return mean(lists), (found[draws // 40], found[-1 - draws // 40])
 
 
-def bound_name(bound):
-    return f"{bound}x" if bound else "no limit"
-
-
 def table(head, rows):
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head),
             *("| " + " | ".join(row) + " |" for row in rows), ""]
 
 
 def main_table(steps, name):
-    programs = steps.programs(1)
-    bounds = [b for b in BOUNDS if any((p, side_of(name, b)) in steps.ends
-                                       for p in programs)]
-    return table(["program", *map(bound_name, bounds)],
+    bounds = [b for b in BOUNDS if (steps.programs[0], side_of(name, b)) in steps.ends]
+    return table(["program", *(f"{b}x" for b in bounds)],
                  [[p, *(steps.cell(p, side_of(name, b)) for b in bounds)]
-                  for p in programs])
+                  for p in steps.programs])
+
+
+def driver_table(steps):
+    return table(["program", *(f"{b}x: all steps, later half" for b in BOUNDS)],
+                 [[p, *(f"{steps.inside(p, b):.2f}, {steps.inside(p, b, later_half):.2f}"
+                        for b in BOUNDS)] for p in steps.programs])
 
 
 def means(steps):
     """Over the programs that both sides survive."""
     rows = []
     for bound in BOUNDS:
-        mine, theirs = side_of("fragsim", bound), side_of("segments", bound)
-        alive = [p for p in steps.programs(1) if steps.survived(p, mine)]
-        both = [p for p in alive if steps.survived(p, theirs) and
-                steps.over_segments(p, bound)]
-        inside = sorted(steps.inside(p, bound) for p in alive)
-        rows.append([
-            bound_name(bound), str(len(alive)),
-            shown(*mean_ratio([steps.pairs[p, mine] for p in alive])),
-            str(len(both)) if both else "",
-            shown(*mean_ratio([steps.over_segments(p, bound) for p in both]))
-            if both else "",
-            f"{sum(inside) / len(inside):.1f}, {inside[0]:.1f} to {inside[-1]:.1f}"])
+        mine = side_of("fragsim", bound)
+        alive = [p for p in steps.programs if steps.survived(p, mine)]
+        cells = [f"{bound}x", str(len(alive)),
+                 shown(*mean_ratio([steps.pairs[p, mine] for p in alive]))]
+        for other in ("segments", "pages12"):
+            both = [p for p in alive if steps.survived(p, side_of(other, bound))]
+            cells += [str(len(both)), shown(*mean_ratio(
+                [steps.over(p, bound, other) for p in both]))] if both else ["", ""]
+        rows.append(cells)
     return table(["limit", "programs alive", "`expandable` over the default, %",
                   "both alive", "over expandable segments, %",
-                  "time in the driver, %: mean, least to most"], rows)
+                  "both alive", "over pages of 12 MiB, %"], rows)
 
 
-def two_ranks(steps):
+def two_ranks(ranks):
     rows = []
-    for program in steps.programs(2):
-        for (name, side), end in sorted(steps.ends.items()):
-            if name == program:
-                rows.append([program.upper(), side, str(len(steps.pairs[program, side])),
-                             f"{int(end['reserved']) / 2**30:.2f}",
-                             steps.cell(program, side) if side != "default" else ""])
-    return table(["training", "side", "rounds", "reserved, GiB, rank 0",
-                  "over the default, %"], rows)
+    for program in ranks.programs:
+        for name, side in sorted(ranks.pairs):
+            pairs = ranks.pairs[name, side]
+            if name != program:
+                continue
+            rows.append([program.upper(), side, str(len(pairs)),
+                         f"{ranks.reserved(name, side) / 2**30:.2f}"] +
+                        ["" if side == "default" else shown(*total_interval(part(pairs)))
+                         for part in (list, later_half)])
+    return table(["training", "side", "rounds", "reserved, GiB", "over the default, %",
+                  "in the later half"], rows)
 
 
 def controls(steps):
-    found = [total_interval(steps.pairs[p, "again"])[0] for p in steps.programs(1)]
+    found = [total_interval(steps.pairs[p, "again"])[0] for p in steps.programs]
     return 100 * max(abs(x - 1) for x in found)
 
 
 def main():
-    if sys.argv[1:2] == ["import"]:
-        return bring(*sys.argv[2:])
-    steps = Steps()
-    text = [HEAD.format(about=steps.about, worst_again=controls(steps))]
+    act = {"import": bring, "ranks": bring_ranks}.get(" ".join(sys.argv[1:2]))
+    if act:
+        return act(*sys.argv[2:])
+    steps, ranks = Steps(), Turns(RANKS)
+    text = [HEAD.format(about=steps.about, about_ranks=ranks.about,
+                        worst_again=controls(steps))]
     for name, title in SIDES.items():
         text += [f"## {title}: percent above the default without a limit", "",
                  *main_table(steps, name)]
     text += ["## The default once more", "",
              *table(["program", "rounds", "percent above the default"],
                     [[p, str(len(steps.pairs[p, "again"])), steps.cell(p, "again")]
-                     for p in steps.programs(1)]),
+                     for p in steps.programs]),
+             "## Time in the driver", "",
+             "Percent of the time of the steps that the policy itself measured in its calls:",
+             "maps, unmaps and waits, in which the GPU works on. This has no noise of the",
+             "machine but that of the calls. Most maps come in the first steps, when the",
+             "program grows; what a long training pays is nearer to the later half.", "",
+             *driver_table(steps),
              "## All programs", "",
-             "The geometric mean of the programs. The time in the driver is what the",
-             "policy itself measured, after the first step, of its calls: maps, unmaps and",
-             "waits. It has no noise of the machine but that of the calls; the programs were",
-             "cut after 9 to 150 steps, and most maps come in the first ones.", "",
+             "The geometric mean of the programs that both sides survive.", "",
              *means(steps),
              "## Two GPUs", "",
              "A Llama model of 8 layers, tokens of varying lengths, a rank on each GPU",
-             "(`gpu/in_production_ranks.py`), turns of one step of both ranks.", "",
-             *two_ranks(steps)]
+             "(`gpu/in_production_ranks.py`), turns of one step of both ranks. The first",
+             "rounds, in which the peak grows, have most of the difference.", "",
+             *two_ranks(ranks)]
     with open(os.path.join(PAGES, "steps.md"), "w", encoding="utf-8") as out:
         out.write("\n".join(text).rstrip("\n") + "\n")
     return 0
