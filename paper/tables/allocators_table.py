@@ -73,7 +73,8 @@ def simulated(streams, row, policy):
     kind = CHECK.ALLOCATORS[row["allocator"]]
     path, _ = streams.write(row["trace"], count, kind.trims)
     capacity = row["limit"] if kind.limit_is_capacity else None
-    return CHECK.replay(path, policy, capacity)["peak_reserved_bytes"]
+    [result] = CHECK.replay(path, [policy], capacity)
+    return result["peak_reserved_bytes"]
 
 
 def span(values, unit):

@@ -199,7 +199,7 @@ def replayed(head, events, factor, folder):
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join([head] + [",".join(e) for e in events]) + "\n")
     done = subprocess.run(
-        [FRAGSIM, "replay", "-q", path, "-p", "torch", "-c", "inf", "--json",
+        [FRAGSIM, "replay", "-q", path, "-p", "torch@2.11", "-c", "inf", "--json",
          "-"], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["results"][0]["peak_reserved_bytes"]
 

@@ -20,7 +20,8 @@ from places import PAGES, ROOT
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
 FOLDER = os.path.join(SHARED, "recorded", "dev")
-POLICIES = ("torch", "expandable", "best_fit", "first_fit", "bfc", "cuda_async")
+TORCH = "torch@2.11"  # of the runs; the profiler's trace does not name the release
+POLICIES = (TORCH, "expandable", "best_fit", "first_fit", "bfc", "cuda_async")
 QUANTUM = 512  # bytes, to which PyTorch rounds requests
 
 
@@ -96,8 +97,8 @@ class Run:
         stats = self.facts["stats"]
         cells = [stats["allocated_bytes.all.peak"],
                  stats["reserved_bytes.all.peak"]]
-        both = [one["torch"]["peak_allocated_bytes"] for one in self.replays]
-        asked = [one["torch"]["peak_requested_bytes"] for one in self.replays]
+        both = [one[TORCH]["peak_allocated_bytes"] for one in self.replays]
+        asked = [one[TORCH]["peak_requested_bytes"] for one in self.replays]
         return (f"| {self.name} | {mib(cells[0])} | {mib(both[0])} "
                 f"| {mib(both[1])} | {mib(asked[0])} | {mib(asked[1])} "
                 f"| {mib(cells[1])} |")
