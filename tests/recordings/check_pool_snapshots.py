@@ -6,7 +6,7 @@ tests/gpu/releases/pool_programs.py on the stand-ins), through every command.
 Each must be exact, but for those of DIFFERS; the commands must end as they should,
 and show pools by the names that PyTorch's ids in the snapshot give; what `info`
 says of a pool is compared with a naive sum over the entries.
-Environment: FRAGSIM.
+Environment: FRAG_SHORT (one snapshot in three), FRAGSIM.
 """
 import collections
 import glob
@@ -235,7 +235,8 @@ def main():
     assert set(listed) == set(VERBS), set(listed) ^ set(VERBS)
     paths = sorted(glob.glob(os.path.join(KEPT, "*.pickle.xz")))
     assert len(paths) >= 10, paths
-    for path in harness.share(paths):
+    some = harness.sample(paths, 3)
+    for path in harness.share(some):
         name = os.path.basename(path).split(".")[0]
         snapshot = load(path)
         with tempfile.TemporaryDirectory() as folder:
@@ -249,8 +250,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_metadata(folder)
         check_what_if(folder)
-    print(f"{len(paths)} snapshots through {len(VERBS)} commands; "
-          f"{len(paths) - len(DIFFERS)} exact, others: {DIFFERS}")
+    print(f"{len(some)} of {len(paths)} snapshots through {len(VERBS)} commands; "
+          f"all but {DIFFERS} exact")
     return 0
 
 
