@@ -1,6 +1,6 @@
 /* expandable.c - best fit in one region per stream and pool; memory is mapped
- * in chunks under the blocks, large ones while the device is empty and small
- * ones when it is full.
+ * in chunks under the blocks, large ones while the device is empty, smaller
+ * ones as it fills, and a part of what is idle once it refuses.
  *
  * This is the idea of PyTorch's expandable segments without PyTorch's other
  * rules (for these see torch/). Each stream of each pool has address space of
@@ -24,11 +24,11 @@
  * and no more than the request misses. If that is less than `ahead`, memory is
  * mapped ahead above the block, so that the chunk has up to `ahead` bytes.
  *
- * A device that refuses. Free chunks stay mapped until then. From then until
- * trim, B is what the policy held at that moment. Memory moves between the
- * blocks now, and a page at a time would be dear in each step of a program. How
- * much can be idle is known: what B exceeds L by, the most bytes that live
- * blocks have had, the new block included. A new chunk has
+ * A device that refuses. Free chunks stay mapped until then. From the first
+ * refusal until trim, B is what the policy held at the last refusal. Memory
+ * moves between the blocks now, and a page at a time would be dear in each step
+ * of a program. With L the most bytes that live blocks have had, the new block
+ * included, B - L bytes stay idle, and a new chunk has
  *
  *   (B - L) / CHUNKS_OF_IDLE bytes, with the same limits,
  *
@@ -37,8 +37,9 @@
  * once, if frees wait or memory is free, and unmaps as many free pages as the
  * request misses: first those of other regions, in each region those of the
  * largest hole first. It maps them at the block; chunks that are smaller than a
- * new one it releases first, and creates new ones of their memory. If that does
- * not suffice, it returns the free chunks of all regions and tries once more.
+ * new one, or larger than the gap, are released and new ones created of their
+ * memory. If that does not suffice, it returns the free chunks of all regions
+ * and tries once more.
  *
  * Both of the following hold while addresses suffice, no request misses more
  * than PAGES_AT_ONCE pages (mechanism/stock.h), and the device refuses no unmap
@@ -58,9 +59,10 @@
  * exceed the capacity. So a program survives at every capacity from the most
  * pages on that its live blocks touch at one time. For larger chunks it is not
  * so: a chunk in use in part stays mapped, and its size depends on the
- * capacity. Two of 72 recorded programs fail up to 12 MiB (0.2 %) above a
- * capacity at which they survive. tests/unit/policies/test_expandable.c tests
- * the bound for all sizes and this claim for one.
+ * capacity. One of 20 recorded programs (paper/data/needs.csv) fails up to
+ * 12 MiB, 0.2 % of it, above a capacity at which it survives.
+ * tests/unit/policies/test_expandable.c tests the bound for all sizes and this
+ * claim for one.
  *
  * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
  * The places, the sizes of chunks and the bounds are ours; the constants are
@@ -236,18 +238,21 @@ static bool is_full(const struct expandable *s)
     return s->full != FRAG_UNLIMITED;
 }
 
-/* The size of a new chunk for a block, which may be less than a page; `bound`
- * is the device's. */
-static double chunk_size(const struct expandable *s, double bound,
-                         const struct seat *seat)
+/* A new chunk on a device that has refused nothing. */
+static double chunk_of_device(const struct expandable *s, double bound)
+{
+    const double left = 1 - (double)bytes_held(s) / bound;
+
+    return left > 0 ? left * left * left * bound / CHUNKS_OF_DEVICE : 0;
+}
+
+/* A new chunk, for this block, on a device that has refused one. */
+static double chunk_of_idle(const struct expandable *s, const struct seat *seat)
 {
     const frag_size live = s->live + seat->size;
     const frag_size most = live > s->most_live ? live : s->most_live;
-    const double left = 1 - (double)bytes_held(s) / bound;
 
-    if (is_full(s))
-        return ((double)s->full - (double)most) / CHUNKS_OF_IDLE;
-    return left * left * left * bound / CHUNKS_OF_DEVICE;
+    return s->full > most ? (double)(s->full - most) / CHUNKS_OF_IDLE : 0;
 }
 
 /* Sets the size of new chunks. */
@@ -259,9 +264,10 @@ static void set_chunk(struct frag_heap *heap, const struct seat *seat)
 
     if (s->largest <= s->memory.page) /* then no bound is asked for */
         return;
-    size = chunk_size(s, (double)frag_backend_bound(heap->mem), seat);
-    size = size < most ? size : most;
-    s->memory.chunk = size > 0 ? (uint64_t)size / s->memory.page : 0;
+    size = is_full(s)
+               ? chunk_of_idle(s, seat)
+               : chunk_of_device(s, (double)frag_backend_bound(heap->mem));
+    s->memory.chunk = (uint64_t)(size < most ? size : most) / s->memory.page;
 }
 
 /* The pages to be mapped ahead above a block whose last pages have no memory,
@@ -411,22 +417,22 @@ static enum frag_err wait(struct frag_heap *heap, bool *useful)
  * the first refusal, or else from the free chunks of all regions. The wait may
  * complete frees, so the place is chosen again after it. */
 static enum frag_err reuse(struct frag_heap *heap, struct expandable_region *r,
-                           frag_size size, struct seat *seat)
+                           struct seat *seat)
 {
     struct expandable *s = heap->state;
-    const bool is_first = !is_full(s);
+    const bool may_be_smaller = !is_full(s) && s->memory.chunk > 1;
     enum frag_err err = FRAG_OOM, stripped;
     bool useful;
 
     s->full = bytes_held(s);
-    if (is_first)
+    if (may_be_smaller)
         err = back(heap, seat);
     if (err != FRAG_OOM)
         return err;
     FRAG_TRY(wait(heap, &useful));
     if (!useful)
         return FRAG_OOM;
-    FRAG_TRY(choose(heap, r, size, seat));
+    FRAG_TRY(choose(heap, r, seat->size, seat));
     (void)collect(heap, &seat->pages, backing_missing(&seat->pages));
     err = back(heap, seat);
     if (err != FRAG_OOM)
@@ -452,7 +458,7 @@ static enum frag_err alloc(struct frag_heap *heap,
     FRAG_TRY(choose(heap, r, size, &seat));
     err = back(heap, &seat);
     if (err == FRAG_OOM)
-        err = reuse(heap, r, size, &seat);
+        err = reuse(heap, r, &seat);
     if (err == FRAG_OOM) /* memory that did not suffice */
         stock_release(heap, &s->memory);
     FRAG_TRY(err);
@@ -538,6 +544,7 @@ static const char *expandable_check(const struct frag_heap *heap)
     for (const struct tiled *t = s->tiles.segments; t; t = t->next)
         CHECK_ALL(check_memory(s, t, &mapped, &live));
     CHECK(live == s->live, "`live` is not the bytes of the blocks");
+    CHECK(live <= s->most_live, "the blocks have more than the most so far");
     return stock_check(&s->memory, mapped);
 }
 
@@ -547,7 +554,7 @@ static const struct frag_param params[] = {
         SIZE, "largest", struct expandable, largest, "64MiB", FRAG_QUANTUM,
         0x1p40,
         "bytes that are created and mapped as one while the device "
-        "is empty; they shrink to `page` as it fills"),
+        "is empty; less as it fills"),
     FRAG_RANGE_PARAM(SIZE, "ahead", struct expandable, ahead, "20MiB", 0,
                      0x1p40,
                      "bytes that are mapped at once for a smaller request, in "
@@ -558,7 +565,7 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_expandable = {
     .name = "expandable",
-    .summary = "best fit in a region per stream and pool; pages shrink as the "
+    .summary = "best fit in a region per stream and pool; chunks shrink as the "
                "device fills",
     .source = "the idea of PyTorch's expandable segments, without its rules",
     .needs = FRAG_NEEDS_VMM,

@@ -62,10 +62,10 @@ static inline struct page_run pages_within(const struct stock *s,
 /* The number of pages in the run that have no memory. */
 uint64_t backing_missing(const struct page_run *run);
 
-/* Maps memory at the pages of the run that have none, from spare chunks and, if
- * these have fewer pages than are missing, new ones. Errors are those of
- * stock_create, and DEVICE; then what was created is spare or
- * mapped in the run. */
+/* Maps memory at the pages of the run that have none, from spare chunks of a
+ * fitting size (stock_supply) and new ones. Errors are those of stock_create
+ * and stock_supply, and DEVICE; then what was created and not released again is
+ * spare or mapped in the run. */
 enum frag_err backing_map(struct frag_heap *heap, struct stock *s,
                           struct page_run run) FRAG_MUST_CHECK;
 

@@ -37,9 +37,9 @@ enum frag_err stock_create(struct frag_heap *heap, struct stock *s,
 
 /* Puts a chunk of at most `most` pages, and at least the lesser of `most` and
  * `chunk`, on top of the spare ones. If no spare chunk has such a size, as many
- * are released as a new one needs: releasing chunks and creating one of their
- * size takes less time than mapping each of them (device/costs.h), if they are
- * three or more, and the next unmap and map are one call then. Errors are
+ * are released as a new one needs. By the calls of an H200 (device/costs.h),
+ * releasing three chunks of a page and creating and mapping one takes as long
+ * as mapping the three, and the next unmap and map are one call. Errors are
  * DEVICE, also if a release is refused, OOM and NOMEM; chunks may have been
  * released then. */
 enum frag_err stock_supply(struct frag_heap *heap, struct stock *s,

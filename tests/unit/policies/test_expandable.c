@@ -304,10 +304,10 @@ static void the_hole_of_a_block_gives_too(void **state)
     judge_close();
 }
 
-/* Three streams take turns, and the device has memory for two. It came in
- * single pages; from the first refusal on it moves between the streams in
- * chunks of 1/16 of what is idle, which nothing creates again once all are so
- * large. */
+/* Three streams take turns, and the device has memory for two, in single pages
+ * at first. From the first refusal on, what moves between the streams has
+ * chunks of 1/16 of what is idle; once all have, none is created again. At turn
+ * 3 stream 0 still has its own pages, since stream 1 gave at turn 2. */
 static void a_full_device_moves_larger_chunks(void **state)
 {
     uint64_t created = 0;
@@ -327,8 +327,23 @@ static void a_full_device_moves_larger_chunks(void **state)
     judge_close();
 }
 
-/* Another program has the rest of the device: pages that it does not have are
- * tried again in small, now and until trim. */
+/* Idle is what the most that was live leaves, not what is free now. */
+static void the_most_that_was_live_is_not_idle(void **state)
+{
+    struct frag_block b;
+
+    (void)state;
+    judge_open(FRAG_GIB, NULL);
+    b = block_of(768 * FRAG_MIB, 0);
+    end(&b);
+    b = block_of(FRAG_GIB / 2, 1);
+    assert_int_equal(map_at(b.addr), 16 * FRAG_MIB);
+    end(&b);
+    judge_close();
+}
+
+/* Another program has the rest of the device: what it does not have is tried
+ * again in chunks of 1/16 of what is idle, until trim. */
 static void an_unknown_bound_is_learned(void **state)
 {
     struct frag_block a, b;
@@ -632,6 +647,7 @@ int main(void)
         cmocka_unit_test(other_regions_give_first),
         cmocka_unit_test(the_hole_of_a_block_gives_too),
         cmocka_unit_test(a_full_device_moves_larger_chunks),
+        cmocka_unit_test(the_most_that_was_live_is_not_idle),
         cmocka_unit_test(an_unknown_bound_is_learned),
         cmocka_unit_test(a_full_device_is_not_waited_for),
         cmocka_unit_test(a_wait_completes_frees),

@@ -34,8 +34,7 @@ static const struct picture pictures[] = {
     {"expandable:largest=2MiB", ROOM, "a4@1 b4@2 -a c4@2",      "....|bbbb|cccc"},
     {"expandable:largest=2MiB", ROOM, "a4@1/1 b4@1/2 -a c4@1/2", "....|bbbb|cccc"},
     {"expandable:largest=2MiB", ROOM, "a4@1 b4@2 -a c4@1",      "cccc|bbbb"},
-    /* Trim unmaps whole free pages; the addresses serve again, the fewest
-     * missing pages first. */
+    /* Trim unmaps whole free pages; the addresses are one hole as before. */
     {"expandable:largest=2MiB", ROOM, "a4 b4 c4 -b !",          "aaaa|cccc"},
     {"expandable:largest=2MiB", ROOM, "a4 b4 c4 -b ! d4",       "aaaa|dddd|cccc"},
     {"expandable:largest=2MiB", ROOM, "a4 b4 c4 -b ! d8",       "aaaa|cccc|dddd|dddd"},
@@ -44,8 +43,7 @@ static const struct picture pictures[] = {
     {"expandable:largest=2MiB", ROOM, "a6 b8 c5 d5 -b ! e7",    "aaaa|aaee|eeee|e.cc|cccd|dddd"},
     {"expandable:largest=2MiB", ROOM, "a6 b8 c5 d5 -b ! e8",    "aaaa|aaee|eeee|eecc|cccd|dddd"},
     {"expandable:largest=2MiB", ROOM, "a6 b8 c5 d5 -b ! e9",    "aaaa|aa..|..cc|cccd|dddd|eeee|eeee|e..."},
-    /* If this saves a page, the smallest tile that saves one is continued, from
-     * below or from above; otherwise the largest one. */
+    /* A hole without memory serves like any other. */
     {"expandable:largest=2MiB", ROOM, "a7 b8 c1 -b ! e5",       "aaaa|aaae|eeee|...c"},
     {"expandable:largest=2MiB", ROOM, "a5 b8 c3 -b ! e5",       "aaaa|aeee|ee..|.ccc"},
     {"expandable:largest=2MiB", ROOM, "a5 b8 c3 -b ! e4",       "aaaa|aeee|e...|.ccc"},
