@@ -84,6 +84,7 @@ PATH=$build:$PATH
 # What a stamp holds if the step need not run again.
 stamp_of() {
     "$FRAGSIM" --version | head -n 1
+    cat tables/*.py | sha256sum # a table imports others
     for word in $1; do
         [ ! -f "$word" ] || [ "${word##*/}" = fragsim ] || sha256sum <"$word"
     done
@@ -137,8 +138,8 @@ if [ -n "$tool" ]; then
 fi
 
 echo
-echo "Not made here, because a GPU made the data: data/claims_runs.jsonl, device_*.csv,"
-echo "dry_recorded*.csv, dry_repeats.csv, dry_confirmed.csv, explain_real.csv,"
+echo "Not made here, because a GPU made the data: data/claims_runs.jsonl, dead_new.csv,"
+echo "device_*.csv, dry_faults_gpu.csv, dry_recorded*.csv, dry_repeats.csv, dry_confirmed.csv, explain_real.csv,"
 echo "frontier_measured.csv, in_production.jsonl, inside_torch.jsonl, live.jsonl,"
 echo "maps.csv, opening_runs.csv, pool_programs.csv, recorder.csv, run_ahead.csv, steps*.csv, tune_real.csv,"
 echo "upstream_gpu*.csv. Nor these, which need PyTorch, another build or public clones:"

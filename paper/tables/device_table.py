@@ -21,7 +21,8 @@ POOL = ("The rows of `cuda_async`, here and below, were measured with the rules 
         "had then: the device was synchronized after every free, as with today's "
         "`cuda_async:sync=1`, and some holes were chosen otherwise. Both sides of a "
         "row ran the same rule, so the rows compare devices, not rules; today's "
-        "default reserves other amounts (`policies.md`, `allocators.md`).")
+        "default reserves other amounts (`policies.md`, `allocators.md`). So do "
+        "`expandable`, `remap`, `plan` and `plan_online`, which were rewritten since.")
 
 
 def further(kind):

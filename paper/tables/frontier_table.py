@@ -32,7 +32,8 @@ TAIL = """The limit of the process is another one under cudaMallocAsync: PyTorch
 the bytes that live blocks were requested with, not with what the pool holds, so runs
 with more reserved memory than the limit lived (`reserved_bytes` in the data). The policy
 `cuda_async` of the prediction compared the pool; it was changed after this measurement,
-which the table above does not repeat."""
+which the table above does not repeat. Nor does it repeat the rows of `expandable`, whose
+predictions and runs are of the version before 26104d9f."""
 
 
 def bring(device, driver, date, *paths):

@@ -37,7 +37,9 @@ PyTorch {about}; made by `paper/gpu/in_production.py` from `paper/data/in_produc
 Each row is one program of `in_production_programs.py` in a process of its own.
 `PyTorch` is PyTorch's own allocator; the others are policies of fragsim, through the
 class over PyTorch's whole interface, or through the pluggable allocator where the row
-says so.
+says so. All rows are of the versions of 2026-11-23: `remap` meshed then, unless it was told
+not to, and `expandable` was another policy. What these cost today is in steps.md and
+live.md.
 
 {lines}
 

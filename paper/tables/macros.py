@@ -481,7 +481,7 @@ def bands(n, rows):
         return [(r.number("need_bytes") - r.number("fit_bytes"), r.number("fit_bytes"))
                 for r in rows if r["policy"] == policy and r["bound"] == "capacity"]
 
-    for key, policy in (("full", "remap:pack=full"), ("torch", "torch"), ("own", "expandable")):
+    for key, policy in (("full", "remap:pack=full"), ("own", "expandable")):
         n.put(f"band.{key}", size(max(width for width, _ in band(policy))))
         n.put(f"band.{key}.share", percent(max(w / fit for w, fit in band(policy)), 1))
     n.says("the band of a policy that maps pages is narrower than the default's",
@@ -577,6 +577,10 @@ def law(n):
     ours = [r for r in rows if r["trace"] in known]
     others = [r for r in rows if r["trace"] not in known]
     n.put("law.others", len({(r["trace"], r["device"]) for r in others}))
+    sweep = {r["trace"] for r in others if re.search(r"_b\d+$", r["trace"])}
+    n.put("law.others.sweep", len(sweep))
+    n.says("the sweeps are of three programs",
+           len({re.sub(r"_b\d+$", "", t) for t in sweep}) == 3)
 
     def mean(policy, column, some=ours):
         return geometric(list(over_bound(some, policy, column).values()))
@@ -638,9 +642,18 @@ def anomaly(n, rows):
         return [r for r in rows if r["policy"] == policy
                 and r.number("fit_bytes") < r.number("need_bytes")]
 
+    def width(r):
+        return r.number("need_bytes") - r.number("fit_bytes")
+
     n.of("anomaly.torch", len(hurt("torch")),
          sum(r["policy"] == "torch" for r in rows))
     n.put("anomaly.exp", len(hurt(EXP)))
+    patch = hurt(EXP + ",experiment:small_pages")
+    n.put("anomaly.exp2", len(patch))
+    n.put("band.exp2", size(max(width(r) for r in patch)))
+    widest = [(width(r), r.number("fit_bytes")) for r in hurt("torch")]
+    n.put("band.torch.all", size(max(w for w, _ in widest)))
+    n.put("band.torch.all.share", percent(max(w / fit for w, fit in widest), 1))
     n.says("remap is monotone on each recording", not hurt("remap"))
 
 
@@ -670,11 +683,13 @@ def opening(n):
     n.says("the replay says so", min(need["torch"], need[EXP]) > limit)
     n.says("the job lived with smaller pages and on expandable, as predicted",
            told[pages] == told["expandable"] == "survived" and need["expandable"] < limit)
-    n.says("the patched PyTorch was not run", not told[PAGED[2]])
-    n.says("smaller pages fit", max(need[pages], need[PAGED[2]], need["remap"]) < limit)
+    patched_exp = EXP + ",experiment:small_pages"
+    n.says("the patched PyTorch was not run", not told[patched_exp])
+    n.says("smaller pages fit", max(need[pages], need[patched_exp], need[PAGED[2]],
+                                    need["remap"]) < limit)
     n.put("open.exp.lacks", size(need[EXP] - limit))
     n.put("open.pages.spare", size(limit - need[pages]))
-    n.put("open.small.spare", size(limit - need[PAGED[2]]))
+    n.put("open.small.spare", size(limit - need[patched_exp]))
     n.put("open.bound", size(rows[0].number("lower_bound_bytes")))
 
 
@@ -722,6 +737,12 @@ def live(n):
             if (r["expected"], r["outcome"]) == ("survived", "died")] == ["vma"])
     for key, some in (("calm", calm), ("wild", wild)):
         n.of(f"live.{key}", sum(r["foretold"] for r in some), len(some))
+    seen = {r["workload"] for r in first}
+    for key, some in (("calm", calm), ("wild", wild)):
+        new = [r for r in some if r["workload"] not in seen]
+        n.of(f"live.new.{key}", sum(r["foretold"] for r in new), len(new))
+    deaths = [r for r in wild if r["expected"] == "died"]
+    n.of("live.wild.deaths", sum(r["foretold"] for r in deaths), len(deaths))
     n.says("no run died with its need", all(
         r["outcome"] != "died" for r in rows if r["expected"] == "survived"))
     n.of("live.replayed", sum(r["agrees"] for r in rows), len(rows))
@@ -740,10 +761,12 @@ def dry(n):
         free += sum(p["bound"] == "none" for p, _ in pairs)
         n.says("each run without a bound ended as predicted", all(
             p["outcome"] == t["outcome"] for p, t in pairs if p["bound"] == "none"))
-    n.of("dry.outcomes", right, of)
+    n.says("all predictions without a bound have a run", right >= free)
     n.put("dry.free", free)
-    n.of("dry.bounded", right - free, of - free)
+    n.put("dry.bounded", right - free)
+    n.put("dry.wrong", of - right)
     n.put("dry.without", without)
+    n.put("dry.under", of - free + without)
     rows = n.table("dry_confirmed.csv")
     n.of("dry.limits", sum(r["predicted"] == r["outcome"] for r in rows), len(rows))
     lengths(n)
@@ -1008,6 +1031,9 @@ def pressure(n):
         for c in capacities])
 
 
+T_OF_NINE = 2.262  # Student's t for 95 % and nine degrees of freedom
+
+
 def steady(n):
     """What the calls of `expandable` cost a long training, in percent of its time."""
     rows = [r for r in n.table("pressure.csv")
@@ -1017,7 +1043,7 @@ def steady(n):
     n.says("no program is refused", all(r["num_ooms"] == "0" for r in rows))
     n.says("the program that is left out empties its cache, and pays most",
            max(shares, key=shares.get) == "llama_empty")
-    del shares["llama_empty"]
+    n.put("steady.empty", percent(shares.pop("llama_empty")))
     large = {r["trace"] for r in rows if r.number("lower_bound_bytes") >= GIB}
     small = [x for trace, x in shares.items() if trace not in large and x > 0.01]
     n.put("steady.repeated", pressure_table.REPEATED)
@@ -1049,10 +1075,18 @@ def steps(n):
                 continue
             middle, ends = steps_table.mean_ratio(
                 [found.pairs[p, steps_table.side_of(name, bound)] for p in alive])
+            if name == "pages12":
+                n.put("steps.pages.alive", len(alive))
+                n.put("steps.pages", interval(steps_table.mean_ratio(
+                    [found.over(p, bound, name) for p in alive])))
             bars.append([name, i, bound, *(f"{100 * (x - 1):.3f}" for x in (middle, *ends)),
                          len(alive)])
             if name == "fragsim":
                 n.put(f"steps.{key}", interval((middle, ends)))
+                first, calls = (sum(int(found.ends[p, f"fragsim {bound}"][c]) for p in alive)
+                                for c in ("first_ns", "driver_ns"))
+                if bound != "1.05":
+                    n.put(f"steps.first.{key}", percent(first / calls))
                 n.says("all programs live on expandable", len(alive) == len(programs))
             if name == "segments":
                 n.put(f"steps.both.{key}", interval(steps_table.mean_ratio(
@@ -1060,21 +1094,37 @@ def steps(n):
             if (name, bound) == ("segments", "1.05"):
                 n.put("steps.segments.alive", len(alive))
         clock = {p: found.inside(p, bound, steps_table.later_half) for p in programs}
-        if bound != "1.02":
-            n.put(f"steps.clock.{key}", sum(x <= 1 for x in clock.values()))
+        n.put(f"steps.clock.{key}", sum(x <= 1 for x in clock.values()))
         if bound == "1.05":
             worst = max(clock, key=clock.get)
             n.put("steps.clock.worst", percent(clock[worst] / 100))
-            n.put("steps.worst", interval(total_interval(
-                found.pairs[worst, steps_table.side_of("fragsim", bound)])))
+            n.put("steps.worst", interval(total_interval(steps_table.later_half(
+                found.pairs[worst, steps_table.side_of("fragsim", bound)]))))
     n.figure("steps", bars)
+    tight = [p for p in programs if not found.survived(p, "segments 1.05")]
+    n.put("steps.tight", len(tight))
+    for key, bound in (("2", "1.02"), ("5", "1.05")):
+        n.put(f"steps.tight.{key}", interval(steps_table.mean_ratio(
+            [found.pairs[p, f"fragsim {bound}"] for p in tight])))
+    clock = sorted(found.inside(p, "1.02", steps_table.later_half) for p in tight)
+    n.put("steps.tight.clock", f"{clock[0]:.0f} to {clock[-1]:.0f}\\,\\%")
+    ratios = [math.log(total_interval(found.pairs[p, "fragsim 1.02"])[0]) for p in programs]
+    spread = T_OF_NINE * statistics.stdev(ratios) / math.sqrt(len(ratios))
+    n.says("ten programs", len(ratios) == 10)
+    n.put("steps.2.programs", interval((0, [math.exp(statistics.mean(ratios) + x)
+                                            for x in (-spread, spread)])).split("(")[1][:-1])
+    n.put("steps.2.again", interval(steps_table.mean_ratio(
+        [[(r["fragsim 1.02"], r["again"]) for (p, _, _), r in found.rounds.items()
+          if p == program and {"fragsim 1.02", "again"} <= set(r)] for program in programs])))
     n.file = "data/steps_ranks.csv"
     side = steps_table.side_of("fragsim", "1.02")
     for mode in ranks.programs:
         n.put(f"ranks.{mode}", interval(total_interval(ranks.pairs[mode, side])))
         n.put(f"ranks.{mode}.later", interval(total_interval(
             steps_table.later_half(ranks.pairs[mode, side]))))
-        for key, name in (("default", "default"), ("low", side)):
+        n.put(f"ranks.{mode}.exp", interval(total_interval(ranks.pairs[mode, "segments 1.05"])))
+        for key, name in (("default", "default"), ("low", side),
+                          ("switch", "segments 1.05")):
             n.put(f"ranks.{mode}.{key}", f"{ranks.reserved(mode, name) / GIB:.1f}")
 
 

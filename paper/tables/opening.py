@@ -18,7 +18,8 @@ from policy_table import FRAGSIM, SHARED, ask
 PROGRAM, DEATH = "llama_varlen", "llama_varlen__cap_tight"
 EXP = "torch:expandable_segments:True"
 POLICIES = ["torch", EXP, EXP + ",large_segment_size_mb:12",
-            "expandable", "expandable:page=2MiB,largest=2MiB", "remap"]
+            EXP + ",experiment:small_pages", "expandable",
+            "expandable:page=2MiB,largest=2MiB", "remap"]
 # Recorded runs under the limit of the job that died.
 RECORDED = {"torch": DEATH, EXP: DEATH + "_exp"}
 COLUMNS = ["trace", "policy", "limit_bytes", "need_bytes", "lower_bound_bytes", "recorded"]

@@ -4,9 +4,9 @@ expandable segments, close to the limit of the process and far from it.
 
   steps_table.py
     pages/steps.md from data/steps.csv, data/steps_ends.csv, data/steps_ranks.csv
-  steps_table.py import STEPS.jsonl DEVICE DRIVER DATE
+  steps_table.py import STEPS.jsonl DEVICE DRIVER DATE COMMIT
     the first two from the rows of gpu/steps.py
-  steps_table.py ranks ROWS.jsonl DEVICE DRIVER DATE
+  steps_table.py ranks ROWS.jsonl DEVICE DRIVER DATE COMMIT
     the third from the rows of gpu/in_production.py (--only ranks)
 """
 import collections
@@ -39,8 +39,7 @@ process of so many times the peak that PyTorch's default allocates. All sides of
 are at work on one GPU and advance in turns of a step (`lockstep.py`); a cell is the sum
 of the steps over that of the default without a limit in the same rounds, and in brackets
 a bootstrap interval of 95 %. All steps count but the first, which makes the model and
-loads kernels. "died": a request was refused; the row of live.md says where each policy's
-need lies. Two GPUs of one host were at work at once, and `again`, the default once more,
+loads kernels; each ends with a wait for the device. "died": a request was refused. Two GPUs of one host were at work at once, and `again`, the default once more,
 shows what this table can tell: it is off by up to {worst_again:.0f} % in one program.
 
 """
@@ -51,26 +50,15 @@ def rows_of(path):
         return [json.loads(line) for line in file]
 
 
-def numbered(rows, kind):
-    """The rows, each with its group of sides, counted from 1; a row of this kind whose
-    round is 0 begins one."""
-    group = collections.Counter()
-    for row in rows:
-        if row["kind"] == kind:
-            group[row["program"]] += row["round"] == 0
-        yield row | {"group": group[row.get("program")]}
-
-
 def round_rows(rows):
     return [{"program": r["program"], "group": r["group"], "round": r["round"],
              "side": side, "ms": ms, "driver_ms": r["driver_ms"].get(side)}
-            for r in numbered(rows, "round") if r["kind"] == "round"
-            for side, ms in r["ms"].items()]
+            for r in rows if r["kind"] == "round" for side, ms in r["ms"].items()]
 
 
 def end_rows(rows):
     found = []
-    for row in numbered(rows, "round"):
+    for row in rows:
         if row["kind"] == "end":
             found.append(row | {"outcome": "survived"})
         elif row["kind"] == "failed" and row["side"] != "peak":
@@ -87,18 +75,21 @@ def rank_rows(rows):
             for r in rows if r["kind"] == "ranks" for side, one in r["sides"].items()]
 
 
-def bring(path, device, driver, date):
+def bring(path, device, driver, date, commit):
     rows = rows_of(path)
-    head = measured(device, driver, date, "paper/gpu/steps.py run")
+    head = measured(device, driver, date, f"paper/gpu/steps.py run, at {commit}")
     rounds = round_rows(rows)
     write_csv(STEPS, head, list(rounds[0]), rounds)
     write_csv(ENDS, head, END, end_rows(rows))
 
 
-def bring_ranks(path, device, driver, date):
+def bring_ranks(path, device, driver, date, commit):
+    """No side may have died: each has as many rounds as the default."""
     rounds = rank_rows(rows_of(path))
-    write_csv(RANKS, measured(device, driver, date, "paper/gpu/in_production.py ranks"),
-              list(rounds[0]), rounds)
+    count = collections.Counter((r["program"], r["side"]) for r in rounds)
+    assert all(n == count[program, "default"] for (program, _), n in count.items()), count
+    command = f"paper/gpu/in_production.py run --only ranks, at {commit}"
+    write_csv(RANKS, measured(device, driver, date, command), list(rounds[0]), rounds)
 
 
 # ---- the page ----
@@ -118,7 +109,7 @@ class Turns:
                 float(r["ms"])
         self.pairs = collections.defaultdict(list)
         for (program, _, _), sides in self.rounds.items():
-            for side, ms in sides.items():
+            for side, ms in sides.items() if "default" in sides else ():
                 self.pairs[program, side].append((ms, sides["default"]))
         self.programs = sorted({r["program"] for r in self.rows})
 
@@ -149,7 +140,7 @@ class Steps(Turns):
 
     def cell(self, program, side):
         if not self.survived(program, side):
-            return self.ends[program, side]["outcome"]
+            return self.ends.get((program, side), {}).get("outcome", "")
         return shown(*total_interval(self.pairs[program, side]))
 
     def over(self, program, bound, other="segments"):
@@ -161,7 +152,7 @@ class Steps(Turns):
     def inside(self, program, bound, part=list):
         """Percent of the steps' time that the policy spent in the driver, over a part of
         the steps."""
-        clock = part(self.clock[program, side_of("fragsim", bound)])
+        clock = part(self.clock[program, side_of("fragsim", bound)]) or [(0, 1)]
         return 100 * sum(a for a, _ in clock) / sum(b for _, b in clock)
 
 
@@ -189,7 +180,8 @@ def table(head, rows):
 
 
 def main_table(steps, name):
-    bounds = [b for b in BOUNDS if (steps.programs[0], side_of(name, b)) in steps.ends]
+    bounds = [b for b in BOUNDS
+              if any((p, side_of(name, b)) in steps.ends for p in steps.programs)]
     return table(["program", *(f"{b}x" for b in bounds)],
                  [[p, *(steps.cell(p, side_of(name, b)) for b in bounds)]
                   for p in steps.programs])
@@ -255,17 +247,19 @@ def main():
                      for p in steps.programs]),
              "## Time in the driver", "",
              "Percent of the time of the steps that the policy itself measured in its calls:",
-             "maps, unmaps and waits, in which the GPU works on. This has no noise of the",
-             "machine but that of the calls. Most maps come in the first steps, when the",
-             "program grows; what a long training pays is nearer to the later half.", "",
+             "creates, maps, unmaps, releases, and waits, in which the GPU works on. This has",
+             "no noise of the machine but that of the calls. Where the program grows in its",
+             "first steps, a long training pays what the later half does.", "",
              *driver_table(steps),
              "## All programs", "",
-             "The geometric mean of the programs that both sides survive.", "",
+             "Geometric means, over the default of the programs that `expandable` survives,",
+             "over another side of those that both survive.", "",
              *means(steps),
              "## Two GPUs", "",
              "A Llama model of 8 layers, tokens of varying lengths, a rank on each GPU",
-             "(`gpu/in_production_ranks.py`), turns of one step of both ranks. The first",
-             "rounds, in which the peak grows, have most of the difference.", "",
+             "(`gpu/in_production_ranks.py`), turns of one step of both ranks. With DDP most of",
+             "the difference is in the first rounds, in which the peak grows; with FSDP it",
+             "stays.", "",
              *two_ranks(ranks)]
     with open(os.path.join(PAGES, "steps.md"), "w", encoding="utf-8") as out:
         out.write("\n".join(text).rstrip("\n") + "\n")
