@@ -1035,9 +1035,20 @@ T_OF_NINE = 2.262  # Student's t for 95 % and nine degrees of freedom
 
 
 def steady(n):
-    """What the calls of `expandable` cost a long training, in percent of its time."""
-    rows = [r for r in n.table("pressure.csv")
-            if (r["policy"], r["capacity"]) == ("expandable", "1.05x")]
+    """What the calls of `expandable` cost a long training, in percent of its time, and
+    which policies serve a program that is repeated."""
+    every = by(n.table("pressure.csv"), "policy", "capacity")
+    for key, policy, capacity in (("own", "expandable", "1.02x"), ("torch", "torch", "1.05x"),
+                                  ("full", "remap:pack=full", "1.02x"), ("exp", EXP, "1.05x")):
+        some = every[policy, capacity]
+        once = [r for r in some if r["num_ooms"] == "0"]
+        if key != "own":
+            n.put(f"steady.once.{key}", len(once))
+        n.put(f"steady.again.{key}", sum(r["again_ooms"] == "0" for r in once))
+    rows = every["expandable", "1.05x"]
+    n.says("expandable serves the same programs, once and repeated", all(
+        (r["num_ooms"] == "0") == (r["again_ooms"] == "0")
+        for c in pressure_table.TIGHT for r in every["expandable", c]))
     shares = {r["trace"]: r.number("again_seconds") / r.number("recorded_seconds")
               for r in rows}
     n.says("no program is refused", all(r["num_ooms"] == "0" for r in rows))

@@ -186,6 +186,15 @@ def again(rows):
             cells.append(f"{sum(x for x, _ in some) / len(some):.2f} of {len(some)}, "
                          f"{some[-1][0]:.2f} ({some[-1][1]})" if some else "")
         lines.append(f"| `{policy}` | " + " | ".join(cells) + " |")
+    lines += ["", "Recordings without an OOM, once and in all repetitions, of all:", "",
+              "| policy | " + " | ".join(TIGHT) + " |", "|---|" + "---|" * len(TIGHT)]
+    for policy in POLICIES:
+        cells = []
+        for capacity in TIGHT:
+            some = pick(rows, policy=policy, capacity=capacity)
+            cells.append(f"{sum(not int(r['num_ooms']) for r in some)}, "
+                         f"{sum(not is_refused(r) for r in some)} of {len(some)}")
+        lines.append(f"| `{policy}` | " + " | ".join(cells) + " |")
     lines += ["", f"| recording | peak, MiB | `{SUBJECT}`, "
               + " | ".join(TIGHT) + " |", "|---|---:|" + "---:|" * len(TIGHT)]
     for trace in sorted({r["trace"] for r in rows}):
