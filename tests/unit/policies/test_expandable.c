@@ -327,10 +327,11 @@ static void a_full_device_moves_larger_chunks(void **state)
     judge_close();
 }
 
-/* Idle is what the most that was live leaves, not what is free now. */
+/* Idle is what the most that was live leaves, not what is free now. And nothing
+ * is mapped ahead of a small block. */
 static void the_most_that_was_live_is_not_idle(void **state)
 {
-    struct frag_block b;
+    struct frag_block b, small;
 
     (void)state;
     judge_open(FRAG_GIB, NULL);
@@ -338,6 +339,9 @@ static void the_most_that_was_live_is_not_idle(void **state)
     end(&b);
     b = block_of(FRAG_GIB / 2, 1);
     assert_int_equal(map_at(b.addr), 16 * FRAG_MIB);
+    small = block_of(FRAG_MIB, 2);
+    assert_int_equal(map_at(small.addr), PAGE);
+    end(&small);
     end(&b);
     judge_close();
 }
