@@ -27,13 +27,13 @@ RESTS_ON = ("the truth was recorded on an H200 and an H100, driver 580.159.04, "
 # script: (key, pattern with the groups count and of, what is counted)
 CHECKS = {
     "check_validate.py anchored": [
-        ("recordings", r"anchored: (\d+) of (\d+) exact",
+        ("recordings", r"anchored: (\d+) of (\d+) (?:exact|equal)",
          "recordings replayed exactly, with recorded segment addresses")],
     "check_validate.py predicted": [
-        ("predicted", r"predicted: (\d+) of (\d+) exact",
+        ("predicted", r"predicted: (\d+) of (\d+) (?:exact|equal)",
          "recordings replayed exactly, with predicted segment addresses")],
     "check_validate.py foreign": [
-        ("foreign", r"foreign: (\d+) of (\d+) exact",
+        ("foreign", r"foreign: (\d+) of (\d+) (?:exact|equal)",
          "public snapshots of other people replayed exactly")],
     "check_oracle.py": [
         (f"what_if_{name}", rf"(?m)^{name}: (\d+) of (\d+)",
@@ -43,14 +43,14 @@ CHECKS = {
         ("what_if_device", r"full device instead, peak_reserved: (\d+) of (\d+)",
          "the same with the limit as a capacity, in peak_reserved")],
     "check_validate_cuts.py": [
-        ("cuts", r"cuts: (\d+) of (\d+) exact in .*recorded",
+        ("cuts", r"cuts: (\d+) of (\d+) (?:exact|equal) in .*recorded",
          "recordings cut at a segment event replayed exactly")],
     "check_late.py recorded": [
-        ("late_expandable", r"recorded, expandable: (\d+) of (\d+) exact",
+        ("late_expandable", r"recorded, expandable: (\d+) of (\d+) (?:exact|equal)",
          "late starts with expandable segments replayed exactly"),
-        ("late_ordinary", r"recorded, ordinary: (\d+) of (\d+) exact",
+        ("late_ordinary", r"recorded, ordinary: (\d+) of (\d+) (?:exact|equal)",
          "late starts with ordinary segments replayed exactly"),
-        ("late_by_age", r"recorded, ordinary, by age: (\d+) of (\d+) exact",
+        ("late_by_age", r"recorded, ordinary, by age: (\d+) of (\d+) (?:exact|equal)",
          "late starts with garbage collection by age replayed exactly")],
     "check_allocators.py": [
         (key, rf"(?m)^{key} +(\d+) of (\d+)",

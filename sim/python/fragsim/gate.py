@@ -40,6 +40,7 @@ PASS, NO, MISUSE, DAMAGED, UNREADABLE, FAILED = range(6)
 # A leak fails if it reaches --fail-over of the peak in so many steps.
 STEPS_OF_A_JOB = 10000
 SNAPSHOT, FACTS = "snapshot.pickle", "gate.json"  # the entries of a baseline
+DRY = "without a GPU"
 PACKED = {b"\xfd7zXZ": lzma.open, b"\x1f\x8b": gzip.open}
 
 
@@ -72,10 +73,12 @@ def run_program(line: list[str], **variables: str) -> int:
 
 
 def take_dry(options: argparse.Namespace, folder: str) -> Run:
-    """Runs the program without a GPU."""
+    """Runs the program without a GPU, by default as on that of the baseline."""
+    old = {} if options.gpu or options.update else baseline_facts(options.baseline)
+    asked = {"gpu": options.gpu or (old.get("device") if old.get("how") == DRY else None),
+             "gpus": options.gpus, "assume": options.assume}
     trace, found = (os.path.join(folder, name) for name in ("now.pickle", "now.json"))
-    own = [f"--{name}={value}" for name in ("gpu", "gpus", "assume")
-           for value in [getattr(options, name)] if value]
+    own = [f"--{name}={value}" for name, value in asked.items() if value]
     code = run_program([_tool.tool_path(), "dry", "-o", trace, "--json", found, *own,
                         "--", *options.program])
     if not os.path.exists(found):
@@ -97,8 +100,7 @@ def take_dry(options: argparse.Namespace, folder: str) -> Run:
                            "is not compared")
     torch = [one["name"] for one in row["notes"] if one["kind"] == "torch"]
     return Run(row["trace"],
-               {"torch": torch[0] if torch else "", "device": row["gpu"],
-                "how": "without a GPU"},
+               {"torch": torch[0] if torch else "", "device": row["gpu"], "how": DRY},
                {one["gpu"]: one["memory_bytes"] - one["others_bytes"]
                 for one in row["gpus"]})
 
@@ -162,8 +164,8 @@ def store(path: str, run: Run) -> None:
 
 
 def baseline_facts(path: str) -> dict[str, str]:
-    """What is known of the baseline; nothing if it is a recording of another
-    origin. Stop if it is damaged."""
+    """What is known of the baseline; nothing if there is none, or it is a recording
+    of another origin. Stop if it is damaged."""
     if not zipfile.is_zipfile(path):
         return {}
     try:
@@ -262,6 +264,16 @@ def is_noticed(leaks: dict[str, Any], share: float) -> bool:
         share * float(leaks["peak_requested_bytes"])
 
 
+def deaths_of(paths: list[str], device: int | None) -> list[str]:
+    """Which of the two recordings ends before its program did."""
+    rows = answer("info", *paths, progress=False)["results"]
+    return [f"A request was refused in {which}: what it would have needed from then on "
+            "is not compared."
+            for which, one in zip(("the baseline", "this run"), rows)
+            if any(part["failed_requests"] for part in one["devices"]
+                   if device in (None, part["device"]))]
+
+
 def notes_of(old: dict[str, str], run: Run, diff: dict[str, Any],
              leaks: dict[str, Any]) -> list[str]:
     """What the answer rests on."""
@@ -278,10 +290,21 @@ def notes_of(old: dict[str, str], run: Run, diff: dict[str, Any],
     return notes
 
 
+def refuse_other_gpu(old: dict[str, str], run: Run) -> None:
+    """A program needs other memory on another GPU, which hides or feigns growth."""
+    devices = [one.get("device") for one in (old, run.facts)]
+    if old.get("how") == run.facts["how"] == DRY and devices[0] != devices[1]:
+        raise Stop(MISUSE, f"the baseline was recorded as on the GPU {devices[0]}, this "
+                           f"run as on {devices[1]}: expected --gpu {devices[0]}, or a "
+                           "baseline that --update stored with the other GPU")
+
+
 def compare(options: argparse.Namespace, run: Run, update: str) -> Found:
     """Compares the run with the baseline."""
     paths = [options.baseline, run.trace]
     old = baseline_facts(options.baseline)
+    if not options.update:
+        refuse_other_gpu(old, run)
     share = float(options.fail_over.rstrip("%")) / 100
     diff = answer("diff", *paths, fail_over=options.fail_over, limit=0,
                   device=options.device, progress=False)["results"][0]
@@ -296,7 +319,8 @@ def compare(options: argparse.Namespace, run: Run, update: str) -> Found:
                  diff["by"], diff["changes"], frames_of(options, run, diff),
                  leaks[1]["leaks"] if leaks[1]["verdict"] == "leak" else [],
                  more and is_noticed(leaks[1], share), not more,
-                 notes_of(old, run, diff, leaks[1]), update)
+                 deaths_of(paths, options.device) + notes_of(old, run, diff, leaks[1]),
+                 update)
 
 
 def measured(options: argparse.Namespace, run: Run) -> list[Measure]:
@@ -309,6 +333,14 @@ def measured(options: argparse.Namespace, run: Run) -> list[Measure]:
 
 # ---- the command ----
 
+def percent(text: str) -> str:
+    """A percentage, as fragsim diff reads it."""
+    if not re.fullmatch(r"\d+(\.\d+)?%", text):
+        raise argparse.ArgumentTypeError(f"expected a percentage such as 2%, found "
+                                         f"{text!r}")
+    return text
+
+
 def read_options(words: list[str]) -> argparse.Namespace:
     """The options; misuse ends the process with 2."""
     assert __doc__
@@ -320,13 +352,14 @@ def read_options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--update", action="store_true",
                         help="compare, then store this run as the baseline; the "
                              "exit code is 0")
-    parser.add_argument("--fail-over", default="2%", metavar="PERCENT",
+    parser.add_argument("--fail-over", default="2%", metavar="PERCENT", type=percent,
                         help="the growth that is allowed, of what is live at the "
                              "peak and of what the run needs (default: 2%%)")
     parser.add_argument("--capacity", action="append", default=[], metavar="SIZE",
                         help="memory that the run must fit, such as 16GiB")
     parser.add_argument("--gpu", metavar="NAME",
-                        help="the GPU of `fragsim dry', which the run must fit")
+                        help="the GPU of `fragsim dry', which the run must fit "
+                             "(default: that of the baseline)")
     parser.add_argument("--gpus", metavar="N", help="as for `fragsim dry'")
     parser.add_argument("--assume", metavar="KIND=VALUE,...",
                         help="as for `fragsim dry': what the program reads from the "
@@ -349,6 +382,9 @@ def read_options(words: list[str]) -> argparse.Namespace:
     options.program = program
     if bool(program) == bool(options.snapshot):
         parser.error("expected either -- PROGRAM [ARGUMENT...] or --snapshot FILE")
+    if options.gpu and (options.snapshot or options.record):
+        parser.error("--gpu is for a program that runs without a GPU; for a recording, "
+                     "--capacity states what it must fit")
     return options
 
 
