@@ -207,8 +207,12 @@ def check_misuse(folder):
     baseline = os.path.join(folder, "no.zip")
     gate("--baseline", baseline, code=2)
     gate("--snapshot", SHORT, code=2)
-    _, words = gate("--baseline", SHORT, "--snapshot", SHORT, "--fail-over", "2", code=2)
-    assert "percentage" in words, words
+    for text in ("2", "abc", '"2%"'):
+        _, words = gate("--baseline", SHORT, "--snapshot", SHORT, "--fail-over", text,
+                        code=2)
+        assert "expected a percentage" in words, words
+    _, words = gate("--baseline", SHORT, "--snapshot", SHORT, "--gpu", "t4", code=2)
+    assert "--capacity" in words, words
     _, words = gate("--baseline", SHORT, "--snapshot", SHORT, code=4,
                     env={"FRAGSIM": os.path.join(folder, "absent")})
     assert "expected the fragsim tool" in words, words
@@ -238,6 +242,8 @@ def check_programs(folder):
     judge("torch.empty(10 << 30)\n", "--gpu", "t4")
     text, _ = judge("torch.empty(20 << 30)\n", "--gpu", "t4", code=1)
     assert "- no longer fits `t4`" in text, text
+    _, words = judge("torch.empty(20 << 30)\n", "--gpu", "l4", code=2)
+    assert "as on the GPU t4, this run as on l4" in words, words
     text, _ = judge("torch.empty(24 << 30)\n", code=1)
     assert "`l4`, `t4`" in text, text
     ranks = [*("--", "sh", "-c"), f"RANK=0 {sys.executable} {program} & "
@@ -398,6 +404,7 @@ def check_action(folder):
     assert len(written) == 1 and "-X PATCH repos/o/r/issues/comments/55 " in written[0]
     assert "::warning::" in judge(3, 1, refuse="yes")[1]
     assert judge(3, 1, number="")[0] == []
+    judge(3, 0, options='--fail-over\n"90%"')  # words with quotes, on two lines
 
 
 def main():

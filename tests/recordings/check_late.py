@@ -119,6 +119,9 @@ def replay(path, options):
     return misfit(path, split, options)
 
 
+MOST_BOUNDS = 2000  # in one argument, which has at most 128 KiB
+
+
 def misfit(path, policy, options):
     """What is wrong with the outcomes by bound that `fit` states, each compared
     with replays at both ends of its bounds; None: nothing."""
@@ -133,13 +136,15 @@ def misfit(path, policy, options):
     spans = list(csv.DictReader(io.StringIO(fitted.stdout)))
     ends = sorted({int(s[key]) - less for s in spans if s["to_bytes"]
                    for key, less in (("from_bytes", 0), ("to_bytes", 1))})
-    replayed = subprocess.run(
-        [FRAGSIM, "replay", path, "-q", "--stop-at-oom", "--csv", "-", "-p",
-         policy, "--device", "0", BOUNDS[bound],
-         ",".join(f"{e}B" for e in ends), *options],
-        capture_output=True, text=True, check=False)
-    rows = {int(r["capacity_bytes"] or r["process_limit_bytes"]): r
-            for r in csv.DictReader(io.StringIO(replayed.stdout))}
+    rows = {}
+    for first in range(0, len(ends), MOST_BOUNDS):
+        some = ",".join(f"{e}B" for e in ends[first:first + MOST_BOUNDS])
+        replayed = subprocess.run(
+            [FRAGSIM, "replay", path, "-q", "--stop-at-oom", "--csv", "-", "-p",
+             policy, "--device", "0", BOUNDS[bound], some, *options],
+            capture_output=True, text=True, check=False)
+        rows |= {int(r["capacity_bytes"] or r["process_limit_bytes"]): r
+                 for r in csv.DictReader(io.StringIO(replayed.stdout))}
     for at in ends:
         span = next(s for s in spans if int(s["from_bytes"]) <= at and
                     (not s["to_bytes"] or at < int(s["to_bytes"])))
