@@ -72,10 +72,10 @@ skip() {
 
 # The build
 command -v cmake >/dev/null || {
-    echo "make_all: cmake is not installed (Debian: ./run build installs what is missing)" >&2
+    echo "make_all: cmake is not installed (Debian: ./run demo installs what is missing)" >&2
     exit 1
 }
-[ -f "$build/CMakeCache.txt" ] || cmake -S "$root" -B "$build" \
+[ -f "$build/CMakeCache.txt" ] || cmake -G Ninja -S "$root" -B "$build" \
     -DCMAKE_BUILD_TYPE=Release || exit 1
 cmake --build "$build" -j "$jobs" || exit 1
 mkdir -p "$made"
