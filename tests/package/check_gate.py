@@ -211,6 +211,9 @@ def check_misuse(folder):
         _, words = gate("--baseline", SHORT, "--snapshot", SHORT, "--fail-over", text,
                         code=2)
         assert "expected a percentage" in words, words
+    dead = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
+    text, _ = gate("--baseline", dead, "--snapshot", dead)
+    assert "refused in the baseline" in text and "refused in this run" in text, text
     _, words = gate("--baseline", SHORT, "--snapshot", SHORT, "--gpu", "t4", code=2)
     assert "--capacity" in words, words
     _, words = gate("--baseline", SHORT, "--snapshot", SHORT, code=4,
@@ -405,6 +408,10 @@ def check_action(folder):
     assert "::warning::" in judge(3, 1, refuse="yes")[1]
     assert judge(3, 1, number="")[0] == []
     judge(3, 0, options='--fail-over\n"90%"')  # words with quotes, on two lines
+    done = subprocess.run([os.path.join(ROOT, ".ci", "gate"), "judge"], text=True,
+                          check=False, capture_output=True,
+                          env={**env, "PROGRAM": "python", "OPTIONS": '"90%'})
+    assert done.returncode == 2 and "whole quotes" in done.stderr, done
 
 
 def main():
