@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""live.py FOLDER [--seconds N] [--width N] [--only NAME,...] [--policies P,...]
+"""live.py FOLDER [--seconds N] [--width N] [--only NAME,...] [--policies P;...]
+               [--bounds BOUND,...]
 
 Whether a policy of fragsim in a running PyTorch does what the simulation says. Each of
 twenty programs (ten of truth_programs.py, ten of real_programs.py) runs once with
@@ -7,6 +8,11 @@ PyTorch's own allocator and no bound. From this one recording `fragsim fit` name
 each policy needs, as a capacity and as a limit of the process. Then the program runs on
 the policy under both kinds of bound, with exactly this need and with the
 least less (2 MiB of a device; a byte or 2 MiB of a limit), each in a process of its own: it must live, and die.
+
+BOUND: capacity (the policy is told the size of the device), limit (of the process), or
+full: memory that the allocator does not know of leaves no more than the need free on the
+real device, after the program ran once to load its kernels and libraries. These runs are
+made one at a time. Default: capacity,limit.
 
 Some programs free in another order when they run again (autocast drops its casts in the
 order of host addresses). So each run is also recorded, and its own requests are replayed
@@ -29,34 +35,44 @@ PROGRAMS = ("diffusion,vit_accumulate,seq2seq,low_rank,rnn_language,contrast,exp
             "speech,volumes,distill").split(",")
 POLICIES = ["torch", "torch:expandable_segments:True", "expandable", "best_fit", "remap",
             "remap:pack=full", "vma", "bfc"]
-BOUNDS = {"capacity": "capacity", "limit": "process"}
+# bound: what fit calls it, what truth.py calls it
+BOUNDS = {"capacity": ("capacity", "capacity"), "limit": ("limit", "process"),
+          "full": ("capacity", "device")}
 
 
-def fitted(path, policies, total):
+def edge(bound, need, step):
+    """The need, and the least less. What is left of a device is whole pages."""
+    return (-(-need // truth.PAGE) * truth.PAGE, truth.PAGE) if bound == "device" else \
+        (need, step)
+
+
+def fitted(path, policies, total, bounds):
     """(policy, bound): the need, the step below it, and the peak reserved with it."""
     command = [os.environ["FRAGSIM"], "fit", "-q", "-j1", "--as-recorded", "--json", "-",
                path]
     for policy in policies:
         command += ["-p", policy]
     found = {}
-    for bound in BOUNDS:
+    for bound in bounds:
         # A capacity is the size of the whole device, as in a program.
-        size = [f"--total={total}"] if BOUNDS[bound] == "process" else []
-        done = subprocess.run([*command, f"--bound={bound}", *size], text=True,
+        kind, of_run = BOUNDS[bound]
+        size = [] if of_run == "capacity" else [f"--total={total}"]
+        done = subprocess.run([*command, f"--bound={kind}", *size], text=True,
                               capture_output=True, check=True)
         for policy, row in zip(policies, json.loads(done.stdout)["results"]):
-            found[policy, bound] = (row["need_bytes"], row["step_bytes"],
-                                    row["need_peak_reserved_bytes"])
+            found[policy, bound] = edge(of_run, row["need_bytes"], row["step_bytes"]) + (
+                row["need_peak_reserved_bytes"],)
     return found
 
 
 def replayed(row, path):
     """The requests of a run, replayed under its policy and its bound."""
-    bound = ["-c"] if row["bound"] != "process" else [
-        f"--total={row['total_memory']}", "--process-limit"]
+    size = [] if row["bound"] == "capacity" else [f"--total={row['total_memory']}"]
+    bound = "--process-limit" if row["bound"] == "process" else "-c"
+    most = row["free_start"] if row["bound"] == "device" else row["cap"]
     done = subprocess.run(
         [os.environ["FRAGSIM"], "replay", "-q", "--as-recorded", "--json", "-", "-p",
-         row["policy"], *bound, f"{row['cap']}B", path],
+         row["policy"], *size, bound, f"{most}B", path],
         capture_output=True, text=True, check=False)
     found = json.loads(done.stdout or '{"results": [{}]}')["results"][0]
     return {"replayed_ooms": found.get("num_ooms", -1),
@@ -81,7 +97,10 @@ class Live(truth.Runner):
         path = self.path(row["name"], ".pickle")
         kept = {k: row.get(k) for k in (
             "workload", "policy", "bound", "need", "cap", "expected", "outcome", "oom",
-            "simulated_reserved", "error", "device")} | row["inside"] | replayed(row, path)
+            "simulated_reserved", "error", "device", "free_start", "outside_growth",
+            "left_before", "seconds")} | row["inside"] | replayed(row, path)
+        # The policy's own peaks would be those of a warm-up.
+        kept |= {f"peak_{what}": truth.peak(row, what) for what in ("reserved", "allocated")}
         kept["foretold"] = row["outcome"] == row["expected"]
         # A program may go on after a refusal: cuDNN tries with less memory.
         kept["ooms"] = row["stats"]["num_ooms"]
@@ -93,13 +112,14 @@ class Live(truth.Runner):
         self.out.flush()
 
 
-def needs(runner, rows, policies):
+def needs(runner, rows, policies, bounds):
     """The needs of each program that ran to its end."""
     whole = [r for r in rows if runner.rows[r["name"]]["outcome"] == "survived"]
 
     def one(row):
         total = runner.rows[row["name"]]["total_memory"]
-        return row["workload"], fitted(runner.path(row["name"], ".pickle"), policies, total)
+        return row["workload"], fitted(runner.path(row["name"], ".pickle"), policies, total,
+                                       bounds)
 
     with ThreadPoolExecutor(8) as threads:
         return dict(threads.map(one, whole))
@@ -112,7 +132,7 @@ def jobs_of(found):
         for (policy, bound), (need, step, reserved) in fits.items():
             for expected, cap in (("survived", need), ("died", need - step)):
                 name = f"{program}-{policy}-{bound}-{expected}".replace(":", "_")
-                rows.append(truth.spec(name, program, "", BOUNDS[bound], cap) | {
+                rows.append(truth.spec(name, program, "", BOUNDS[bound][1], cap) | {
                     "policy": policy, "need": need, "expected": expected,
                     "simulated_reserved": reserved if expected == "survived" else None})
     return rows
@@ -142,6 +162,7 @@ def main():
     parser.add_argument("--width", type=int, default=10)
     parser.add_argument("--only")
     parser.add_argument("--policies", default=";".join(POLICIES))
+    parser.add_argument("--bounds", default="capacity,limit")
     args = parser.parse_args()
     from real_programs import REAL
     names = args.only.split(",") if args.only else PROGRAMS + list(REAL)
@@ -150,9 +171,10 @@ def main():
     runner = Live(args.folder, args.seconds)
     free = [truth.spec(name, name, "") for name in names]
     runner.all_of(free, args.width)
-    jobs = jobs_of(needs(runner, free, policies))
+    jobs = jobs_of(needs(runner, free, policies, args.bounds.split(",")))
     print(f"[{runner.at():5.0f}] {len(jobs)} runs at the edges", flush=True)
-    left = runner.all_of(jobs, args.width)
+    left = runner.all_of([j for j in jobs if j["bound"] != "device"], args.width)
+    left += runner.full_device([j for j in jobs if j["bound"] == "device"])
     runner.threads.shutdown()
     table(runner.judged)
     runner.close(left)

@@ -165,7 +165,10 @@ def bind(row, program):
     if row["bound"] == "device":
         ballast = Ballast()
         row["left_before"] = warm_up(program)
+        if row.get("policy"):
+            row["inside"] = numbers_inside()
         ballast.leave(row["cap"])
+        torch.cuda.empty_cache()  # a policy of fragsim reads then what is free
     row["free_start"] = torch.cuda.mem_get_info()[0]
 
 
@@ -236,7 +239,7 @@ def one_run(row, folder):
     torch.cuda.memory._record_memory_history(stacks="python", max_entries=1_000_000)
     snapshot = play(row, program, Marks())
     if row.get("policy"):
-        row["inside"] = numbers_inside()
+        row["inside"] = since(row.pop("inside", {}))
     with open(os.path.join(folder, row["name"] + ".pickle"), "wb") as out:
         pickle.dump(snapshot, out)
     write_row(row, folder)
@@ -252,6 +255,12 @@ def numbers_inside():
     import fragsim_torch
     return {name: getattr(fragsim_torch, name)() for name in
             ("peak_reserved", "peak_allocated", "driver_calls", "driver_ns")}
+
+
+def since(before):
+    """The same, without the calls of the driver that a warm-up made."""
+    return {name: count - before.get(name, 0) if name.startswith("driver") else count
+            for name, count in numbers_inside().items()}
 
 
 def hold(ready):

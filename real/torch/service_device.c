@@ -397,12 +397,33 @@ enum frag_err device_free(struct device *d, frag_addr addr,
     return done(d, free_block(d, addr, stream, waits, e));
 }
 
+/* What the policy can have of a device whose other memory programs, contexts
+ * and kernels hold: what it holds, and what is free now. A capacity that the
+ * user set stays as it is. */
+static enum frag_err find_capacity(struct device *d, frag_size *capacity,
+                                   struct frag_error *e)
+{
+    *capacity = d->arena->capacity;
+    if (*capacity != FRAG_UNLIMITED)
+        return FRAG_OK;
+    if (frag_cuda_free_bytes(d->gpu, capacity) != FRAG_OK)
+        return device_state(d, e);
+    if (d->serve)
+        *capacity += frag_serve_reserved(d->serve);
+    return FRAG_OK;
+}
+
 static enum frag_err trim(struct device *d, struct frag_error *e)
 {
+    frag_size capacity;
     enum frag_err err = complete(d, e);
 
     if (err == FRAG_OK)
         err = frag_serve_trim(d->serve, e);
+    if (err == FRAG_OK)
+        err = find_capacity(d, &capacity, e);
+    if (err == FRAG_OK)
+        frag_serve_capacity(d->serve, capacity);
     forget_completed(d);
     destroy_events(d);
     return err;
@@ -476,7 +497,7 @@ static enum frag_err open_memory(struct device *d, int ordinal,
         .total = s->capacity < d->gpu->total ? s->capacity : d->gpu->total});
     if (!d->arena || frag_twin_open(d->gpu, d->arena, &d->mem) != FRAG_OK)
         return frag_no_memory(e, "the simulation beside the device");
-    return FRAG_OK;
+    return find_capacity(d, &d->mem->capacity, e);
 }
 
 static void device_close(struct device *d)

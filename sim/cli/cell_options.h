@@ -69,8 +69,10 @@ struct cell_values {
      "with compare, the GPU's own where they were measured)",                       \
      OPTION_TEXT, AT(cell.costs), NULL},                                       \
     {"total", 0, "SIZE",                                                       \
-     "memory that the device reports; PyTorch computes its memory fraction "   \
-     "from it (default: the capacity; for inf, an H200's memory)",             \
+     "memory that the whole device reports; PyTorch computes its memory "      \
+     "fraction from it and the addresses that expandable segments reserve. "   \
+     "If other programs hold a part of the device, the capacity is what they " \
+     "leave (default: the capacity; for inf, an H200's memory)",               \
      OPTION_TOTAL, AT(cell.total), NULL},                                       \
     RETRY_LIMIT_OPTION(AT(cell.limit)),                                        \
     {"as-recorded", 0, NULL,                                                   \

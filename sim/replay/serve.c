@@ -289,6 +289,11 @@ bool frag_serve_has_aliases(const struct frag_serve *s)
     return s->run.meter.has_aliases;
 }
 
+void frag_serve_capacity(struct frag_serve *s, frag_size capacity)
+{
+    s->run.meter.base.capacity = capacity;
+}
+
 void frag_serve_limit(struct frag_serve *s, frag_size limit)
 {
     s->run.meter.base.limit = limit;

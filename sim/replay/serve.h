@@ -89,7 +89,9 @@ bool frag_serve_has_pending(const struct frag_serve *s);
  * the other. */
 bool frag_serve_has_aliases(const struct frag_serve *s);
 
-/* Sets the limit that the policy reads (frag_backend.limit). */
+/* Sets the capacity that the policy reads (frag_backend.capacity), that of
+ * `mem` at first, and the limit. Neither refuses anything by itself. */
+void frag_serve_capacity(struct frag_serve *s, frag_size capacity);
 void frag_serve_limit(struct frag_serve *s, frag_size limit);
 
 /* Returns cached memory to the device, as empty_cache of PyTorch. */

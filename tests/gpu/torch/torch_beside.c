@@ -1,6 +1,8 @@
 /* torch_beside.c - serves the requests of a trace by libfragsim_torch.so on the
  * stand-in for the driver, beside the simulation of the same policy. usage:
- * torch_beside LIBRARY TRACE POLICY capacity|limit BYTES...
+ * torch_beside LIBRARY TRACE POLICY capacity|limit|full BYTES...
+ *
+ * full: memory that the policy does not know of leaves BYTES of the device.
  *
  * After each event both must have refused or served it, at the same address
  * relative to the first segment or map, and must have allocated, freed, mapped
@@ -19,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "real/device/cuda.h"
 #include "real/torch/service.h"
 #include "sim/arena/arena.h"
 #include "sim/replay/replay.h"
@@ -46,6 +49,7 @@ static uint64_t event, *blocks; /* by slot: the program's address, or 0 */
 static struct change *changes;
 static uint64_t count, done, room;
 static uint64_t first_sim, first_real; /* addresses of the first change */
+static struct frag_backend *gpu;       /* what fills it; NULL: nothing */
 static bool has_chunks; /* the simulation put segments into chunks */
 
 static void stop(const char *words, ...)
@@ -179,15 +183,46 @@ static void follow(void *user, uint64_t at, const struct frag_block *simulated)
 
 /* ---- a run ---- */
 
-static void run(const char *policy, bool is_limit, frag_size bytes)
+/* Takes memory of the device, as another program does, until `bytes` and less
+ * than a granule more are left. Returns what the simulated device has. */
+static struct frag_arena_options filled_device(frag_size bytes)
+{
+    struct frag_arena_options left = {0};
+    struct frag_error e;
+    frag_size most;
+    frag_phys phys; /* without addresses, so that those of segments stay */
+
+    if (frag_cuda_open(&(const struct frag_cuda_options){.shared = true}, &gpu,
+                       &e) != FRAG_OK)
+        stop("%s", e.text);
+    left.total = gpu->total;
+    if (frag_cuda_free_bytes(gpu, &most) != FRAG_OK || most < bytes)
+        stop("the device has less memory");
+    most = (most - bytes) / gpu->granularity * gpu->granularity;
+    if (gpu->ops->phys_create(gpu, most, &phys) != FRAG_OK ||
+        frag_cuda_free_bytes(gpu, &left.capacity) != FRAG_OK)
+        stop("the device cannot be filled");
+    return left;
+}
+
+/* What the simulated device has under this kind of bound. */
+static struct frag_arena_options bounded(const char *kind, frag_size bytes)
+{
+    if (!strcmp(kind, "full"))
+        return filled_device(bytes);
+    if (!strcmp(kind, "limit"))
+        return (struct frag_arena_options){.capacity = FRAG_UNLIMITED,
+                                           .limit = bytes};
+    return (struct frag_arena_options){.capacity = bytes};
+}
+
+static void run(const char *policy, const char *kind, frag_size bytes)
 {
     const struct frag_torch_listener listener = {.changed = changed_real};
     const struct frag_replay_watch watch = {.changed = changed_sim,
                                             .done = follow};
-    struct frag_backend *arena =
-        frag_arena_open(&(const struct frag_arena_options){
-            .capacity = is_limit ? FRAG_UNLIMITED : bytes,
-            .limit = is_limit ? bytes : 0});
+    const struct frag_arena_options options = bounded(kind, bytes);
+    struct frag_backend *arena = frag_arena_open(&options);
     const char *params = strchr(policy, ':');
     char name[64], words[FRAG_TORCH_WORDS];
     struct frag_error e;
@@ -195,7 +230,7 @@ static void run(const char *policy, bool is_limit, frag_size bytes)
 
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(policy, ":"), policy);
     torch.listen(&listener);
-    if (is_limit && torch.limit(0, bytes, words) != FRAG_TORCH_OK)
+    if (options.limit && torch.limit(0, bytes, words) != FRAG_TORCH_OK)
         stop("%s", words);
     if (frag_replay(
             &(const struct frag_replay){.trace = trace,
@@ -212,12 +247,13 @@ static void run(const char *policy, bool is_limit, frag_size bytes)
     puts(r.summary.num_ooms ? "died" : "lived");
     frag_run_free(&r);
     frag_arena_close(arena);
+    frag_cuda_close(gpu);
 }
 
 /* The library reads its settings once, so each run has its own process. */
 static bool ended_well(char **argv, const char *bytes)
 {
-    const bool is_limit = !strcmp(argv[4], "limit");
+    const bool is_capacity = !strcmp(argv[4], "capacity");
     int status;
     pid_t child = fork();
 
@@ -226,9 +262,9 @@ static bool ended_well(char **argv, const char *bytes)
 
         snprintf(text, sizeof(text), "%sB", bytes);
         setenv("FRAGSIM_POLICY", argv[3], 1);
-        setenv("FRAGSIM_CAPACITY", is_limit ? "inf" : text, 1);
+        setenv("FRAGSIM_CAPACITY", is_capacity ? text : "inf", 1);
         load(argv[1]);
-        run(argv[3], is_limit, strtoull(bytes, NULL, 10));
+        run(argv[3], argv[4], strtoull(bytes, NULL, 10));
         exit(0);
     }
     return child > 0 && waitpid(child, &status, 0) == child && !status;
