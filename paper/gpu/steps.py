@@ -2,16 +2,17 @@
 """steps.py: what a step costs close to the limit of the process and far from it.
 
   steps.py run FOLDER [--seconds N] [--rounds N] [--only PROGRAM,...] [--sides SIDE,...]
+               [--longer N]
     on one GPU: each program once without a limit for its peak, then the sides in turns
     (tables/lockstep.py). Adds rows to FOLDER/steps.jsonl
-  steps.py turn PROGRAM SIDE LIMIT
+  steps.py turn PROGRAM SIDE LIMIT LONGER
     one side, a process that takes turns; LIMIT in bytes, 0 for none
 
 A side is an allocator under a limit (set_per_process_memory_fraction) of so many times
 the peak that PyTorch's default allocates ("fragsim 1.05", "segments": no limit): the
 default, its expandable segments, these with pages of 12 MiB, and policy `expandable` of
 fragsim. The programs are those of truth_programs.py and
-real_programs.py, LONGER times as long, and all sides make the same steps. A turn is a
+real_programs.py, --longer times as long, and all sides make the same steps. A turn is a
 step and the wait for the device. The first step, which makes the model and loads
 kernels, comes before the turns, of all sides at once, and has no time; what it costs the
 policy of fragsim is in its calls of the driver. Of each later step, the policy says how
@@ -33,10 +34,10 @@ ALLOCATORS = {"default": ("", None), "again": ("", None), "segments": (EXPANDABL
               "pages12": (EXPANDABLE + ",large_segment_size_mb:12", None),
               "fragsim": ("", "expandable")}
 CONTROLS = [("default", None), ("again", None)]
-SIDES = "fragsim 1.05,segments 1.05,pages12 1.05,fragsim 1.02,fragsim 1.1,segments 1.1"
+SIDES = ("fragsim 1.05,segments 1.05,pages12 1.05,fragsim 1.02,segments 1.02,pages12 1.02,"
+         "fragsim 1.1,segments 1.1")
 PROGRAMS = ("seq2seq,experts,rnn_language,vit_accumulate,diffusion,distill,speech,"
             "accelerate_t5,vision_vit,vision_resnet").split(",")
-LONGER = 8
 CONTEXT, GIB = 1 << 30, 1 << 30  # a process takes CONTEXT besides its tensors
 
 
@@ -52,7 +53,7 @@ def cores():
     return {(8 * mine + core) % count for core in range(8)}
 
 
-def turn(program, side, limit):
+def turn(program, side, limit, longer):
     conf, policy = ALLOCATORS[side]
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = conf
     import torch
@@ -66,7 +67,7 @@ def turn(program, side, limit):
     total = torch.cuda.get_device_properties(0).total_memory
     if limit:
         torch.cuda.set_per_process_memory_fraction((limit + 0.5) / total)
-    steps, alive = made(Job(longer=LONGER)), True
+    steps, alive = made(Job(longer=longer)), True
     os.sched_setaffinity(0, cores())  # of the threads that the first step makes, too
     next(steps)
     torch.cuda.synchronize()
@@ -99,8 +100,8 @@ def turn(program, side, limit):
 # ---- the process that starts them ----
 
 class Run:
-    def __init__(self, folder, seconds):
-        self.began, self.seconds = time.monotonic(), seconds
+    def __init__(self, folder, seconds, longer):
+        self.began, self.seconds, self.longer = time.monotonic(), seconds, longer
         self.out = open(os.path.join(folder, "steps.jsonl"), "a", encoding="utf-8")
 
     def left(self):
@@ -114,19 +115,19 @@ class Run:
         print(f"[{self.seconds - self.left():4.0f}]", *words, flush=True)
 
 
-def process(program, side, limit, folder):
+def process(program, side, limit, longer, folder):
     from lockstep import Program
     name, times = side
     label = name if times is None else f"{name} {times}"
     return Program(label, [sys.executable, "-W", "ignore", os.path.abspath(__file__),
-                           "turn", program, name, str(limit)], dict(os.environ),
+                           "turn", program, name, str(limit), str(longer)], dict(os.environ),
                    os.path.join(folder, label + ".log"))
 
 
 def peak(run, program, folder):
     """What the default allocates and reserves in a run of its own."""
     from lockstep import Gone
-    one = process(program, ("default", None), 0, folder)
+    one = process(program, ("default", None), 0, run.longer, folder)
     try:
         one.answer(120)
         while one.end is None:
@@ -178,7 +179,7 @@ def take(run, program, group, sides, found, share, rounds):
                    "oom": "OutOfMemoryError" in words, "words": words[-400:]})
 
     with tempfile.TemporaryDirectory() as folder:
-        programs = [process(program, side, limit_of(side[1], found), folder)
+        programs = [process(program, side, limit_of(side[1], found), run.longer, folder)
                     for side in sides]
         count = 0
         for answers in take_turns(programs, run.left() * share - 10, rounds, failed):
@@ -195,7 +196,7 @@ def take(run, program, group, sides, found, share, rounds):
 
 
 def run_all(args):
-    run, names = Run(args.folder, args.seconds), args.only.split(",")
+    run, names = Run(args.folder, args.seconds, args.longer), args.only.split(",")
     jobs = []
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
@@ -210,7 +211,7 @@ def run_all(args):
 def main():
     if sys.argv[1:2] == ["turn"]:
         sys.path.insert(0, HERE)
-        turn(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        turn(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=["run"])
@@ -219,6 +220,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--only", default=",".join(PROGRAMS))
     parser.add_argument("--sides", default=SIDES)
+    parser.add_argument("--longer", type=int, default=8)
     run_all(parser.parse_args())
 
 

@@ -5,8 +5,9 @@ simulation predicts, event by event, under every kind of bound.
 tests/gpu/torch/torch_beside.c serves the requests of a recording by the library, on
 the stand-in for the driver, and compares each answer with the simulation. For every
 policy that can serve a program, under a capacity, under a limit of the process, and on a
-device of which other memory leaves so much, the bounds are what `fragsim fit` names, the next smaller bound, and 1.02 times the peak
-requested; the recording must survive the first and die under the second.
+device of which other memory leaves so much, the bounds are what `fragsim fit` names, the
+next smaller bound, and 1.02 times the peak requested; the recording must survive the
+first and die under the second.
 Environment: FRAG_BUILD_DIR.
 """
 import json
