@@ -69,10 +69,9 @@ def replayed(row, path):
     """The requests of a run, replayed under its policy and its bound."""
     size = [] if row["bound"] == "capacity" else [f"--total={row['total_memory']}"]
     bound = "--process-limit" if row["bound"] == "process" else "-c"
-    most = row["free_start"] if row["bound"] == "device" else row["cap"]
     done = subprocess.run(
         [os.environ["FRAGSIM"], "replay", "-q", "--as-recorded", "--json", "-", "-p",
-         row["policy"], *size, bound, f"{most}B", path],
+         row["policy"], *size, bound, f"{row['cap']}B", path],
         capture_output=True, text=True, check=False)
     found = json.loads(done.stdout or '{"results": [{}]}')["results"][0]
     return {"replayed_ooms": found.get("num_ooms", -1),

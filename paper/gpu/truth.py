@@ -28,7 +28,8 @@ truth_N.tar: NAME.pickle.xz (the snapshot) and NAME.json:
   mark_times_us     when the step ended, on the clock of the snapshot
   free_start        free bytes of the device before the first request (cudaMemGetInfo);
                     other runs share the device, except with the bound device, where
-                    memory that PyTorch's allocator does not know of fills the rest
+                    memory that PyTorch's allocator does not know of fills the rest,
+                    and the driver keeps some that it reports as free
   free_end          the same at the end
   outside_growth    on a full device: bytes that something else than PyTorch's
                     allocator took meanwhile
@@ -110,20 +111,19 @@ class Ballast:
         torch.cuda.synchronize()
 
     def take(self, size):
+        """The address of so many bytes; 0 if the device refuses."""
         pointer = ctypes.c_void_p()
-        wrong = self.cuda.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size))
+        self.cuda.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size))
         self.cuda.cudaGetLastError()
-        return wrong == 0
+        return pointer.value or 0
 
     def leave(self, wanted):
-        """Takes memory until `wanted` bytes and less than a page more are free."""
-        import torch
-        for _ in range(12):
-            more = (torch.cuda.mem_get_info()[0] - wanted) // PAGE * PAGE
-            while more >= PAGE and not self.take(more):
-                more = more // 2 // PAGE * PAGE
-            if more < PAGE:
-                break
+        """Takes all that can be had but `wanted` bytes, whole pages. What the driver
+        reports as free afterwards is more: it keeps a rest for itself."""
+        kept, size = self.take(wanted), 64 * GIB
+        while size >= PAGE:
+            size = size if self.take(size) else size // 2
+        self.cuda.cudaFree(ctypes.c_void_p(kept))
 
 
 def fix_names(snapshot):
