@@ -3,9 +3,9 @@
 from constants in the source, and writes OUT_FOLDER/numbers.tex (a macro for each
 number) and the .tsv files that figures/*.gp draw.
 
-A number remembers the file it comes from; --list prints name, value and file. A
-missing file or column, and a sentence of the text that the data contradict (see
-Numbers.says), stop the script.
+A number remembers the file it comes from; --list prints name, value, file, and the
+command that made the file, where its first line says it. A missing file or column, and
+a sentence of the text that the data contradict (see Numbers.says), stop the script.
 """
 import json
 import math
@@ -22,6 +22,7 @@ import related_table
 import pressure_table
 import steps_table
 from data_header import read_csv
+import live_table
 from live_table import CONVOLVE
 from lockstep import total_interval
 from places import DATA, PAPER, ROOT
@@ -714,7 +715,8 @@ LIVE = ("torch", EXP, "best_fit", "expandable", "remap")
 
 def live(n):
     """Programs that ran again with what fit said that they need, and with less."""
-    rows = [r for r in n.lines("live.jsonl") if r.get("run", 0) > 1 and r["policy"] in LIVE]
+    every = n.lines("live.jsonl")
+    rows = [r for r in every if 1 < r.get("run", 0) < 5 and r["policy"] in LIVE]
     calm = [r for r in rows if r["workload"] not in CONVOLVE]
     wild = [r for r in rows if r["workload"] in CONVOLVE]
     n.put("live.programs", len({r["workload"] for r in rows}))
@@ -723,7 +725,6 @@ def live(n):
                         ("fit", "best_fit")):
         n.put(f"live.on.{key}", on[policy])
     n.says("best fit and remap ran on the same number", on["best_fit"] == on["remap"])
-    every = n.lines("live.jsonl")
     full = [r for r in every if r.get("run", 0) > 1 and r["policy"] not in LIVE]
     n.says("the policy that is left out is remap:pack=full",
            {r["policy"] for r in full} == {"remap:pack=full"})
@@ -746,6 +747,17 @@ def live(n):
     n.says("no run died with its need", all(
         r["outcome"] != "died" for r in rows if r["expected"] == "survived"))
     n.of("live.replayed", sum(r["agrees"] for r in rows), len(rows))
+    last = [r for r in every if r.get("run") == 5]
+    found = live_table.full_devices(last)
+    for key in ("full", "plain", "own", "switch"):
+        n.of(f"live.device.{key}", found[key], found[f"{key}_of"])
+    n.put("live.device.programs", len({r["workload"] for r in last}))
+    n.put("live.device.rest", f"{found['rest'] / MIB:.1f}")
+    n.put("live.device.both", found["both"])
+    n.put("live.device.call", f"{found['device_ns']:.0f}")
+    n.put("live.limit.call", f"{found['limit_ns']:.0f}")
+    n.says("each that had its need lived on a full device", found["full"] == found["full_of"])
+    n.says("below it all die with the switch", found["switch"] == found["switch_of"])
 
 
 def dry(n):
@@ -810,7 +822,7 @@ def survival(n):
 
 
 def frontier(n):
-    rows = n.table("frontier.csv")
+    rows = n.table("survival_spans.csv")
     n.put("front.of", len(by(rows, "trace")))
     bars, widest, which = [], 0, ""
     hurt = []
@@ -1087,8 +1099,9 @@ def steps(n):
             middle, ends = steps_table.mean_ratio(
                 [found.pairs[p, steps_table.side_of(name, bound)] for p in alive])
             if name == "pages12":
-                n.put("steps.pages.alive", len(alive))
-                n.put("steps.pages", interval(steps_table.mean_ratio(
+                end = {"1.02": ".2", "1.05": ""}[bound]
+                n.put(f"steps.pages.alive{end}", len(alive))
+                n.put(f"steps.pages{end}", interval(steps_table.mean_ratio(
                     [found.over(p, bound, name) for p in alive])))
             bars.append([name, i, bound, *(f"{100 * (x - 1):.3f}" for x in (middle, *ends)),
                          len(alive)])
@@ -1102,8 +1115,8 @@ def steps(n):
             if name == "segments":
                 n.put(f"steps.both.{key}", interval(steps_table.mean_ratio(
                     [found.over(p, bound) for p in alive])))
-            if (name, bound) == ("segments", "1.05"):
-                n.put("steps.segments.alive", len(alive))
+            if name == "segments" and bound != "1.1":
+                n.put("steps.segments.alive" + {"1.02": ".2", "1.05": ""}[bound], len(alive))
         clock = {p: found.inside(p, bound, steps_table.later_half) for p in programs}
         n.put(f"steps.clock.{key}", sum(x <= 1 for x in clock.values()))
         if bound == "1.05":
@@ -1170,6 +1183,19 @@ def compute(folder):
     return n
 
 
+def made_by(files):
+    """The first lines of data files: version or device, date, and command."""
+    heads = []
+    for name in re.findall(r"data/[\w.]+", files):
+        with open(os.path.join(PAPER, name), encoding="utf-8") as file:
+            first = file.readline().strip()
+        if first.startswith("#"):
+            heads.append(first[1:].strip())
+        elif first.startswith("{"):
+            heads.append(json.loads(first).get("command", ""))
+    return "; ".join(h for h in heads if h)
+
+
 def main():
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
@@ -1177,7 +1203,7 @@ def main():
     n.write()
     if "--list" in sys.argv:
         for key, (text, file) in sorted(n.held.items()):
-            print(f"{key}\t{text}\t{file}")
+            print(f"{key}\t{text}\t{file}\t{made_by(file)}")
     return 0
 
 

@@ -107,10 +107,16 @@ class Turns:
         for r in self.rows:
             self.rounds[r["program"], r["group"], int(r["round"])][r["side"]] = \
                 float(r["ms"])
+        # A side counts in its first group; in a later one it is compared within rounds.
+        self.group = {}
+        for program, group, _ in sorted(self.rounds):
+            for side in self.rounds[program, group, 0]:
+                self.group.setdefault((program, side), group)
         self.pairs = collections.defaultdict(list)
-        for (program, _, _), sides in self.rounds.items():
+        for (program, group, _), sides in self.rounds.items():
             for side, ms in sides.items() if "default" in sides else ():
-                self.pairs[program, side].append((ms, sides["default"]))
+                if self.group.get((program, side)) == group:
+                    self.pairs[program, side].append((ms, sides["default"]))
         self.programs = sorted({r["program"] for r in self.rows})
 
     def reserved(self, program, side):
@@ -131,7 +137,7 @@ class Steps(Turns):
         self.ends = {(r["program"], r["side"]): r for r in reversed(read_csv(ENDS)[1])}
         self.clock = collections.defaultdict(list)  # (ms in the driver, ms of the step)
         for r in self.rows:
-            if r["driver_ms"]:
+            if r["driver_ms"] and self.group[r["program"], r["side"]] == r["group"]:
                 self.clock[r["program"], r["side"]].append(
                     (float(r["driver_ms"]), float(r["ms"])))
 

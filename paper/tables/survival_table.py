@@ -5,7 +5,7 @@ default fails although it survives with less memory. No run has a limit of the
 process.
 
 Writes data/survival.csv, one row for each policy and capacity with the number of
-recordings that run without an OOM, and data/frontier.csv, one row for each span
+recordings that run without an OOM, and data/survival_spans.csv, one row for each span
 of capacities with one outcome of `fragsim fit TRACE --frontier -`, from the
 smallest capacity that any request stream needs up to the last change.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
@@ -74,7 +74,7 @@ def main():
             for n in names for c in CAPACITIES]
     write_csv(os.path.join(DATA, "survival.csv"), header,
               list(rows[0]), rows)
-    write_csv(os.path.join(DATA, "frontier.csv"), header,
+    write_csv(os.path.join(DATA, "survival_spans.csv"), header,
               list(frontier[0]), frontier)
     print(f"{len(rows)} rows of survival, {len(frontier)} spans")
     return 0
