@@ -23,7 +23,8 @@ with the need and died below it.
 
 Run 5: after a warm-up that loads kernels and libraries, a block of the wanted size is
 taken, then all that can be had, and the block is given back; so this much and no more can
-be had. The driver keeps {rest:,} bytes of what it reports as free.
+be had. The driver then reports {rest:,} bytes more as free. With nothing left to be had it
+reports {about[full_free]:,}, and refuses the smallest request.
 
 Run 1 found two faults, which the later runs ran without: a snapshot that is taken under a
 policy was replayed with empty_cache calls that the program did not make, and a run that

@@ -752,7 +752,7 @@ def live(n):
     for key in ("full", "plain", "own", "switch"):
         n.of(f"live.device.{key}", found[key], found[f"{key}_of"])
     n.put("live.device.programs", len({r["workload"] for r in last}))
-    n.put("live.device.rest", f"{found['rest'] / MIB:.1f}")
+    n.put("live.device.rest", f"{every[0]['full_free'] / MIB:.1f}")
     n.put("live.device.both", found["both"])
     n.put("live.device.call", f"{found['device_ns']:.0f}")
     n.put("live.limit.call", f"{found['limit_ns']:.0f}")

@@ -398,7 +398,7 @@ enum frag_err device_free(struct device *d, frag_addr addr,
 }
 
 /* What the policy can have of a device whose other memory programs, contexts
- * and kernels hold: what it holds, and what is free now. A capacity that the
+ * and kernels hold: what it holds, and what can be had now. A capacity that the
  * user set stays as it is. */
 static enum frag_err find_capacity(struct device *d, frag_size *capacity,
                                    struct frag_error *e)
@@ -408,6 +408,7 @@ static enum frag_err find_capacity(struct device *d, frag_size *capacity,
         return FRAG_OK;
     if (frag_cuda_free_bytes(d->gpu, capacity) != FRAG_OK)
         return device_state(d, e);
+    *capacity = frag_device_room(*capacity);
     if (d->serve)
         *capacity += frag_serve_reserved(d->serve);
     return FRAG_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "policies/torch/platform.h"
+#include "sim/arena/arena.h"
 #include "sim/export/export_entries.h"
 #include "sim/export/export_parts.h"
 #include "traces/grow.h"
@@ -158,11 +159,14 @@ static void put_range(struct showing *w, const struct tap *t,
     snapshot_entry(&w->s, &e);
 }
 
+/* What the device reports as free: what is left of a capacity, and what the
+ * driver keeps. */
 static frag_size device_free(const struct showing *w, const struct tap *t)
 {
     const frag_size asked = frag_bound_of(w->job->bound, FRAG_BOUND_CAPACITY);
-    const frag_size capacity =
-        asked == FRAG_UNLIMITED ? t->meter->base.total : asked;
+    const frag_size capacity = asked == FRAG_UNLIMITED
+                                   ? t->meter->base.total
+                                   : asked + FRAG_DRIVER_KEEPS;
 
     return capacity > t->meter->reserved ? capacity - t->meter->reserved : 0;
 }

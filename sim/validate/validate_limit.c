@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/arena/arena.h"
 #include "traces/text.h"
 #include "traces/torch_sizes.h"
 
@@ -57,12 +58,13 @@ static void add_oom(struct scan *s, const struct frag_recorded_action *oom)
     lower(&s->full, s->held + pages - 1);
     if (l->source == FRAG_LIMIT_NONE)
         l->source = FRAG_LIMIT_INFERRED;
-    if (oom->device_free >= pages || l->source == FRAG_LIMIT_DEVICE)
+    if (frag_device_room(oom->device_free) >= pages ||
+        l->source == FRAG_LIMIT_DEVICE)
         return;
     l->source = FRAG_LIMIT_DEVICE;
     l->held = s->held;
     l->device_free = oom->device_free;
-    l->limit = s->held + oom->device_free;
+    l->limit = s->held + frag_device_room(oom->device_free);
 }
 
 /* The least memory that the request of an action needed: a map may take less
@@ -172,12 +174,13 @@ frag_recorded_limit(const struct frag_device_trace *d, const char *settings)
 static void note_device(const struct frag_recorded_limit *l, const char *peak,
                         char text[FRAG_LIMIT_TEXT])
 {
-    const frag_size sum = l->held + l->device_free;
+    const frag_size sum = l->held + frag_device_room(l->device_free);
     char held[FRAG_EXACT_TEXT], room[FRAG_EXACT_TEXT], both[FRAG_EXACT_TEXT];
 
     text_add(text, FRAG_LIMIT_TEXT, "",
              "the memory limit is taken from an oom entry: %s were "
-             "reserved and the device had %s free, together %s",
+             "reserved and the device had %s free, of which a driver keeps "
+             "3.125 MiB, together %s",
              frag_size_exact(l->held, held),
              frag_size_exact(l->device_free, room), frag_size_exact(sum, both));
     if (l->limit != sum)

@@ -19,8 +19,8 @@ enum frag_limit_source {
     FRAG_LIMIT_NONE,     /* no request failed: no limit is needed */
     FRAG_LIMIT_GIVEN,    /* the caller stated the limit, or that there is
                             none */
-    FRAG_LIMIT_DEVICE,   /* what was reserved at an OOM, plus what the
-                            device had free then */
+    FRAG_LIMIT_DEVICE,   /* what was reserved at an OOM, plus what could be
+                            had of the device then */
     FRAG_LIMIT_INFERRED, /* the device had enough free memory, so the process
                             had a limit: the middle of its possible values */
     FRAG_LIMIT_CONTRADICTED, /* no constant limit explains the OOMs: one request
@@ -38,7 +38,8 @@ struct frag_recorded_limit {
     frag_size least; /* the peak of the reserved bytes; always set */
     frag_size most;  /* FRAG_UNLIMITED without OOMs */
     /* DEVICE: what was reserved and what the device had free at the OOM. The
-     * limit is their sum, or the nearest one from least to most. */
+     * limit is what was reserved and could be had, or the nearest one from
+     * least to most. */
     frag_size held, device_free;
 };
 

@@ -6,8 +6,9 @@ As recorded, a limit of the process caused the OOMs: it must be inferred, and
 the recorded limit (`cap' of NAME.json) must lie between the stated bounds.
 
 Rewritten, the device caused them: `device_free' of each OOM entry becomes what
-a device of `cap' bytes had free, cap less the segments that were mapped. The
-limit must then be taken from the entry and equal `cap'.
+a device of which `cap' bytes can be had reports as free: cap less the segments that
+were mapped, and what the driver keeps. The limit must then be taken from the entry and
+equal `cap'.
 
 Both must be exact, apart from the recordings that FULLER names, where the
 device maps what the limit refused: a limit is compared with the request's whole
@@ -26,7 +27,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import FRAGSIM, SHARED
+from harness import DRIVER_KEEPS, FRAGSIM, SHARED
 
 FULLER = {"gnn_sample__cap_below_exp", "llama_varlen__cap_tight_exp",
           "lstm_varlen__cap_tight_exp", "moe_train__cap_tight_exp",
@@ -80,7 +81,7 @@ def check(path, folder):
     assert least <= cap <= most, (name, least, cap, most)
 
     for entry, held in ooms:
-        entry["device_free"] = cap - held
+        entry["device_free"] = cap - held + DRIVER_KEEPS
     with open(copy, "wb") as out:
         pickle.dump(snapshot, out)
     row = validate(copy)

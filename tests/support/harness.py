@@ -24,6 +24,8 @@ SHARED = os.path.abspath(os.environ.get("FRAG_SHARED_DIR",
 BUNDLED = os.path.join(ROOT, "traces", "bundled")
 EARLIER = os.path.join(ROOT, "tests", "support", "earlier")
 SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
+# Bytes that a driver reports as free and keeps (FRAG_DRIVER_KEEPS of sim/arena/arena.h).
+DRIVER_KEEPS = 3276800
 # Whether each access of the tool is checked; it then runs several times slower.
 SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
 # Whether long tests take a part of their cases: `./run test` without `all`.

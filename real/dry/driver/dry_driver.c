@@ -52,6 +52,7 @@
 #include "real/dry/driver/memory_file.h"
 #include "real/dry/driver/properties.h"
 #include "real/dry/dry_notes.h"
+#include "sim/arena/arena.h"
 
 enum { DRY_LACKING = NOT_SUPPORTED };
 #include "real/dry/stubs.h"
@@ -210,7 +211,7 @@ void dry_start(void)
     dry.gpu_count = (int)dry_setting("FRAGSIM_DRY_DEVICES", 1);
     if (dry.gpu_count < 1 || dry.gpu_count > MOST_DEVICES)
         abort();
-    dry.room = dry.capacity;
+    dry.room = frag_device_room(dry.capacity);
     if (dry_setting("FRAGSIM_DRY_ENDLESS", 0) &&
         dry.room < ENDLESS / (size_t)dry.gpu_count)
         dry.room = ENDLESS / (size_t)dry.gpu_count;

@@ -107,9 +107,10 @@ static void find_bound(struct work *w, const struct frag_recorded_action *oom)
         set_bound(w, EXPLAIN_LIMIT_GIVEN, r.bound);
         return;
     }
-    if (oom->device_free < x->segment) {
+    if (frag_device_room(oom->device_free) < x->segment) {
         set_bound(w, EXPLAIN_LIMIT_DEVICE,
-                  frag_capacity_bound(w->recorded + oom->device_free));
+                  frag_capacity_bound(w->recorded +
+                                      frag_device_room(oom->device_free)));
         if (x->total > x->bound.bytes)
             x->outside = x->total - x->bound.bytes;
         return;

@@ -51,7 +51,7 @@ extern const char *const explain_cause_phrases[EXPLAIN_CAUSE_COUNT];
 enum explain_limit {
     EXPLAIN_LIMIT_NONE,     /* no request failed: no limit is known */
     EXPLAIN_LIMIT_GIVEN,    /* the caller stated the limit of the process */
-    EXPLAIN_LIMIT_DEVICE,   /* reserved plus what the device had free */
+    EXPLAIN_LIMIT_DEVICE,   /* reserved plus what could be had */
     EXPLAIN_LIMIT_INFERRED, /* the device had enough free memory, so the process
                                had a limit: the middle of its possible values,
                                if a replay at it repeats the recording */

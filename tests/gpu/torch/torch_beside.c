@@ -184,7 +184,7 @@ static void follow(void *user, uint64_t at, const struct frag_block *simulated)
 /* ---- a run ---- */
 
 /* Takes memory of the device, as another program does, until `bytes` and less
- * than a granule more are left. Returns what the simulated device has. */
+ * than a granule more can be had. Returns what the simulated device has. */
 static struct frag_arena_options filled_device(frag_size bytes)
 {
     struct frag_arena_options left = {0};
@@ -196,12 +196,15 @@ static struct frag_arena_options filled_device(frag_size bytes)
                        &e) != FRAG_OK)
         stop("%s", e.text);
     left.total = gpu->total;
-    if (frag_cuda_free_bytes(gpu, &most) != FRAG_OK || most < bytes)
+    if (frag_cuda_free_bytes(gpu, &most) != FRAG_OK ||
+        frag_device_room(most) < bytes)
         stop("the device has less memory");
-    most = (most - bytes) / gpu->granularity * gpu->granularity;
+    most = frag_device_room(most) - bytes;
+    most -= most % gpu->granularity;
     if (gpu->ops->phys_create(gpu, most, &phys) != FRAG_OK ||
         frag_cuda_free_bytes(gpu, &left.capacity) != FRAG_OK)
         stop("the device cannot be filled");
+    left.capacity = frag_device_room(left.capacity);
     return left;
 }
 

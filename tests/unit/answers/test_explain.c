@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sim/answers/explain/explain.h"
+#include "sim/arena/arena.h"
 #include "tests/support/dead_job.h"
 #include "traces/build/build.h"
 
@@ -263,7 +264,7 @@ static void a_leak_is_growth(void **state)
 
 /* ---- recorded failures ---- */
 
-enum { FREE = 50 }; /* MiB that the device has free when the request fails */
+enum { FREE = 50 }; /* MiB that can be had when the request fails */
 
 static struct frag_trace *log_of(const struct frag_entry *entries, size_t count)
 {
@@ -293,7 +294,7 @@ static struct frag_trace *recorded(frag_size device_free)
 
 static void memory_outside_is_told_from_demand(void **state)
 {
-    struct frag_trace *t = recorded(FREE * FRAG_MIB);
+    struct frag_trace *t = recorded(FREE * FRAG_MIB + FRAG_DRIVER_KEEPS);
     struct explain x;
 
     (void)state;
@@ -330,7 +331,7 @@ static void memory_that_others_took_is_outside(void **state)
          .addr = 1 << 30,
          .size = 300 * FRAG_MIB},
         {.kind = FRAG_ENTRY_OOM,
-         .addr = FREE * FRAG_MIB,
+         .addr = FREE * FRAG_MIB + FRAG_DRIVER_KEEPS,
          .size = 400 * FRAG_MIB},
     };
     struct frag_trace *t = log_of(entries, sizeof(entries) / sizeof(*entries));

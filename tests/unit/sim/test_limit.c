@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "sim/arena/arena.h"
 #include "sim/validate/validate_limit.h"
 
 #define MIB FRAG_MIB
@@ -31,7 +32,7 @@ struct limit_case {
 #define TAKE(e, n)    {.event = (e), .action = FRAG_SEGMENT_ALLOC, .size = (n) * MIB}
 #define MAP(e, n)     {.event = (e), .action = FRAG_SEGMENT_MAP, .size = (n) * MIB}
 #define RETURN(e, n)  {.event = (e), .action = FRAG_SEGMENT_FREE, .size = (n) * MIB}
-#define FAIL(e, n, f) {.event = (e), .action = FRAG_OOM_REPORTED, .size = (n) * MIB, .device_free = (f) * MIB}
+#define FAIL(e, n, f) {.event = (e), .action = FRAG_OOM_REPORTED, .size = (n) * MIB, .device_free = (f) * MIB + FRAG_DRIVER_KEEPS}
 #define NONE FRAG_UNLIMITED
 
 static const struct limit_case cases[] = {
@@ -109,7 +110,26 @@ static void what_was_held_at_the_start_counts(void **state)
     assert_int_equal(l.least, 50 * MIB);
     assert_int_equal(l.limit, 60 * MIB);
     assert_int_equal(l.held, 50 * MIB);
-    assert_int_equal(l.device_free, 10 * MIB);
+    assert_int_equal(l.device_free, 10 * MIB + FRAG_DRIVER_KEEPS);
+}
+
+/* As an H200 refused it: 470 MiB, with 471.5 MiB free. */
+static void
+a_device_that_reports_enough_as_free_may_have_been_full(void **state)
+{
+    static const struct frag_recorded_action oom = {.action = FRAG_OOM_REPORTED,
+                                                    .size = 470 * MIB,
+                                                    .device_free =
+                                                        471 * MIB + MIB / 2};
+    struct frag_device_trace d = {.count = EVENTS, .op = ops, .bytes = bytes};
+    struct frag_recorded_limit l;
+
+    (void)state;
+    d.recorded.actions = &oom;
+    d.recorded.action_count = 1;
+    l = frag_recorded_limit(&d, NULL);
+    assert_int_equal(l.source, FRAG_LIMIT_DEVICE);
+    assert_int_equal(l.limit, oom.device_free - FRAG_DRIVER_KEEPS);
 }
 
 static void the_note_names_the_option_where_the_limit_is_open(void **state)
@@ -134,7 +154,8 @@ static void the_note_names_the_option_where_the_limit_is_open(void **state)
                                               .least = UINT64_MAX / 2,
                                               .most = UINT64_MAX - 1,
                                               .held = 3,
-                                              .device_free = 4};
+                                              .device_free =
+                                                  4 + FRAG_DRIVER_KEEPS};
         char text[FRAG_LIMIT_TEXT];
 
         frag_recorded_limit_note(&l, text);
@@ -149,6 +170,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ooms_and_retries_bound_the_limit),
         cmocka_unit_test(what_was_held_at_the_start_counts),
+        cmocka_unit_test(
+            a_device_that_reports_enough_as_free_may_have_been_full),
         cmocka_unit_test(the_note_names_the_option_where_the_limit_is_open),
     };
 
