@@ -8,16 +8,16 @@ first divergence. Counted apart: ordinary segments, ordinary segments with
 garbage collection (it releases by age, and the ages of the blocks that were
 free before the recording are not recorded), and expandable segments.
 
-Each cut is also replayed under max_split_size_mb and finite capacities: the
+Cuts are also replayed under max_split_size_mb and finite capacities: the
 recorded segments were split without the setting, and every run must have a
 result. What `fit` states by bound is compared with replays at 100 ends of its spans.
 
 Recordings with expandable segments are also moved: their reservations are
 placed as another device or process has them, and all must be exact.
 
-bundled: traces/bundled, 9 cuts each. recorded: recorded/dev, 4 cuts each. Exit
-1 if fewer are exact than LEAST states, 77 if the recordings or the tool are
-absent.
+bundled: traces/bundled, 9 cuts each. recorded: recorded/dev, 4 cuts each, of which the
+last is replayed. Exit 1 if fewer are exact than LEAST states, 77 if the recordings or the
+tool are absent.
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR;
 FRAG_ONLY: a part of the names of the recordings to read.
 """
@@ -38,10 +38,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import FRAGSIM, ROOT, SANITIZED, SHARED
 
 
-# kind: files, cuts of each file
+# kind: files, cuts of each file, how many of them are replayed, too
 KINDS = {
-    "bundled": (os.path.join(ROOT, "traces/bundled/*.pickle.xz"), 9),
-    "recorded": (os.path.join(SHARED, "recorded/dev/*.pickle.xz"), 4),
+    "bundled": (os.path.join(ROOT, "traces/bundled/*.pickle.xz"), 9, 9),
+    "recorded": (os.path.join(SHARED, "recorded/dev/*.pickle.xz"), 4, 1),
 }
 # (kind, segments): how many cuts must be exact, at the default number of cuts
 LEAST = {
@@ -166,7 +166,7 @@ def judge(snapshot, options, folder, name, kind=None):
     return divergence
 
 
-def cut_all(path, cuts, folder):
+def cut_all(path, cuts, replays, folder):
     """(kind, what was done, divergence) of each cut of a recording."""
     snapshot = read(path)
     kind, options = kind_of(snapshot), limit_of(path)
@@ -178,7 +178,8 @@ def cut_all(path, cuts, folder):
         snapshot["device_traces"] = [
             trace[k:] for trace, k in zip(traces, dropped)]
         rows.append((kind, f"{name} without {dropped}",
-                     judge(snapshot, options, folder, name, kind)))
+                     judge(snapshot, options, folder, name,
+                           kind if part > cuts - replays else None)))
     snapshot["device_traces"] = traces
     if kind == "expandable":
         rows += move_all(snapshot, path, name, folder)
@@ -221,7 +222,7 @@ def move_all(snapshot, path, name, folder):
 
 def main():
     kind = sys.argv[1] if len(sys.argv) > 1 else "bundled"
-    pattern, cuts = KINDS[kind]
+    pattern, cuts, replays = KINDS[kind]
     if len(sys.argv) > 2:
         cuts = int(sys.argv[2])
     cuts = max(2, cuts // 4) if SANITIZED else cuts
@@ -234,7 +235,7 @@ def main():
     exact, total, crashed = collections.Counter(), collections.Counter(), 0
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for rows in pool.map(lambda p: cut_all(p, cuts, folder), paths):
+        for rows in pool.map(lambda p: cut_all(p, cuts, replays, folder), paths):
             for segments, what, divergence in rows:
                 total[segments] += 1
                 exact[segments] += divergence is None
