@@ -98,7 +98,7 @@ class Live(truth.Runner):
             "workload", "policy", "bound", "need", "cap", "expected", "outcome", "oom",
             "simulated_reserved", "error", "device", "free_start", "outside_growth",
             "left_before", "seconds")} | row["inside"] | replayed(row, path)
-        # The policy's own peaks would be those of a warm-up.
+        # The policy's own peaks would include the warm-up.
         kept |= {f"peak_{what}": truth.peak(row, what) for what in ("reserved", "allocated")}
         kept["foretold"] = row["outcome"] == row["expected"]
         # A program may go on after a refusal: cuDNN tries with less memory.
@@ -137,6 +137,22 @@ def jobs_of(found):
     return rows
 
 
+def full_free(runner):
+    """What the device reports as free when nothing more can be had of it."""
+    ready, say = os.pipe()
+
+    def fill():
+        import torch
+        truth.Ballast().leave(0)
+        os.write(say, b"%d" % torch.cuda.mem_get_info()[0])
+
+    filler = truth.fork(fill, log=runner.path("filler", ".log"))
+    os.waitpid(filler, 0)
+    os.close(say)
+    runner.out.write(json.dumps({"full_free": int(os.read(ready, 32) or b"-1")}) + "\n")
+    os.close(ready)
+
+
 def table(rows):
     """Runs that did what their replay does, and what was foretold, by policy and bound."""
     agree = collections.defaultdict(lambda: [0, 0, 0])
@@ -172,7 +188,10 @@ def main():
     runner.all_of(free, args.width)
     jobs = jobs_of(needs(runner, free, policies, args.bounds.split(",")))
     print(f"[{runner.at():5.0f}] {len(jobs)} runs at the edges", flush=True)
-    left = runner.full_device([j for j in jobs if j["bound"] == "device"])
+    full = [j for j in jobs if j["bound"] == "device"]
+    if full:
+        full_free(runner)
+    left = runner.full_device(full)
     left += runner.all_of([j for j in jobs if j["bound"] != "device"], args.width)
     runner.threads.shutdown()
     table(runner.judged)

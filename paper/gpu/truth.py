@@ -121,6 +121,7 @@ class Ballast:
         """Takes all that can be had but `wanted` bytes, whole pages. What the driver
         reports as free afterwards is more: it keeps a rest for itself."""
         kept, size = self.take(wanted), 64 * GIB
+        assert kept or not wanted, f"{wanted} bytes cannot be had"
         while size >= PAGE:
             size = size if self.take(size) else size // 2
         self.cuda.cudaFree(ctypes.c_void_p(kept))

@@ -754,6 +754,16 @@ def live(n):
     n.put("live.device.programs", len({r["workload"] for r in last}))
     n.put("live.device.rest", f"{every[0]['full_free'] / MIB:.1f}")
     n.put("live.device.both", found["both"])
+    n.put("live.device.least", f"{found['least']:.2f}")
+    n.put("live.device.most", f"{found['most']:.2f}")
+    full = [r for r in last if r["bound"] == "device"]
+    calm = [r for r in full if r["workload"] not in CONVOLVE and
+            (r["policy"], r["expected"]) == ("torch", "died")]
+    n.of("live.device.calm", sum(r["foretold"] for r in calm), len(calm))
+    n.of("live.device.agrees", sum(r["agrees"] for r in full), len(full))
+    odd = [r["workload"] for r in full if r["policy"] == "expandable" and not r["foretold"]]
+    n.says("cuDNN went on in one of two, the other remembered its warm-up",
+           sorted(odd) == ["diffusion", "trainer_gpt2"])
     n.put("live.device.call", f"{found['device_ns']:.0f}")
     n.put("live.limit.call", f"{found['limit_ns']:.0f}")
     n.says("each that had its need lived on a full device", found["full"] == found["full_of"])
@@ -1083,8 +1093,9 @@ def steps(n):
     n.file = "data/steps.csv, data/steps_ends.csv"
     programs = found.programs
     n.put("steps.programs", len(programs))
-    n.put("steps.rounds.least", min(len(found.pairs[p, "again"]) for p in programs))
-    n.put("steps.rounds.most", max(len(found.pairs[p, "again"]) for p in programs))
+    rounds = [len(pairs) for p in programs for pairs in found.series[p, "again"].values()]
+    n.put("steps.rounds.least", min(rounds))
+    n.put("steps.rounds.most", whole(max(rounds)))
     n.put("steps.noise", percent(steps_table.controls(found) / 100))
     n.put("steps.more", "1.05")
     n.put("steps.most", "1.1")
@@ -1122,9 +1133,14 @@ def steps(n):
         if bound == "1.05":
             worst = max(clock, key=clock.get)
             n.put("steps.clock.worst", percent(clock[worst] / 100))
-            n.put("steps.worst", interval(total_interval(steps_table.later_half(
-                found.pairs[worst, steps_table.side_of("fragsim", bound)]))))
+            for key_, at in (("2", "1.02"), ("5", bound)):
+                n.put(f"steps.worst.{key_}", interval(total_interval(
+                    found.later(worst, steps_table.side_of("fragsim", at)))))
+            n.put("steps.clock.worst.2", percent(
+                found.inside(worst, "1.02", steps_table.later_half) / 100))
     n.figure("steps", bars)
+    for key, lists in zip(("first", "second"), steps_table.replicate(found)):
+        n.put(f"steps.2.{key}", interval(steps_table.mean_ratio(lists)))
     tight = [p for p in programs if not found.survived(p, "segments 1.05")]
     n.put("steps.tight", len(tight))
     for key, bound in (("2", "1.02"), ("5", "1.05")):
@@ -1144,8 +1160,9 @@ def steps(n):
     side = steps_table.side_of("fragsim", "1.02")
     for mode in ranks.programs:
         n.put(f"ranks.{mode}", interval(total_interval(ranks.pairs[mode, side])))
-        n.put(f"ranks.{mode}.later", interval(total_interval(
-            steps_table.later_half(ranks.pairs[mode, side]))))
+        n.put(f"ranks.{mode}.later", interval(total_interval(ranks.later(mode, side))))
+        n.put(f"ranks.{mode}.exp.later", interval(total_interval(
+            ranks.later(mode, "segments 1.05"))))
         n.put(f"ranks.{mode}.exp", interval(total_interval(ranks.pairs[mode, "segments 1.05"])))
         for key, name in (("default", "default"), ("low", side),
                           ("switch", "segments 1.05")):

@@ -397,9 +397,9 @@ enum frag_err device_free(struct device *d, frag_addr addr,
     return done(d, free_block(d, addr, stream, waits, e));
 }
 
-/* What the policy can have of a device whose other memory programs, contexts
- * and kernels hold: what it holds, and what can be had now. A capacity that the
- * user set stays as it is. */
+/* The device memory that the policy can use: what it holds now, plus what the
+ * driver can still allocate, since other programs, contexts and kernels hold
+ * the rest. A capacity that the user set stays as it is. */
 static enum frag_err find_capacity(struct device *d, frag_size *capacity,
                                    struct frag_error *e)
 {

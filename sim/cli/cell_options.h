@@ -69,8 +69,8 @@ struct cell_values {
      "with compare, the GPU's own where they were measured)",                       \
      OPTION_TEXT, AT(cell.costs), NULL},                                       \
     {"total", 0, "SIZE",                                                       \
-     "memory that the whole device reports; PyTorch computes its memory "      \
-     "fraction from it and the addresses that expandable segments reserve. "   \
+     "memory that the whole device reports; PyTorch derives its memory "       \
+     "fraction and the address range of expandable segments from it. "         \
      "If other programs hold a part of the device, the capacity is what they " \
      "leave (default: the capacity; for inf, an H200's memory)",               \
      OPTION_TOTAL, AT(cell.total), NULL},                                       \

@@ -89,8 +89,8 @@ bool frag_serve_has_pending(const struct frag_serve *s);
  * the other. */
 bool frag_serve_has_aliases(const struct frag_serve *s);
 
-/* Sets the capacity that the policy reads (frag_backend.capacity), that of
- * `mem` at first, and the limit. Neither refuses anything by itself. */
+/* Set the capacity (initially that of `mem`) and the limit that the policy
+ * reads. Neither is enforced here. */
 void frag_serve_capacity(struct frag_serve *s, frag_size capacity);
 void frag_serve_limit(struct frag_serve *s, frag_size limit);
 

@@ -179,10 +179,11 @@ static void note_device(const struct frag_recorded_limit *l, const char *peak,
 
     text_add(text, FRAG_LIMIT_TEXT, "",
              "the memory limit is taken from an oom entry: %s were "
-             "reserved and the device had %s free, of which a driver keeps "
-             "3.125 MiB, together %s",
+             "reserved and the device had %s free, of which the driver keeps "
+             "up to %s, together %s",
              frag_size_exact(l->held, held),
-             frag_size_exact(l->device_free, room), frag_size_exact(sum, both));
+             frag_size_exact(l->device_free, room),
+             FRAG_SHOW_SIZE(FRAG_DRIVER_KEEPS), frag_size_exact(sum, both));
     if (l->limit != sum)
         text_add(text, FRAG_LIMIT_TEXT, "; ",
                  "other events contradict this sum, so the nearest limit "

@@ -301,6 +301,13 @@ def check_verdict(folder):
     gpus = {row["gpu"]: row["fits"] for row in one["gpus"]}
     assert gpus["l4"] == [True, True] and gpus["t4"] == [False, False], gpus
     dry("--gpu", "t4", "--json", found, *words, code=4)  # it exists
+    # The least memory that suffices: what the driver keeps is had by nobody.
+    others = next(row["others_bytes"] for row in one["gpus"] if row["gpu"] == "h200")
+    least = (20 << 30) + others + DRIVER_KEEPS
+    for size, code in ((least, 0), (least - 1, 1)):
+        dry("--memory", f"{size}B", *words, code=code)
+    once = "import torch; torch.empty(20 << 30)"
+    python(once, "--memory", f"{-(-least // MIB)}MiB", "--strict")
 
 
 def check_sharing(folder):

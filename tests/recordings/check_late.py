@@ -10,7 +10,7 @@ free before the recording are not recorded), and expandable segments.
 
 Cuts are also replayed under max_split_size_mb and finite capacities: the
 recorded segments were split without the setting, and every run must have a
-result. What `fit` states by bound is compared with replays at 100 ends of its spans.
+result. What `fit` states by bound is compared with replays at about 100 ends of its spans.
 
 Recordings with expandable segments are also moved: their reservations are
 placed as another device or process has them, and all must be exact.
@@ -119,7 +119,7 @@ def replay(path, options):
     return misfit(path, split, options)
 
 
-MOST_BOUNDS = 100  # replayed of one cut, among them the least and the largest
+MOST_BOUNDS = 100  # and one: replayed of one cut, with the least and the largest
 
 
 def misfit(path, policy, options):
@@ -136,8 +136,10 @@ def misfit(path, policy, options):
     spans = list(csv.DictReader(io.StringIO(fitted.stdout)))
     ends = sorted({int(s[key]) - less for s in spans if s["to_bytes"]
                    for key, less in (("from_bytes", 0), ("to_bytes", 1))})
+    if not ends:
+        return f"{policy}: fit states no span with an end"
     ends = sorted({ends[i * (len(ends) - 1) // MOST_BOUNDS]
-                   for i in range(MOST_BOUNDS + 1)}) if ends else ends
+                   for i in range(MOST_BOUNDS + 1)})
     replayed = subprocess.run(
         [FRAGSIM, "replay", path, "-q", "--stop-at-oom", "--csv", "-", "-p",
          policy, "--device", "0", BOUNDS[bound], ",".join(f"{e}B" for e in ends),

@@ -60,7 +60,8 @@ size_t granules(size_t size)
 
 cu_result memory_take(int device, size_t size, struct dry_holding **out)
 {
-    if (size > dry.room - dry.gpus[device].used)
+    if (dry.room < dry.gpus[device].used ||
+        size > dry.room - dry.gpus[device].used)
         return CU_OUT_OF_MEMORY;
     if (!dry.is_empty && size > SPACE - dry.end)
         abort();

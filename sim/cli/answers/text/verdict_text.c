@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "real/device/gpus.h"
+#include "sim/arena/arena.h"
 #include "traces/printable.h"
 #include "traces/text.h"
 #include "traces/torch_platforms.h"
@@ -25,7 +26,7 @@ const char *verdict_export(const struct verdict *v, char text[VERDICT_LINE])
 /* Whether the GPU has that memory beside a CUDA context. */
 static bool has(const struct frag_gpu *g, frag_size need)
 {
-    return g->total - g->context >= need;
+    return frag_device_room(g->total - g->context) >= need;
 }
 
 static size_t count_gpus(frag_size need)

@@ -84,6 +84,10 @@ frag_size dry_need(const struct dry_answer *a, const struct dry_device *d,
                    size_t way);
 frag_size dry_outside(const struct dry_answer *a, const struct dry_device *d,
                       const struct frag_gpu *g);
+/* What PyTorch can have of the GPU beside them and what the driver keeps. */
+frag_size dry_room(const struct dry_answer *a, const struct dry_device *d,
+                   const struct frag_gpu *g);
+/* Whether that is enough under the setting. */
 bool dry_fits(const struct dry_answer *a, const struct dry_device *d,
               const struct frag_gpu *g, size_t way);
 /* Whether all devices fit the GPU under the setting. */

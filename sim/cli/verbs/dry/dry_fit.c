@@ -1,0 +1,94 @@
+/* dry_fit.c - what the runs need of a GPU, and whether it has that much. */
+#include "sim/arena/arena.h"
+#include "sim/cli/verbs/dry/dry_answer.h"
+
+frag_size dry_need(const struct dry_answer *a, const struct dry_device *d,
+                   size_t way)
+{
+    frag_size need = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        const struct frag_capacity_span *s = &a->devices[i].ways[way].need;
+
+        if (a->devices[i].gpu != d->gpu)
+            continue;
+        if (!frag_capacity_survives(s))
+            return FRAG_UNLIMITED;
+        need += s->from;
+    }
+    return need;
+}
+
+frag_size dry_outside(const struct dry_answer *a, const struct dry_device *d,
+                      const struct frag_gpu *g)
+{
+    frag_size outside = 0;
+
+    for (size_t i = 0; i < a->count; i++)
+        if (a->devices[i].gpu == d->gpu)
+            outside += a->devices[i].outside - a->gpu->context + g->context;
+    return outside;
+}
+
+frag_size dry_room(const struct dry_answer *a, const struct dry_device *d,
+                   const struct frag_gpu *g)
+{
+    const frag_size outside = dry_outside(a, d, g);
+
+    return g->total > outside ? frag_device_room(g->total - outside) : 0;
+}
+
+bool dry_fits(const struct dry_answer *a, const struct dry_device *d,
+              const struct frag_gpu *g, size_t way)
+{
+    const frag_size need = dry_need(a, d, way);
+
+    return need != FRAG_UNLIMITED && need <= dry_room(a, d, g);
+}
+
+bool dry_all_fit(const struct dry_answer *a, const struct frag_gpu *g,
+                 size_t way)
+{
+    bool fit = true;
+
+    for (size_t i = 0; i < a->count; i++)
+        fit = fit && dry_fits(a, &a->devices[i], g, way);
+    return fit;
+}
+
+size_t dry_sharers(const struct dry_answer *a, const struct dry_device *d)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->count; i++)
+        n += a->devices[i].gpu == d->gpu;
+    return n;
+}
+
+const struct frag_gpu *dry_smallest(const struct dry_answer *a, size_t way)
+{
+    const struct frag_gpu *smallest = NULL;
+
+    for (const struct frag_gpu *g = frag_gpus; g->id; g++)
+        if (dry_all_fit(a, g, way))
+            smallest = g;
+    return smallest;
+}
+
+const struct dry_device *dry_largest(const struct dry_answer *a)
+{
+    const struct dry_device *largest = a->devices;
+
+    for (size_t i = 1; i < a->count; i++)
+        if (dry_need(a, &a->devices[i], 0) > dry_need(a, largest, 0))
+            largest = &a->devices[i];
+    return largest;
+}
+
+bool dry_is_whole(const struct dry_answer *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (a->devices[i].died)
+            return false;
+    return a->status == 0;
+}
