@@ -240,7 +240,9 @@ static const struct option_row options[] = {
      OPTION_TEXT, offsetof(struct run_values, policy), NULL},
     {"capacity", 'c', "SIZE",
      "the most bytes that the policy may hold on each device, such as 20GiB "
-     "(default: inf, all that the device has)",
+     "(default: inf, all that the device has; a policy reads what other "
+     "programs leave of it at the first use of the GPU, and again after each "
+     "torch.cuda.empty_cache())",
      OPTION_SIZE, offsetof(struct run_values, capacity), NULL},
     {"output", 'o', "FILE",
      "the result file, written when the program ends; %p in the name is the "
