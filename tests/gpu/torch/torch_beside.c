@@ -1,8 +1,9 @@
 /* torch_beside.c - serves the requests of a trace by libfragsim_torch.so on the
  * stand-in for the driver, beside the simulation of the same policy. usage:
- * torch_beside LIBRARY TRACE POLICY capacity|limit|full BYTES...
+ * torch_beside LIBRARY TRACE POLICY capacity|limit|full|late BYTES...
  *
- * full: memory that the policy does not know of leaves BYTES of the device.
+ * full: memory that the policy does not know of leaves BYTES of the device;
+ * late: it came after a request, before an empty_cache.
  *
  * After each event both must have refused or served it, at the same address
  * relative to the first segment or map, and must have allocated, freed, mapped
@@ -208,11 +209,30 @@ static struct frag_arena_options filled_device(frag_size bytes)
     return left;
 }
 
+/* The policy meets an empty device before it is filled. */
+static struct frag_arena_options filled_late(frag_size bytes)
+{
+    struct frag_service_block block = {0, 0};
+    struct frag_arena_options left;
+    char words[FRAG_TORCH_WORDS];
+
+    if (torch.serve(0, FRAG_MIB, NULL, &block, words) != FRAG_TORCH_OK ||
+        torch.end(0, block.addr, NULL, words) != FRAG_TORCH_OK ||
+        torch.trim(0, words) != FRAG_TORCH_OK)
+        stop("%s", words);
+    left = filled_device(bytes);
+    if (torch.trim(0, words) != FRAG_TORCH_OK)
+        stop("%s", words);
+    return left;
+}
+
 /* What the simulated device has under this kind of bound. */
 static struct frag_arena_options bounded(const char *kind, frag_size bytes)
 {
     if (!strcmp(kind, "full"))
         return filled_device(bytes);
+    if (!strcmp(kind, "late"))
+        return filled_late(bytes);
     if (!strcmp(kind, "limit"))
         return (struct frag_arena_options){.capacity = FRAG_UNLIMITED,
                                            .limit = bytes};
