@@ -312,6 +312,15 @@ def check_round_trip(folder):
            one == two and "w_leak" in one)
 
 
+def check_full(folder):
+    """The capacity of a run that ran out of memory can be read from its snapshot."""
+    path = os.path.join(folder, "full.pickle")
+    run("export", bundled("gpt2_train"), "--to", "snapshot", "-p", "torch", "-c", "8GiB",
+        "-q", "-o", path)
+    said = run("validate", path).stderr
+    expect("full", f"another capacity: {said}", "together 8 GiB (" in said)
+
+
 def check_settings(folder):
     path = os.path.join(folder, "settings.pickle")
     conf = ("expandable_segments:True,max_split_size_mb:200,"
@@ -364,6 +373,7 @@ def check_snapshots(folder):
     for policy in POLICIES[1:]:
         check_run(folder, "multistream", policy, "inf")
     check_round_trip(folder)
+    check_full(folder)
     check_settings(folder)
     check_viewer(paths)
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import BUNDLED, SHARED, output, results, run, share
+from harness import BUNDLED, DRIVER_KEEPS, SHARED, output, results, run, share
 
 MIB = 1 << 20
 # What the sentence of each cause has, and no other.
@@ -104,6 +104,10 @@ def check_built(folder):
     row = verdict(csv(folder, "fits", BUILT["cache"][0]), "2GiB")
     assert (row["happened"]["state"], row["action"]["kind"]) == \
         ("fits", "nothing"), row
+    # A T4 has 14,759 MiB beside a context, of which the driver keeps 3.
+    for mib, suffices in ((14754, True), (14758, False)):
+        row = verdict(csv(folder, f"edge{mib}", [("alloc", 1, mib, 0)]), "20GiB")
+        assert ("t4" in row["fits"][0]["gpus"]) == suffices, row["fits"]
 
 
 def check_recorded():
@@ -132,8 +136,8 @@ def check_need(trace, row):
         assert found["need_bytes"] == fits["need_bytes"], (fits, found)
         assert fits["is_least"], fits
         assert "h200" in fits["gpus"], fits
-        assert ("t4" in fits["gpus"]) == (fits["need_bytes"] +
-                                          (150 << 20) <= GPUS["t4"]), fits
+        assert ("t4" in fits["gpus"]) == (fits["need_bytes"] + (150 << 20) +
+                                          DRIVER_KEEPS <= GPUS["t4"]), fits
 
 
 def check_cut():

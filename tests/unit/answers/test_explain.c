@@ -313,6 +313,19 @@ static void memory_outside_is_told_from_demand(void **state)
     frag_trace_close(t);
 }
 
+/* As an H200 refused it: the device reports more as free than was wanted. */
+static void a_device_that_reports_enough_as_free_was_full(void **state)
+{
+    struct frag_trace *t = recorded(201 * FRAG_MIB + FRAG_MIB / 2);
+    struct explain x;
+
+    (void)state;
+    explained(t, (struct explain_options){0}, &x);
+    assert_int_equal(x.limit_source, EXPLAIN_LIMIT_DEVICE);
+    explain_close(&x);
+    frag_trace_close(t);
+}
+
 /* The device had 300 MiB for PyTorch; when the request fails, it has 50. */
 static void memory_that_others_took_is_outside(void **state)
 {
@@ -476,6 +489,7 @@ int main(void)
         cmocka_unit_test(memory_of_another_stream_is_cache),
         cmocka_unit_test(a_leak_is_growth),
         cmocka_unit_test(memory_outside_is_told_from_demand),
+        cmocka_unit_test(a_device_that_reports_enough_as_free_was_full),
         cmocka_unit_test(memory_that_others_took_is_outside),
         cmocka_unit_test(a_limit_is_given_or_inferred),
         cmocka_unit_test(an_event_that_did_not_fail_is_refused),
