@@ -10,9 +10,9 @@ the policy under both kinds of bound, with exactly this need and with the
 least less (2 MiB of a device; a byte or 2 MiB of a limit), each in a process of its own: it must live, and die.
 
 BOUND: capacity (the policy is told the size of the device), limit (of the process), or
-full: memory that the allocator does not know of leaves no more than the need free on the
-real device, after the program ran once to load its kernels and libraries. These runs are
-made one at a time. Default: capacity,limit.
+full: memory that the allocator does not know of leaves exactly the need to be allocated on
+the real device, after the program ran once to load its kernels and libraries. These runs
+are made one at a time. Default: capacity,limit.
 
 Some programs free in another order when they run again (autocast drops its casts in the
 order of host addresses). So each run is also recorded, and its own requests are replayed
@@ -149,7 +149,7 @@ def full_free(runner):
     filler = truth.fork(fill, log=runner.path("filler", ".log"))
     os.waitpid(filler, 0)
     os.close(say)
-    runner.out.write(json.dumps({"full_free": int(os.read(ready, 32) or b"-1")}) + "\n")
+    runner.out.write(json.dumps({"full_free": int(os.read(ready, 32))}) + "\n")
     os.close(ready)
 
 

@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -56,7 +57,19 @@ def policies(kind):
 
 
 def trace_path(name):
-    return os.path.join(BUNDLED, name + ".pickle.xz")
+    return name if name.endswith(".csv") else os.path.join(BUNDLED, name + ".pickle.xz")
+
+
+def made(folder):
+    """A trace with an empty_cache while half of the blocks are live."""
+    path = os.path.join(folder, "emptied.csv")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("op,id,bytes,stream\n")
+        out.writelines(f"alloc,{i},{512 << 20},0\n" for i in range(40))
+        out.writelines(f"free,{i},,0\n" for i in range(20))
+        out.write("empty_cache,,,\n")
+        out.writelines(f"alloc,{i},{384 << 20},0\n" for i in range(40, 80))
+    return path
 
 
 def fits(case):
@@ -89,8 +102,9 @@ def agrees(case):
 
 def main():
     need(PROGRAM, LIBRARY)
-    with ThreadPoolExecutor() as pool:
-        cases = [(trace, kind) for trace in share(TRACES) for kind in KINDS]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
+        cases = [(trace, kind) for trace in [*share(TRACES), made(folder)]
+                 for kind in KINDS]
         rows = [row for found in pool.map(fits, cases) for row in found]
         list(pool.map(agrees, rows))
     print(f"{len(rows)} rows of policy, trace and bound, {len(failures)} differ")

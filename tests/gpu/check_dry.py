@@ -75,6 +75,8 @@ def check_full():
         assert found["left"] == found["before"] - found["taken"], found
     found, _ = scene("full", "t4", FRAGSIM_DRY_MEMORY=30 << 10)
     assert 29 * GIB < found["taken"] < 30 * GIB, found
+    found, _ = scene("full", "t4", FRAGSIM_DRY_MEMORY=152)  # the context takes 150
+    assert found["taken"] == 0, found
 
 
 def check_missing(folder):
