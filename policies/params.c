@@ -401,7 +401,7 @@ enum frag_err frag_policy_check(const struct frag_policy *policy,
 static enum frag_err unknown(const struct frag_policy *policy, const char *key,
                              struct frag_error *e)
 {
-    struct nearest near = nearest_to(key);
+    struct nearest near = nearest_among(policy->name, key);
     char names[NEAREST_NAMES];
 
     if (!policy->params)

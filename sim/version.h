@@ -7,7 +7,7 @@
 
 FRAG_BEGIN_DECLS
 
-extern const char frag_version[]; /* "0.1.0", from CMakeLists.txt */
+extern const char frag_version[]; /* "0.2.0", from CMakeLists.txt */
 /* Commit of the source, with "-dirty" if files were changed since then, apart
  * from paper/data and paper/pages, which the tool makes. "unknown" if the
  * source was not a git checkout. */

@@ -54,6 +54,14 @@ struct nearest nearest_to(const char *name)
     return (struct nearest){.name = name, .least = (strlen(name) + 2) / 3 + 1};
 }
 
+struct nearest nearest_among(const char *what, const char *name)
+{
+    struct nearest near = nearest_to(name);
+
+    near.what = what;
+    return near;
+}
+
 void nearest_try(struct nearest *n, const char *known)
 {
     text_add(n->known, sizeof(n->known), ", ", "%s", known);
@@ -67,8 +75,12 @@ void nearest_try(struct nearest *n, const char *known)
 
 const char *nearest_hint(const struct nearest *n, char hint[NEAREST_HINT])
 {
+    const char *instead = n->what ? nearest_removed(n->what, n->name) : NULL;
+
     *hint = '\0';
-    if (n->found)
+    if (instead)
+        snprintf(hint, NEAREST_HINT, "; fragsim 0.2 removed it: %s", instead);
+    else if (n->found)
         snprintf(hint, NEAREST_HINT, "; did you mean \"%s\"?", n->found);
     return hint;
 }
@@ -79,7 +91,10 @@ const char *nearest_names(const struct nearest *n, const char *what,
     char hint[NEAREST_HINT];
 
     nearest_hint(n, hint);
-    snprintf(text, NEAREST_NAMES, "%s %s %s are %s", *hint ? hint : ";",
-             *hint ? "The" : "the", what, n->known);
+    if (*hint && hint[strlen(hint) - 1] != '?')
+        snprintf(text, NEAREST_NAMES, "%s", hint);
+    else
+        snprintf(text, NEAREST_NAMES, "%s %s %s are %s", *hint ? hint : ";",
+                 *hint ? "The" : "the", what, n->known);
     return text;
 }

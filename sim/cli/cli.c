@@ -21,8 +21,13 @@
 #include "traces/printable.h"
 #include "traces/storage.h"
 
+const struct alias aliases[] = {{0}};
+
 const struct verb *verb_find(const struct verb *const *verbs, const char *name)
 {
+    for (const struct alias *a = aliases; a->name; a++)
+        if (!strcmp(a->name, name))
+            name = a->verb;
     for (; *verbs; verbs++)
         if (!strcmp((*verbs)->name, name))
             return *verbs;

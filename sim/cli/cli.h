@@ -50,6 +50,8 @@ enum exit_code {
 struct call {
     const struct verb *verb;
     const struct verb *const *verbs; /* all commands, ended by NULL */
+    const char *name;                /* as the user typed it: the verb's name or
+                                        an alias of it */
     const char *command;             /* the command line, quoted for a shell */
     const struct texts *args;        /* that are not options */
 };
@@ -74,7 +76,17 @@ struct verb {
 #include "sim/cli/verbs.h"
 #undef VERB
 
-/* The verb of that name in `verbs` (ended by NULL); NULL if there is none. */
+/* A further name of a command. It shares the command's table of options and its
+ * exit codes; the command may read the arguments in another way
+ * (call->name). */
+struct alias {
+    const char *name, *verb;
+    const char *summary; /* what the name adds, one line */
+};
+extern const struct alias aliases[]; /* ended by a NULL name */
+
+/* The verb of that name or alias in `verbs` (ended by NULL); NULL if there is
+ * none. */
 const struct verb *verb_find(const struct verb *const *verbs, const char *name);
 
 /* The verb that a user probably means by a name that no verb has; NULL if there

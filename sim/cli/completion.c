@@ -15,6 +15,8 @@ static void put_verbs(FILE *out, const struct verb *const *verbs)
 {
     for (size_t i = 0; verbs[i]; i++)
         fprintf(out, " %s", verbs[i]->name);
+    for (const struct alias *a = aliases; a->name; a++)
+        fprintf(out, " %s", a->name);
 }
 
 static void put_topics(FILE *out)

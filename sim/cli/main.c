@@ -7,6 +7,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
+#include "traces/nearest.h"
 #include "traces/printable.h"
 
 static const struct verb *const verbs[] = {
@@ -40,7 +41,14 @@ static char *command_line(int argc, char **argv)
 static int unknown(const char *name)
 {
     const struct verb *meant = verb_meant(verbs, name);
+    const char *instead = nearest_removed("command", name);
 
+    if (instead) {
+        printable_line(stderr,
+                       "fragsim: fragsim 0.2 removed the command \"%s\": %s",
+                       name, instead);
+        return EXIT_USE;
+    }
     if (access(name, F_OK) == 0) {
         printable_line(stderr, "fragsim: expected a command before the file %s",
                        name);

@@ -280,6 +280,9 @@ void manual_overview(FILE *out, const struct verb *const *verbs)
     fputs("usage: fragsim COMMAND ...\n\n", out);
     for (size_t i = 0; verbs[i]; i++)
         fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+    for (const struct alias *a = aliases; a->name; a++)
+        fprintf(out, "  %-10s %s (alias of %s)\n", a->name, a->summary,
+                a->verb);
     fputs("\nMore: fragsim help COMMAND, or one of these:\n\n", out);
     for (size_t i = 0; topics[i].name; i++)
         fprintf(out, "  %-10s %s\n", topics[i].name, topics[i].summary);

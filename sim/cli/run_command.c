@@ -39,7 +39,7 @@ int command_run(const struct verb *const *verbs, const struct verb *verb,
 {
     void *values = malloc(verb->size);
     const struct common *common = values;
-    const struct call call = {verb, verbs, command, &common->args};
+    const struct call call = {verb, verbs, argv[0], command, &common->args};
     struct apart apart = {.call = &call};
     int code;
 

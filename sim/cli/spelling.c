@@ -143,6 +143,9 @@ static int check_long(const struct verb *verb, const char *name,
              name);
     near = nearest_to(word);
     row = find_long(verb, name, length, &near);
+    if (!row && nearest_removed(verb->name, word))
+        refuse(verb, "fragsim 0.2 removed the option --%s: %s", word,
+               nearest_removed(verb->name, word));
     if (!row && near.found)
         refuse(verb, "there is no option --%s; did you mean --%s?", word,
                near.found);

@@ -285,7 +285,7 @@ static enum frag_err check_keys(const struct reading *r)
 
 static enum frag_err find_kind(const struct reading *r, const char *name)
 {
-    struct nearest near = nearest_to(name);
+    struct nearest near = nearest_among("edit", name);
     char hint[NEAREST_HINT];
 
     for (const struct edit_kind *k = edit_kinds; k->name; k++) {

@@ -194,7 +194,7 @@ static enum frag_err plot_trace(const struct figure *f,
 /* Reports all figures' names. */
 static int no_such_figure(const struct call *call, const char *name)
 {
-    struct nearest near = nearest_to(name);
+    struct nearest near = nearest_among("figure", name);
     char names[NEAREST_NAMES];
 
     for (size_t i = 0; figures[i]; i++)

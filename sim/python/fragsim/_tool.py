@@ -142,5 +142,5 @@ def run(*command: object) -> str:
 
 
 def version() -> str:
-    """The version of the tool, such as "0.1.0"."""
+    """The version of the tool, such as "0.2.0"."""
     return run("--version").split()[1]

@@ -1,0 +1,21 @@
+/* removed.c - the names that an earlier version had, and what takes the place
+ * of each. The messages about unknown names read this list (traces/nearest.h),
+ * and CHANGELOG.md tells it. */
+#include <string.h>
+
+#include "traces/nearest.h"
+
+static const struct {
+    const char *what, *name, *instead;
+} removed[] = {
+    {"command", "ranks",
+     "use `fragsim steps FILE...' or `fragsim top FILE...'"},
+};
+
+const char *nearest_removed(const char *what, const char *name)
+{
+    for (size_t i = 0; i < sizeof(removed) / sizeof(*removed); i++)
+        if (!strcmp(removed[i].what, what) && !strcmp(removed[i].name, name))
+            return removed[i].instead;
+    return NULL;
+}
