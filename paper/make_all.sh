@@ -18,27 +18,16 @@ export FRAG_SHARED_DIR=${FRAG_SHARED_DIR:-$root/../shared}
 export FRAGSIM=$build/fragsim FRAG_BUILD_DIR=$build
 made=$build/paper/made
 
-# The measures of the claims read result files: a python3 that has h5py, if there is one.
-python=
-for one in python3 /usr/bin/python3; do
-    "$one" -c 'import h5py' 2>/dev/null && python=$one && break
-done
-
 # name | what it needs below FRAG_SHARED_DIR (- for nothing) | command in paper/. Steps
 # whose input another step makes come after it.
 steps="
 review         | -                           | bash ../tests/examples/policy_review.sh $build/paper/review
 device         | -                           | python3 tables/device_table.py
-recorder       | -                           | python3 tables/recorder_table.py
-inside_torch   | -                           | python3 gpu/inside_torch.py page
-in_production  | -                           | python3 gpu/in_production.py page
 estimators     | -                           | python3 gpu/estimators.py page
 faults         | -                           | python3 gpu/dry_faults.py page
 settings       | oracle/oracle.jsonl.xz      | python3 tables/settings_table.py
 explain        | recorded/causes             | python3 tables/explain_table.py
-leaks          | recorded/causes             | python3 tables/leaks_table.py
 empty_cache    | recorded/dev                | python3 tables/empty_cache_table.py -j $jobs
-kineto         | recorded/dev                | python3 tables/kineto_table.py
 batch          | recorded/batch              | python3 tables/batch_table.py
 allocators     | oracle/allocators.jsonl.xz  | python3 tables/allocators_table.py
 policy         | recorded/dev                | python3 tables/policy_table.py -j $jobs
@@ -59,8 +48,6 @@ variants       | recorded/dev                | python3 tables/variants.py
 opening        | recorded/dev                | python3 tables/opening.py
 halves         | recorded/dev                | python3 tables/halves_need.py -j $jobs
 truth          | oracle/oracle.jsonl.xz      | python3 tables/truth_table.py -j $jobs
-claims_said    | recorded/dev                | ${python:-python3} tables/claims_recorded.py
-claims         | -                           | python3 tables/claims.py
 sentences      | -                           | python3 tables/sentences.py
 "
 
@@ -138,10 +125,10 @@ if [ -n "$tool" ]; then
 fi
 
 echo
-echo "Not made here, because a GPU made the data: data/claims_runs.jsonl, dead_new.csv,"
+echo "Not made here, because a GPU made the data: data/dead_new.csv,"
 echo "device_*.csv, dry_faults_gpu.csv, dry_recorded*.csv, dry_repeats.csv, dry_confirmed.csv, explain_real.csv,"
-echo "frontier_measured.csv, in_production.jsonl, inside_torch.jsonl, live.jsonl,"
-echo "maps.csv, opening_runs.csv, pool_programs.csv, recorder.csv, run_ahead.csv, steps*.csv, tune_real.csv,"
+echo "frontier_measured.csv, live.jsonl,"
+echo "maps.csv, opening_runs.csv, pool_programs.csv, run_ahead.csv, steps*.csv, tune_real.csv,"
 echo "upstream_gpu*.csv. Nor these, which need PyTorch, another build or public clones:"
 echo "data/dry_*.csv, estimators.csv, frontier_predicted.csv, gate.csv,"
 echo "public_snapshots.csv, tune_search.csv, upstream_*.csv; and corpus*.csv, which"

@@ -11,7 +11,7 @@ which reads the events that events.py beside it makes from a recording:
 FOLDER/NAME.events. PyTorch without its cache is the same loop over c10's
 allocate() under PYTORCH_NO_CUDA_MEMORY_CACHING=1. fragsim's side is `fragsim
 compare` (FRAGSIM), and the same loop over PyTorch on a policy of fragsim
-("PyTorch over POLICY"; fragsim_torch is found as in inside_torch.py). A row is
+("PyTorch over POLICY"; fragsim_torch is on PYTHONPATH). A row is
 the fastest of three passes, each from an empty cache; `steady` is the fastest
 of three more that keep the cache. Each allocator of PyTorch has one process for
 all rounds; fragsim has one process for each row. Rounds go through the
@@ -32,6 +32,7 @@ from multiprocessing import get_context
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "tables"))
+from data_header import machine  # noqa: E402
 from places import DATA, ROOT  # noqa: E402
 ROWS = os.environ.get("FRAG_ROWS", os.path.join(DATA, "device_pytorch.csv"))
 ORACLE = os.environ.get("FRAG_ORACLE", os.path.join(
@@ -248,8 +249,7 @@ def run(a):
         out = csv.writer(file, lineterminator="\n")
         names = [native(r, folder) for r in a.recordings]
         if is_new:
-            from inside_torch import about
-            where = about()
+            where = machine()
             file.write(f"# PyTorch {where['torch']}, driver {where['driver']}, "
                        f"{where['date']}; paper/gpu/allocators.py\n")
             out.writerow(COLUMNS)

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import subprocess
+import sys
 
 RECORDINGS = "20 recordings of PyTorch 2.11 on an H200"
 MADE_BY = r"fragsim \S+ \([^)]*\)|20\d\d-\d\d-\d\d"  # version and date
@@ -23,6 +24,21 @@ def replayed(tool, command, rests_on):
 def measured(device, driver, date, command):
     """The line for data that were measured on a GPU."""
     return f"# device {device}, driver {driver}, {date}; {command}\n"
+
+
+def machine():
+    """The PyTorch, the driver and the cores of this machine, and the date."""
+    code = ("import torch; print(torch.__version__, 'on', "
+            "torch.cuda.get_device_name(0))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True,
+                          text=True, check=False)
+    try:
+        with open("/proc/driver/nvidia/version", encoding="ascii") as file:
+            driver = re.search(r"\d+\.\d+(\.\d+)?", file.read())[0]
+    except FileNotFoundError:
+        driver = "none"
+    return {"torch": done.stdout.strip() or "none", "driver": driver,
+            "cores": os.cpu_count(), "date": str(datetime.date.today())}
 
 
 def read_csv(path):

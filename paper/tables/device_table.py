@@ -9,7 +9,6 @@ paper/pages/device.md, or FILE.
 """
 import csv
 import glob
-import json
 import os
 import statistics
 import sys

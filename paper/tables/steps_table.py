@@ -7,7 +7,7 @@ expandable segments, close to the limit of the process and far from it.
   steps_table.py import STEPS.jsonl DEVICE DRIVER DATE COMMIT
     the first two from the rows of gpu/steps.py
   steps_table.py ranks ROWS.jsonl DEVICE DRIVER DATE COMMIT
-    the third from the rows of gpu/in_production.py (--only ranks)
+    the third from the rows of gpu/ranks.py
 """
 import collections
 import json
@@ -92,7 +92,7 @@ def bring_ranks(path, device, driver, date, commit):
     rounds = rank_rows(rows_of(path))
     count = collections.Counter((r["program"], r["side"]) for r in rounds)
     assert all(n == count[program, "default"] for (program, _), n in count.items()), count
-    command = f"paper/gpu/in_production.py run --only ranks, at {commit}"
+    command = f"paper/gpu/ranks.py run, at {commit}"
     write_csv(RANKS, measured(device, driver, date, command), list(rounds[0]), rounds)
 
 
@@ -283,7 +283,7 @@ def main():
              *means(steps),
              "## Two GPUs", "",
              "A Llama model of 8 layers, tokens of varying lengths, a rank on each GPU",
-             "(`gpu/in_production_ranks.py`), turns of one step of both ranks. With DDP most of",
+             "(`gpu/ranks_program.py`), turns of one step of both ranks. With DDP most of",
              "the difference is in the first rounds, in which the peak grows; with FSDP it",
              "stays.", "",
              *two_ranks(ranks)]

@@ -10,7 +10,6 @@ is wider than a window or a telephone, and a name of a file stays text.
 Environment: FRAGSIM (default build/fragsim).
 """
 import html
-import json
 import lzma
 import os
 import pickle

@@ -11,7 +11,6 @@ Environment: FRAGSIM (default build/fragsim).
 """
 import array
 import base64
-import bisect
 import csv
 import json
 import lzma

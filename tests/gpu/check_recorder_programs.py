@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_recorder_programs.py: checks paper/gpu/recorder_programs.py and its page.
+"""check_recorder_programs.py: checks tests/gpu/record/recorder_programs.py.
 
 The program without a library runs under the recorder on the stand-in of
 check_record.sh; the allocators are invented: what they say is compared with
@@ -16,7 +16,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import BUILD, FRAGSIM, ROOT
 
 STAND_IN = os.path.join(BUILD, "tests", "record")
-sys.path.insert(0, os.path.join(ROOT, "paper", "gpu"))
+RECORD = os.path.join(ROOT, "tests", "gpu", "record")
+sys.path.insert(0, RECORD)
 import recorder_programs as programs  # noqa: E402
 
 failures = []
@@ -77,7 +78,7 @@ def records(folder):
     """The driver's own program, with the tool; a library that is absent."""
     out = os.path.join(folder, "r.csv")
     done = subprocess.run(
-        [sys.executable, os.path.join(ROOT, "paper", "gpu", "recorder_programs.py"),
+        [sys.executable, os.path.join(RECORD, "recorder_programs.py"),
          "--fragsim", FRAGSIM, "-o", out, "driver"],
         env=dict(os.environ, LD_LIBRARY_PATH=STAND_IN), text=True,
         capture_output=True, check=False)
@@ -88,30 +89,6 @@ def records(folder):
     asked = [size for is_alloc, _, size in programs.series(100) if is_alloc]
     expect([(r["same"], r["segments"]) for r in rows]
            == [("1", str(len(asked)))], f"driver: {rows}")
-    rows.append(dict.fromkeys(programs.COLUMNS, ""))
-    rows[1].update(program="other", allocator="pool", same=0, segments=3,
-                   bytes=5, peak_bytes=6, said_segments=2, said_bytes=5000,
-                   said_peak_bytes=6, difference="2 requests said, 3 recorded",
-                   says="words", notes="1 arrays")
-    rows.append(dict.fromkeys(programs.COLUMNS, ""))
-    rows[2].update(program="third", same=0, difference="not compared: no file")
-    with open(out, "w", encoding="utf-8", newline="") as file:
-        file.write("# device X, today\n")
-        writer = csv.DictWriter(file, programs.COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    page = os.path.join(folder, "r.md")
-    subprocess.run([sys.executable,
-                    os.path.join(ROOT, "paper", "tables", "recorder_table.py"), page, out],
-                   check=True)
-    with open(page, encoding="utf-8") as file:
-        text = file.read()
-    for words in ("device X, today.", "**1 of 2** programs",
-                  "| `other` | pool | words | 2 | 3 | 5,000 | 5 | 6 | 6 | no |",
-                  "- `other`: 2 requests said, 3 recorded",
-                  "- `third`: not compared: no file",
-                  "- `other`, notes of the trace: 1 arrays"):
-        expect(words in text, f"the page lacks: {words}: {text}")
 
 
 def main():

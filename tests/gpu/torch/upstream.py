@@ -4,9 +4,8 @@
     prints one line a test: its outcome, its name, the seconds it took, and for
     a failure the error
   upstream.py rows FILE OUT.jsonl SECONDS SIDE...
-    adds the outcomes of each side to OUT.jsonl, in the form of
-    paper/data/in_production.jsonl. A side is PyTorch or a policy, which child
-    processes of the tests have too. A test that fails is run once more, alone,
+    adds the outcomes of each side to OUT.jsonl, one object a test. A side is
+    PyTorch or a policy, which child processes of the tests have too. A test that fails is run once more, alone,
     unless it failed so with PyTorch's own allocator
 
 FILE is test/test_cuda.py of PyTorch's sources. Some tests use half of the

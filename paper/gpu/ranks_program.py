@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""in_production_ranks.py MODE SIDE RANK PORT: one rank of a training on two GPUs
+"""ranks_program.py MODE SIDE RANK PORT: one rank of a training on two GPUs
 (MODE: ddp or fsdp) in turns of lockstep.py.
 
 Rank 0 starts rank 1 and passes each turn on to it, so both ranks of the other
@@ -17,12 +17,22 @@ import subprocess
 import sys
 import time
 
-from in_production_programs import environment, ours
-
 WORLD = 2
 SIZES = json.loads(os.environ.get("FRAG_SIZES", "{}"))  # of the model
 CORES = 4  # of a rank
 LONGEST = int(os.environ.get("FRAG_LONGEST", "2048"))  # tokens
+
+
+def ours(side):
+    return not side.startswith("PyTorch")
+
+
+def environment(side):
+    """The variables that select a side."""
+    if ours(side):
+        return {"FRAGSIM_POLICY": side}
+    conf = side.partition(":")[2]
+    return {"PYTORCH_CUDA_ALLOC_CONF": conf} if conf else {}
 
 
 def say(what):

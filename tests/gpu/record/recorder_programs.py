@@ -3,7 +3,7 @@
 programs of PyTorch, CuPy, JAX and RMM under `fragsim record` on this machine's
 GPU, and compares what the recorder saw with what each allocator says it took.
 
-Writes one CSV row a program into FILE (default: paper/data/recorder.csv), after
+Writes one CSV row a program into FILE (default: recorder.csv), after
 a line that states where and when. Without NAME it runs all programs whose
 library is installed; `list` prints their names. Exit 1 if a row differs.
 
@@ -27,9 +27,6 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(HERE, "..", "tables"))
-from places import DATA  # noqa: E402
 
 MARK = 54321
 MIB = 1 << 20
@@ -476,7 +473,7 @@ def main():
         inside(sys.argv[2], sys.argv[3])
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--fragsim", default="fragsim")
-    parser.add_argument("-o", default=os.path.join(DATA, "recorder.csv"))
+    parser.add_argument("-o", default="recorder.csv")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -500,7 +497,7 @@ def main():
             rows = list(pool.map(one, names))
     with open(args.o, "w", encoding="utf-8", newline="") as out:
         out.write(f"# device {device()}, {versions(names)}, "
-                  f"{datetime.date.today()}; paper/gpu/recorder_programs.py\n")
+                  f"{datetime.date.today()}; tests/gpu/record/recorder_programs.py\n")
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
