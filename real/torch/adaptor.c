@@ -3,10 +3,8 @@
 #include "real/torch/adaptor.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "real/torch/service_parts.h"
 #include "traces/printable.h"
@@ -17,34 +15,6 @@ static void die(const char *words)
     flockfile(stderr);
     printable_line(stderr, "fragsim: %s", words);
     abort();
-}
-
-/* ---- the time of calls ---- */
-
-static atomic_bool timed;
-static atomic_size_t calls_made, ns_in_calls;
-
-static int64_t clock_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
-/* 0 if the times are off. */
-static int64_t enter(void)
-{
-    return atomic_load_explicit(&timed, memory_order_relaxed) ? clock_ns() : 0;
-}
-
-static void leave(int64_t entered)
-{
-    if (!entered)
-        return;
-    atomic_fetch_add_explicit(&calls_made, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&ns_in_calls, (size_t)(clock_ns() - entered),
-                              memory_order_relaxed);
 }
 
 /* ---- functions that PyTorch calls ---- */
@@ -79,7 +49,6 @@ static void refuse(enum frag_torch_answer answer, const char *why)
 
 void *frag_torch_alloc(ssize_t size, int device, frag_torch_stream stream)
 {
-    const int64_t entered = enter();
     struct frag_service_block block;
     char words[FRAG_TORCH_WORDS];
     enum frag_torch_answer answer;
@@ -89,14 +58,12 @@ void *frag_torch_alloc(ssize_t size, int device, frag_torch_stream stream)
     answer = frag_torch_serve(device, (size_t)size, stream, &block, words);
     if (answer != FRAG_TORCH_OK)
         refuse(answer, words);
-    leave(entered);
     return (void *)(uintptr_t)block.addr;
 }
 
 void frag_torch_free(void *ptr, ssize_t size, int device,
                      frag_torch_stream stream)
 {
-    const int64_t entered = enter();
     char words[FRAG_TORCH_WORDS];
 
     (void)size;
@@ -105,7 +72,6 @@ void frag_torch_free(void *ptr, ssize_t size, int device,
     if (frag_torch_end(device, (uintptr_t)ptr, stream, words) ==
         FRAG_TORCH_FAILED)
         die(words);
-    leave(entered);
 }
 
 /* PyTorch does not pass the device of the block. */
@@ -152,19 +118,4 @@ size_t frag_torch_driver_calls(int device)
 size_t frag_torch_driver_ns(int device)
 {
     return (size_t)numbers_of(device).calls.ns;
-}
-
-void frag_torch_timed(int on)
-{
-    atomic_store_explicit(&timed, on != 0, memory_order_relaxed);
-}
-
-size_t frag_torch_timed_calls(void)
-{
-    return atomic_load_explicit(&calls_made, memory_order_relaxed);
-}
-
-size_t frag_torch_timed_ns(void)
-{
-    return atomic_load_explicit(&ns_in_calls, memory_order_relaxed);
 }

@@ -61,13 +61,4 @@ FRAG_TORCH_API size_t frag_torch_peak_allocated(int device);
 FRAG_TORCH_API size_t frag_torch_driver_calls(int device);
 FRAG_TORCH_API size_t frag_torch_driver_ns(int device);
 
-/* From on = 1 until on = 0, counts the calls of frag_torch_alloc and
- * frag_torch_free that served a block, over all devices, and adds up the ns
- * from their start to their end. This time includes waits for the lock, the
- * driver's calls and one reading of the clock. It does not include PyTorch's
- * own work. Off at first, since it reads the clock twice in each call. */
-FRAG_TORCH_API void frag_torch_timed(int on);
-FRAG_TORCH_API size_t frag_torch_timed_calls(void);
-FRAG_TORCH_API size_t frag_torch_timed_ns(void);
-
 #endif

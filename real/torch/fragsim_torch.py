@@ -340,21 +340,6 @@ def driver_ns(device=0):
     return _read("frag_torch_driver_ns", device)
 
 
-def timed(on: bool) -> None:
-    """Turns the timing of requests and frees on or off."""
-    _library.frag_torch_timed(int(on))
-
-
-def timed_calls() -> int:
-    """Number of requests and frees that were timed."""
-    return _read("frag_torch_timed_calls")
-
-
-def timed_ns():
-    """Time spent in the timed requests and frees, in ns."""
-    return _read("frag_torch_timed_ns")
-
-
 def main() -> None:
     """Compiles the class: python -m fragsim_torch build"""
     if sys.argv[1:] != ["build"]:

@@ -27,9 +27,6 @@ static struct {
     size_t (*peak_allocated)(int);
     size_t (*driver_calls)(int);
     size_t (*driver_ns)(int);
-    void (*timed)(int);
-    size_t (*timed_calls)(void);
-    size_t (*timed_ns)(void);
 } torch;
 
 static atomic_size_t requests; /* and frees */
@@ -65,9 +62,6 @@ static void load(const char *path)
     LOAD(peak_allocated)
     LOAD(driver_calls)
     LOAD(driver_ns)
-    LOAD(timed)
-    LOAD(timed_calls)
-    LOAD(timed_ns)
 #undef LOAD
 }
 
@@ -124,20 +118,6 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Only calls made while the timing is on are counted. */
-static void timed_alone(void)
-{
-    struct block b;
-    unsigned seed = 1;
-    const size_t ns = torch.timed_ns();
-
-    torch.timed(0);
-    take(&b, NULL, &seed);
-    give(&b, NULL);
-    if (torch.timed_calls() != requests - 2 || torch.timed_ns() != ns || !ns)
-        fail("calls that were timed are not those that were asked for");
-}
-
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
@@ -150,15 +130,11 @@ int main(int argc, char **argv)
     torch.free(NULL, 0, 0, NULL);
     if (argc > 2) /* a single request of that size, which may be refused */
         return !torch.alloc((ssize_t)strtoll(argv[2], NULL, 10), 0, NULL);
-    if (torch.timed_calls() || torch.timed_ns())
-        fail("nobody asked for times");
-    torch.timed(1);
     for (uintptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)i))
             fail("no thread");
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    timed_alone();
     torch.empty_cache(); /* frees that waited for streams are complete now */
     if (torch.peak_reserved(0) < torch.peak_allocated(0) ||
         !torch.peak_allocated(0) || torch.reserved(1) ||
