@@ -1,8 +1,8 @@
 /* importer.h - the interface of an importer, which reads one input format. The
  * list of all importers is in traces/import/importers.h.
  *
- * To add an importer, write traces/import/NAME.c and add IMPORTER(NAME) to
- * traces/import/import_list.h.
+ * To add an importer, write traces/import/import_NAME.c and add IMPORTER(NAME)
+ * to traces/import/import_list.h.
  */
 #ifndef FRAG_TRACES_IMPORTER_H
 #define FRAG_TRACES_IMPORTER_H

@@ -154,11 +154,15 @@ static const struct frag_importer trace_file = {
              "stdin cannot be one",
 };
 
-/* How to make a CSV of files that no importer reads, because it would need
- * their libraries. The first four members are as in struct frag_importer. */
+#define TO_CSV(name) "python3 " name "_to_csv.py "
+
+/* How to make a CSV of files that no importer reads. The first four members are
+ * as in struct frag_importer. tests/commands/check_recipes.py runs the lines.
+ */
 static const struct recipe {
     const char *name, *summary, *made, *lacks;
-    const char *script; /* tests/commands/check_recipes.py runs it */
+    const char *script;
+    const char *program; /* NULL, or NAME_to_csv.py, which `script` runs */
 } recipes[] = {
     {"nsys", "memory events of Nsight Systems, as an SQLite database",
      "nsys profile --cuda-memory-usage=true PROGRAM, then nsys export --type "
@@ -167,17 +171,37 @@ static const struct recipe {
      "the script takes device 0 of all processes, drops frees of blocks that "
      "are older than the report, and makes an empty CSV of a report without "
      "times",
-     text_nsys_sh},
+     text_nsys_sh, NULL},
     {"xla", "buffers that XLA places in the temporary memory of a program",
      "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" PROGRAM, with "
      "JAX or TensorFlow",
      "streams, times, stacks; XLA places the buffers ahead of the run, so the "
      "CSV is a static instance; parameters and outputs are not in it",
-     text_xla_sh},
+     text_xla_sh, NULL},
     {"memray", "allocations of a Python process",
      "memray run -o run.bin PROGRAM",
      "streams, times, failed requests; the script leaves out the stacks",
-     text_memray_sh},
+     text_memray_sh, NULL},
+    {"heaptrack", "allocations of a process, recorded by heaptrack",
+     "heaptrack PROGRAM; with --raw, the data has addresses",
+     "streams, times, stacks, failed requests; without --raw also which of "
+     "equal blocks a free is of",
+     "zstd -dc heaptrack.PROGRAM.zst | " TO_CSV("heaptrack") ">events.csv\n",
+     text_heaptrack_to_csv_py},
+    {"android", "malloc calls of an Android process (memory_replay)",
+     "malloc_debug with record_allocs on Android",
+     "streams, times, stacks, alignments, failed requests",
+     TO_CSV("android") "<calls.txt >events.csv\n", text_android_to_csv_py},
+    {"umpire", "replay log of Umpire (JSON lines)",
+     "UMPIRE_REPLAY=On PROGRAM; the log is the file *.stats",
+     "streams, times, failed requests, stacks, which pool a block is of",
+     TO_CSV("umpire") "<umpire.stats >events.csv\n", text_umpire_to_csv_py},
+    {"rocprof", "CSV of rocprofv3 for programs on AMD GPUs",
+     "rocprofv3 --memory-allocation-trace -f csv -- PROGRAM",
+     "streams, times, stacks, failed requests; of a caching allocator it has "
+     "the segments, not the requests",
+     TO_CSV("rocprof") "<memory_allocation_trace.csv >events.csv\n",
+     text_rocprof_to_csv_py},
     {0},
 };
 
@@ -230,6 +254,9 @@ static void print_recipes(FILE *out)
     print_paragraph(out, 0, recipes_text);
     for (const struct recipe *r = recipes; r->name; r++) {
         fprintf(out, "\n%s: %s\n\n", r->name, r->summary);
+        if (r->program)
+            fprintf(out, "cat >%s_to_csv.py <<'END'\n%sEND\n", r->name,
+                    r->program);
         fputs(r->script, out);
     }
 }

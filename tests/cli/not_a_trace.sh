@@ -14,7 +14,7 @@ printf '\200\2}(X\5\0\0\0modelccollections\nOrderedDict\n' >model.pickle
 printf '\200\2}X\1\0\0\0aK\1s.' >dict.pickle
 printf '\200\2K\1.' >number.pickle
 {
-    head -c 262110 /dev/zero | tr '\0' 'x'
+    head -c 60000 /dev/zero | tr '\0' 'x'
     echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB'
 } | gzip -c >train.log.gz
 printf '<!DOCTYPE html>\n<html><head>\n' >viz.html
@@ -28,6 +28,10 @@ for file in empty.pickle empty.gz three cut.json p.json p.json.gz stats.json \
     try "$file"
 done
 # The output of other tools.
+echo '{"category":"operation","string_args":{"allocator_ref":"0x1"}}' >u.stats
+printf 'v 10400 3\nX ./a\nI 1000 10\n' >heaptrack.data
+echo '"Kind","Operation","Agent_Id","Allocation_Size","Address"' >rocprof.csv
+echo '186: malloc 0xb6027400 1024' >android.txt
 echo '{"dhatFileVersion":2' >dhat.json
 printf 'desc: --massif-out-file=m\ncmd: ls\ntime_unit: i\n' >massif.out
 printf '==1== Memcheck, of Valgrind\n--1-- malloc(4) = 0x4D2E040\n' >valgrind.txt
@@ -42,15 +46,7 @@ printf 'HloLiveRange (max 49):\n' >range.txt
 printf '\nTotal bytes used: 8\n\nUsed values:\n' >values.txt
 printf 'Memory Space: default\n  size; used_by_n_values;\n' >report.txt
 echo 'I0000 00:00:1.2 3 bfc_allocator.cc:89] allocated_bytes' >bfc.log
-# The name of a table may lie across two windows of the reader.
-{
-    printf 'SQLite format 3\0'
-    head -c 65510 /dev/zero
-    printf 'CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start'
-} >memory.sqlite
-printf 'SQLite format 3\0CREATE TABLE ENUM_NSYS_EVENT_TYPE (id' >bare.sqlite
-printf 'SQLite format 3\0CREATE TABLE notes (id' >other.sqlite
-printf 'SQLite format 3\0CREATE TABLE EVENTS (EVENT   JSON )' >umpire.sqlite
+printf 'SQLite format 3\0CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS' >memory.sqlite
 printf '[ 41][12:00:00:1][info  ] ----- RMM LOG BEGIN [PTDS DISABLED]\n' >rmm_log.txt
 printf '[ 41][12:00:00:1][trace ] [A][stream 0x0][8B]\n' >rmm_trace.log
 # Archives: a header and an entry of four bytes, the end alone, and of tar.
@@ -61,13 +57,13 @@ printf '[ 41][12:00:00:1][trace ] [A][stream 0x0][8B]\n' >rmm_trace.log
 printf 'PK\5\6\0\0\0\0' >empty.zip
 tar -cf small.tar small.csv
 gzip -c small.tar >small.tar.gz
-for file in umpire.sqlite rmm_log.txt rmm_trace.log other.zip empty.zip \
-    small.tar small.tar.gz; do
+for file in u.stats heaptrack.data rocprof.csv android.txt rmm_log.txt \
+    rmm_trace.log other.zip empty.zip small.tar small.tar.gz; do
     try "$file"
 done
 for file in dhat.json massif.out valgrind.txt ltrace.txt jemalloc.heap \
     tcmalloc.heap pprof.pb s.json memray.bin assignment.txt range.txt \
-    values.txt report.txt bfc.log memory.sqlite bare.sqlite other.sqlite; do
+    values.txt report.txt bfc.log memory.sqlite; do
     try "$file"
 done
 fragsim info - <small.csv | grep -c events

@@ -3,10 +3,11 @@
 it into a shell, on small files that are made here and on the samples of other
 tools, and compares what fragsim reads from the CSV.
 
-Parts without their program (sqlite3, memray) or without the samples are left
+Parts without their program (sqlite3, memray, zstd) or without the samples are left
 out, with a line that says so; skipped (77) if no part can run.
 Environment: FRAGSIM (the tool), FRAG_SHARED_DIR (the samples).
 """
+import functools
 import importlib.util
 import json
 import lzma
@@ -17,6 +18,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import FRAGSIM, ROOT, SHARED
@@ -184,8 +186,56 @@ def check_memray(lines):
     return True
 
 
+# The file that a recipe reads. Such a file itself is refused with the name of
+# the script.
+LOGS = {"heaptrack": "heaptrack.PROGRAM.zst", "android": "calls.txt",
+        "umpire": "umpire.stats", "rocprof": "memory_allocation_trace.csv"}
+# Of foreign/android/systemui.zip, as the importer of fragsim 0.1 counted.
+SYSTEMUI = {"allocs": 421234, "frees": 367589, "peak_live_bytes": 10441710,
+            "end_live_bytes": 8396632}
+
+
+def check_log(tool, name, path, lines, wanted):
+    """Compares the CSV of a log with what an independent reader counted."""
+    log = LOGS[tool]
+    opener = lzma.open if path.endswith(".xz") else open
+    with opener(path, "rb") as packed, open(log, "wb") as file:
+        shutil.copyfileobj(packed, file)
+    done = subprocess.run([FRAGSIM, "info", log], text=True, check=False,
+                          capture_output=True)
+    assert done.returncode == 3 and f"{tool}_to_csv.py" in done.stderr, done
+    paste(lines.replace("python3", sys.executable))
+    found = facts("events.csv")
+    empty = wanted.get("zero_byte_allocs", 0) * (tool == "umpire")
+    frees = wanted["frees"] + wanted.get("unmatched_frees", 0)
+    counts = [found["requests"]["alloc"] + empty,
+              found["requests"]["free"] + empty,
+              found["peak_requested_bytes"], found["end_live_bytes"]]
+    assert counts == [wanted["allocs"], frees, wanted["peak_live_bytes"],
+                      wanted["end_live_bytes"]], (name, counts, wanted)
+    print(f"{tool}/{name}: equal")
+
+
+def check_logs(tool, lines):
+    folder = os.path.join(SAMPLES, tool)
+    if not os.path.isdir(SAMPLES) or not shutil.which("zstd"):
+        print(f"{tool}: no samples in ../shared, or no zstd; left out")
+        return False
+    if tool == "android":
+        with zipfile.ZipFile(os.path.join(
+                SHARED, "foreign", "android", "systemui.zip")) as packed:
+            path = packed.extract("systemui.txt")
+        check_log(tool, "systemui.zip", os.path.abspath(path), lines, SYSTEMUI)
+        return True
+    for name, wanted in expected(tool).items():
+        check_log(tool, name, os.path.join(folder, name), lines, wanted)
+    return True
+
+
 def main():
     checks = {"nsys": check_nsys, "xla": check_xla, "memray": check_memray}
+    for tool in LOGS:
+        checks[tool] = functools.partial(check_logs, tool)
     lines = recipes()
     assert lines.keys() == checks.keys(), lines.keys()
     done = 0

@@ -41,30 +41,6 @@ KINETO = {"schemaVersion": 1, "deviceProperties": [], "traceEvents": [
                  Total_Allocated=0, Total_Reserved=4096)]}
 
 
-def umpire_line(name, numbers=None, strings=None, tags=None):
-    return json.dumps({"category": "operation", "name": name,
-                       "numeric_args": numbers or {},
-                       "string_args": strings or {}, "tags": tags or {},
-                       "timestamp": 7}, separators=(",", ":"))
-
-
-UMPIRE = "\n".join([
-    umpire_line("version", {"major": 2024, "minor": 7}, {"rc": ""}),
-    umpire_line("make_memory_resource", {"introspection": 1},
-                {"allocator_ref": "0x10"}, {"allocator_name": "DEVICE::1"}),
-    umpire_line("make_allocator", {}, {
-        "allocator_ref": "0x20", "arg0": "DEVICE::1",
-        "type": "N6umpire8strategy9QuickPoolE"}, {"allocator_name": "pool"}),
-    umpire_line("allocate", {"size": 64}, {"allocator_ref": "0x20",
-                                           "pointer": "0x1000"}),
-    umpire_line("reallocate", {"size": 80}, {"allocator_ref": "0x20",
-                                             "current_ptr": "0x1000"}),
-    umpire_line("reallocate", {"size": 80}, {
-        "allocator_ref": "0x20", "current_ptr": "0x1000", "new_ptr": "0x2000"}),
-    umpire_line("deallocate", {}, {"allocator_ref": "0x20",
-                                   "pointer": "0x2000"}),
-    umpire_line("coalesce", {}, {"allocator_ref": "0x20"})]) + "\n"
-
 # The words of each format, for its dictionary.
 WORDS = {
     "csv": ["op", "id", "bytes", "stream", "alloc", "free", "empty_cache", ",",
@@ -73,18 +49,6 @@ WORDS = {
                ",", "\n", "9223372036854775807"],
     "rmm": ["Thread,Time,Action,Pointer,Size,Stream", "allocate", "free",
             "allocate failure", "(nil)", "0x0", ",23:59:59.999999,", "\n"],
-    "rocprof": ["\"Kind\"", "\"Operation\"", "\"Agent_Id\"", "\"Address\"",
-                "\"Allocation_Size\"", "\"Start_Timestamp\"", "\"\"",
-                "MEMORY_ALLOCATION_ALLOCATE", "MEMORY_ALLOCATION_FREE",
-                "MEMORY_ALLOCATION_VMEM_ALLOCATE", "Agent 0", "\n"],
-    "android": [": malloc 0x", ": free 0x", ": calloc 0x", ": memalign 0x",
-                ": realloc 0x", ": thread_done 0x0", "\n",
-                "18446744073709551615"],
-    "umpire": ["\"allocator_ref\"", "\"pointer\"", "\"size\"", "\"name\"",
-               "\"tags\"", "\"allocator_name\"", "\"arg0\"", "\"type\"",
-               "\"new_ptr\"", "\"current_ptr\"", "(nil)", "release",
-               "coalesce", "reallocate", "named_allocate", "\n", "DEVICE",
-               "HOST", "\"numeric_args\"", "\"string_args\""],
     "kineto": ["\"traceEvents\"", "\"[memory]\"", "\"[OutOfMemory]\"",
                "\"args\"", "\"Device Type\"", "\"Device Id\"", "\"Bytes\"",
                "\"Addr\"", "\"Total Allocated\"", "\"Total Reserved\"",
@@ -92,9 +56,6 @@ WORDS = {
                "\"deviceProperties\"", "\"schemaVersion\"", "\\u0041"],
     "mtrace": ["= Start\n", "= End\n", "@ ", " + 0x", " - 0x", " < 0x",
                " > 0x", " ! 0x", "(nil)", "[0x", "\n"],
-    "heaptrack": ["v 10400 3\n", "X ", "I 1000 10\n", "s 3 ", "t 1 0\n",
-                  "i 1 1\n", "a 10 0\n", "+ 0\n", "- 0\n", "+ 10 1 55\n",
-                  "c 1\n", "R 1\n", "A\n", "m 1 -\n", "S "],
     "torch": ["device_traces", "segments", "blocks", "action", "addr", "size",
               "stream", "frames", "alloc", "free_requested", "free_completed",
               "segment_alloc", "segment_free", "segment_map", "oom",
@@ -122,24 +83,10 @@ TEXTS = {
             "7,23:59:59.900000,allocate,0x10,256,0\n"
             "7,00:00:00.000001,free,0x10,256,0\n"
             "8,00:00:01:000001,allocate failure,(nil),99999,0x1\n"],
-    "rocprof": ["\"Kind\",\"Operation\",\"Agent_Id\",\"Allocation_Size\","
-                "\"Address\",\"Correlation_Id\",\"Start_Timestamp\","
-                "\"End_Timestamp\"\n\"MEMORY_ALLOCATION\","
-                "\"MEMORY_ALLOCATION_ALLOCATE\",\"Agent 0\",1024,"
-                "\"0x10\",1,16,17\n\"MEMORY_ALLOCATION\","
-                "\"MEMORY_ALLOCATION_FREE\",\"\",0,\"0x10\",2,18,19\n"],
-    "android": ["186: malloc 0xb6 1024\n186: calloc 0xb7 1 8\n"
-                "9: memalign 0xae42d080 16 104\n186: realloc 0xb8 0xb7 25\n"
-                "186: free 0xb6\n186: thread_done 0x0\n7: free 0xb8 10 20\n"],
-    "umpire": [UMPIRE],
     "kineto": [json.dumps(KINETO)],
     "mtrace": ["= Start\n@ ./a b:(f+1c)[0x15] + 0x41 0x30\n@ [0x9] - 0x41\n"
                "@ ./a:[0x1] + 0x42 0x10\n@ ./a:[0x1] < 0x42\n"
                "@ ./a:[0x1] > 0x43 0x20\n@ ./a:[0x2] ! 0x43 0x100\n= End\n"],
-    "heaptrack": ["v 10400 3\nx 3 ./a\nX ./a\nI 1000 10\nm 1 -\nm 3 a.so 10 0 "
-                  "20\nt 1f 0\nt 2f 1\n+ 20 2 5500\nc a\nR 10\n- 5500\n",
-                  "v 10400 3\nX ./a\nI 1000 10\ns 3 a.c\ns 1 f\ni 1f 1 2\n"
-                  "t 1 0\na 20 1\n+ 0\nc 1\n- 0\n+ 0\n"],
     "files": ["call,fixed_ns,ns_per_mib\nmap,1000,2.5\ncopy,1,0\n",
               "{\"num_ooms\": 1, \"reserved_bytes.all.peak\": 4096}"],
     "rules": ["policy torch\ncapacity 5GiB\nooms <= 0\nfragmentation <= 25%\n"
@@ -310,7 +257,7 @@ def seeds(folder):
     for form, texts in TEXTS.items():
         for text in texts:
             yield form, text.encode()
-    for form in ["heaptrack", "mtrace", "rmm", "rocprof", "umpire"]:
+    for form in ["mtrace", "rmm"]:
         for data in samples(form):
             yield form, data
     for data in small_kineto():

@@ -39,9 +39,7 @@ ROOMS = {
     "traces/export": ([], "traces/bytes +"),
     "traces/import/torch": ([], "traces/build traces/pickle +"),
     "traces/import/record": ([], "traces/build traces/bytes +"),
-    "traces/import/heap": ([], "traces/build traces/bytes +"),
     "traces/import": ([], "traces/import/torch traces/import/record "
-                          "traces/import/heap "
                           "traces/json traces/file +"),
     "traces/gen": ([], "traces/import +"),
     "policies/device": ([], "traces/base.h traces/bytes/input.h"),

@@ -17,13 +17,6 @@ def bare_pickle(value):
     return pickletools.optimize(pickle.dumps(value, 2))[2:-1]
 
 
-def umpire_line(name, numbers, strings, tags=None):
-    return json.dumps({"category": "operation", "name": name,
-                       "numeric_args": numbers, "string_args": strings,
-                       "tags": tags or {}, "timestamp": 7},
-                      separators=(",", ":")) + "\n"
-
-
 def kineto_event(bytes_, time):
     return json.dumps({"ph": "i", "cat": "cpu_instant_event", "s": "t",
                        "name": "[memory]", "pid": 1, "tid": 1, "ts": time,
@@ -57,27 +50,6 @@ FORMATS = {
             lambda n: (f"7,{RMM_TIME},allocate,0x7f0000b6ca00,256,0x1\n"
                        f"7,{RMM_TIME},free,0x7f0000b6ca00,256,0x1\n").encode(),
             b""),
-    "rocprof": (b'"Kind","Operation","Agent_Id","Allocation_Size","Address",'
-                b'"Correlation_Id","Start_Timestamp","End_Timestamp"\n',
-                lambda n: (f'"MEMORY_ALLOCATION","MEMORY_ALLOCATION_ALLOCATE",'
-                           f'"Agent 0",1024,"0x00007ffb26354000",1,{2 * n},'
-                           f'{2 * n}\n"MEMORY_ALLOCATION",'
-                           f'"MEMORY_ALLOCATION_FREE","",0,'
-                           f'"0x00007ffb26354000",2,{2 * n + 1},{2 * n + 1}\n'
-                           ).encode(), b""),
-    "android": (b"", lambda n: b"186: malloc 0xb6027400 1024\n"
-                               b"186: free 0xb6027400\n", b""),
-    "umpire": ((umpire_line("version", {"major": 2024}, {"rc": ""})
-                + umpire_line("make_memory_resource", {},
-                              {"allocator_ref": "0x10"},
-                              {"allocator_name": "HOST"})).encode(),
-               lambda n: (umpire_line("allocate", {"size": 64},
-                                      {"allocator_ref": "0x10",
-                                       "pointer": "0x1037a4e0"})
-                          + umpire_line("deallocate", {},
-                                        {"allocator_ref": "0x10",
-                                         "pointer": "0x1037a4e0"})).encode(),
-               b""),
     "kineto": (b'{"schemaVersion": 1, "traceEvents": [\n',
                lambda n: (kineto_event(512, n) +
                           kineto_event(-512, n + .5)).encode(),
@@ -86,10 +58,6 @@ FORMATS = {
                lambda n: b"@ ./program:(f+1c)[0x15dbc8c] + 0x41aed4a0 0x30\n"
                          b"@ ./program:(g+25)[0x15db5e5] - 0x41aed4a0\n",
                b"= End\n"),
-    "heaptrack": (b"v 10400 3\nX ./a\nI 1000 10\ns 3 a.c\ni 1f 1\nt 1 0\n"
-                  b"a 30 1\n", lambda n: b"+ 0\n- 0\n", b""),
-    "heaptrack_raw": (b"v 10400 3\nx 3 ./a\nX ./a\nI 1000 10\nm 1 -\nt 1f 0\n",
-                      lambda n: b"+ 20 1 5500aa0\n- 5500aa0\n", b""),
     "torch": (b"\x80\x02}(" + bare_pickle("segments") + b"]"
               + bare_pickle("device_traces") + b"](](",
               lambda n: torch_event("alloc") + torch_event("free_requested")

@@ -108,10 +108,6 @@ enum frag_err frag_build_before(struct frag_build *b, uint32_t device,
 bool frag_build_is_live(const struct frag_build *b, uint32_t device,
                         frag_addr addr);
 
-/* States that the addresses of the entries are names that the importer made, so
- * the trace has no addresses. */
-void frag_build_name_addresses(struct frag_build *b);
-
 /* These two add the final snapshot of a device: each segment is followed by its
  * blocks, which must cover the segment without gap or overlap, in ascending
  * order. The snapshot may be added before or after the entries. CORRUPT if the

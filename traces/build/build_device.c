@@ -131,11 +131,6 @@ bool frag_build_is_live(const struct frag_build *b, uint32_t device,
     return d && live_find(&d->live, addr);
 }
 
-void frag_build_name_addresses(struct frag_build *b)
-{
-    b->names_addresses = true;
-}
-
 enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
                                 struct frag_error *e)
 {

@@ -156,8 +156,6 @@ struct frag_build {
     const struct frag_windows *windows; /* NULL: the columns keep all events */
     struct device_build *last; /* the device used last, for a quick search */
 
-    bool names_addresses; /* the addresses of the entries are made up */
-
     char *text; /* the strings, each with a terminating 0 */
     uint64_t text_size, text_room;
     uint64_t *strings; /* offsets in text */

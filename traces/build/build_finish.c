@@ -91,8 +91,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     out->initial = d->initial;
     out->free_streams = d->free_streams;
     if (!build_keep_events(t, out, d) ||
-        !keep_recorded(t, &out->recorded, d,
-                       d->entries && !b->names_addresses) ||
+        !keep_recorded(t, &out->recorded, d, d->entries) ||
         !keep_tables(t, out, d))
         return FRAG_NOMEM;
     /* frag_build_event has checked each event of a window. */

@@ -18,60 +18,43 @@ bool missing_exists(const char *path)
     return !strcmp(path, "-") || stat(path, &st) == 0;
 }
 
-/* A name with a byte below a blank could change the terminal. */
-static bool is_printable(const char *name)
+/* Sets `found` to the nearest name to `name` in a folder, "" if there is none.
+ */
+static void find_near(const char *folder, const char *name,
+                      char found[NAME_MAX + 1])
 {
-    for (; *name; name++)
-        if ((unsigned char)*name < ' ' || *name == 0x7f)
-            return false;
-    return true;
-}
-
-/* Sets `found` to the nearest name to `name` in an open folder, "" if there is
- * none. */
-static void find_near(DIR *dir, const char *name, char found[NAME_MAX + 1])
-{
+    DIR *dir = opendir(*folder ? folder : ".");
     struct nearest near = nearest_to(name);
     const struct dirent *entry;
 
     *found = '\0';
-    while ((entry = readdir(dir)) != NULL) {
-        if (!is_printable(entry->d_name))
-            continue;
+    while (dir && (entry = readdir(dir)) != NULL) {
         nearest_try(&near, entry->d_name);
-        if (near.found == entry->d_name) {
-            snprintf(found, NAME_MAX + 1, "%s", entry->d_name);
-            near.found = found;
-        }
+        if (near.found == entry->d_name)
+            near.found = strcpy(found, entry->d_name);
     }
+    if (dir)
+        closedir(dir);
 }
 
 static enum frag_err not_found(const char *path, struct frag_error *e)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char folder[PATH_MAX], found[NAME_MAX + 1];
-    DIR *dir;
 
-    snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
     if (strpbrk(path, "*?"))
         return frag_fail(e, FRAG_INVALID,
                          "%s: expected a file, found a pattern that no file "
-                         "matches; `ls %s' lists the files that are there",
-                         path, *folder ? folder : ".");
-    dir = opendir(*folder ? folder : ".");
-    if (!dir)
-        return frag_fail(e, FRAG_IO, "%s: the folder %s cannot be opened: %s",
-                         path, folder, strerror(errno));
-    find_near(dir, name, found);
-    closedir(dir);
-    if (*found)
-        return frag_fail(
-            e, FRAG_IO, "%s: No such file or directory; did you mean \"%s%s\"?",
-            path, folder, found);
-    return frag_fail(e, FRAG_IO,
-                     "%s: No such file or directory; `ls %s' lists the files "
-                     "that are there",
-                     path, *folder ? folder : ".");
+                         "matches",
+                         path);
+    snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
+    find_near(folder, name, found);
+    return *found
+               ? frag_fail(e, FRAG_IO,
+                           "%s: No such file or directory; did you mean "
+                           "\"%s%s\"?",
+                           path, folder, found)
+               : frag_fail(e, FRAG_IO, "%s: No such file or directory", path);
 }
 
 enum frag_err missing_check(const char *path, struct frag_error *e)

@@ -111,8 +111,7 @@ static int stop(struct json *j, enum frag_err err)
 
 static uint64_t position(const struct json *j)
 {
-    return j->schema->is_lines ? j->base
-                               : j->base + yajl_get_bytes_consumed(j->tokens);
+    return j->base + yajl_get_bytes_consumed(j->tokens);
 }
 
 static int expected(struct json *j, const char *what, const char *found)
@@ -171,7 +170,7 @@ static int open_value(struct json *j, bool is_array)
         j->record = j->depth + 1;
         j->kept = j->set;
         j->kept_used = j->used;
-        j->where = position(j) - !j->schema->is_lines;
+        j->where = position(j) - 1;
     }
     if (j->depth == MAX_DEPTH)
         return expected(j, "JSON nested at most 64 deep", "deeper nesting");
@@ -290,7 +289,6 @@ struct json *json_open(const struct json_schema *schema, const char *name,
         return NULL;
     }
     yajl_config(j->tokens, yajl_dont_validate_strings, 1);
-    yajl_config(j->tokens, yajl_allow_multiple_values, (int)schema->is_lines);
     split_path(schema->record, &j->paths[RECORD]);
     for (size_t i = 0; i < schema->field_count; i++)
         split_path(schema->fields[i], &j->paths[i + 1]);
@@ -306,11 +304,6 @@ void json_close(struct json *j)
     yajl_free(j->tokens);
     free(j->text);
     free(j);
-}
-
-bool json_is_complete(const struct json *j)
-{
-    return !j->depth;
 }
 
 /* Reports the error of yajl, such as "parse error: premature EOF". */
@@ -335,8 +328,6 @@ enum frag_err json_feed(struct json *j, const char *text, size_t length,
     j->base = where;
     j->e = e;
     status = yajl_parse(j->tokens, (const unsigned char *)text, length);
-    if (status == yajl_status_ok && j->schema->is_lines && !j->depth)
-        status = yajl_parse(j->tokens, (const unsigned char *)"\n", 1);
     if (status == yajl_status_client_canceled)
         return j->err;
     if (status != yajl_status_ok)

@@ -38,8 +38,6 @@ struct json_schema {
     const char *const *fields; /* paths of values; of the record, or of what
                                   stands before the records */
     size_t field_count;
-    bool is_lines; /* every line is a JSON text of its own: positions are line
-                      numbers, not offsets */
     /* Called at the end of each record with one value for each field, which
      * are valid until it returns. `where` is the position at which the record
      * begins. An error ends the reading. */
@@ -61,9 +59,6 @@ void json_close(struct json *j); /* NULL is fine */
  * NOMEM. After an error, only json_close may be called. */
 enum frag_err json_feed(struct json *j, const char *text, size_t length,
                         uint64_t where, struct frag_error *e) FRAG_MUST_CHECK;
-
-/* Returns whether every value that began has ended. */
-bool json_is_complete(const struct json *j);
 
 /* Reads a source to its end, which must be the end of the JSON text. Errors are
  * those of json_feed and of the source; CANCELLED by opts->progress. opts may

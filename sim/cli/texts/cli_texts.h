@@ -1,5 +1,5 @@
-/* cli_texts.h - the files of this folder as strings: CMake makes texts.c of
- * them.
+/* cli_texts.h - the files of this folder, and some of tests/examples, as
+ * strings: CMake makes texts.c of them.
  */
 #ifndef FRAG_SIM_CLI_TEXTS_CLI_TEXTS_H
 #define FRAG_SIM_CLI_TEXTS_CLI_TEXTS_H
@@ -37,5 +37,10 @@ extern const char text_view_html[], text_view_css[], text_view_map_js[],
  *
  * memray, by memray's Python API. */
 extern const char text_nsys_sh[], text_xla_sh[], text_memray_sh[];
+
+/* The programs in tests/examples that make a CSV of the files of other tools.
+ */
+extern const char text_android_to_csv_py[], text_heaptrack_to_csv_py[],
+    text_rocprof_to_csv_py[], text_umpire_to_csv_py[];
 
 #endif

@@ -134,7 +134,7 @@ static void what_is_wrong_is_said_with_its_line(void **state)
         {"op,id,id\n", ":1: expected each column once"},
         {"op,bytes\n", ":1: expected a header with the columns"},
         {"hello\n", ":0: expected a known format"},
-        {"", ":0: expected a trace, found an empty input"},
+        {"", ":0: expected a trace, found 0 bytes only"},
         {"hi", ":0: expected a trace, found 2 bytes only"},
     };
 

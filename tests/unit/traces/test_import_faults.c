@@ -118,20 +118,12 @@ static void nor_is_it_in_a_text(void **state)
         const char *header, *line, *end;
     } rows[] = {
         {&frag_importer_csv, "op,id,bytes,stream\n", "alloc,%d,%d,0\n", ""},
-        {&frag_importer_android, "", "7: malloc 0x%d %d\n", ""},
         {&frag_importer_mtrace, "= Start\n", "@ a:(b)[0x1] + 0x%d 0x%d\n", ""},
-        {&frag_importer_heaptrack, "v 10400 3\nm 1 -\nt 1 0\n", "+ %d 1 %d\n",
-         ""},
-        {&frag_importer_heaptrack, "v 10400 3\ns 1 a\ni 1 1 1\nt 1 0\n",
-         "a 1%d 1\n+ 0\n# %d\n", ""},
         /* Every pointer is live already, which a note counts. */
         {&frag_importer_rmm, "",
          "7,05:50:42.600000,allocate,0x%d,%d,0\n"
          "7,05:50:42.600000,allocate,0x1,1,0x7\n",
          ""},
-        {&frag_importer_rocprof,
-         "Operation,Agent_Id,Allocation_Size,Address,Start_Timestamp\n",
-         "MEMORY_ALLOCATION_ALLOCATE,Agent 8,%d,0x%d,5\n", ""},
         /* With odd sizes, which a note mentions. */
         {&frag_importer_static, "id,lower,upper,size\n", "%d,0,9,%d\n", ""},
         {&frag_importer_kineto,
@@ -141,15 +133,6 @@ static void nor_is_it_in_a_text(void **state)
          "\"Device Id\":0,\"Addr\":%d,\"Bytes\":%d,"
          "\"Total Allocated\":999999}}",
          "]}"},
-        {&frag_importer_umpire,
-         "{\"category\":\"operation\",\"name\":\"make_memory_resource\","
-         "\"string_args\":{\"allocator_ref\":\"1\"},"
-         "\"tags\":{\"allocator_name\":\"HOST\"},\"timestamp\":1}\n",
-         "{\"category\":\"operation\",\"name\":\"named_allocate\","
-         "\"numeric_args\":{\"size\":%d},"
-         "\"string_args\":{\"allocator_ref\":\"1\",\"pointer\":\"%d\","
-         "\"allocation_name\":\"a\"},\"timestamp\":1}\n",
-         ""},
     };
     static char text[(LINES + 2) * MOST];
 

@@ -164,43 +164,6 @@ static void what_is_too_deep_or_too_long_is_refused(void **state)
     free(text);
 }
 
-static enum frag_err count_record(void *user, const struct json_value *values,
-                                  uint64_t where)
-{
-    uint64_t *sum = user;
-
-    *sum = *sum * 10 + where;
-    assert_string_equal(values[0].text, "v");
-    return FRAG_OK;
-}
-
-static void lines_are_texts_of_their_own(void **state)
-{
-    static const char *const paths[] = {"key"};
-    static const struct json_schema lines = {.record = "",
-                                             .fields = paths,
-                                             .field_count = 1,
-                                             .is_lines = true,
-                                             .each = count_record};
-    uint64_t sum = 0;
-    struct json *j = json_open(&lines, "text", &sum);
-
-    (void)state;
-    assert_non_null(j);
-    assert_int_equal(json_feed(j, "{\"key\": \"v\"}", 12, 1, &error), FRAG_OK);
-    assert_true(json_is_complete(j));
-    assert_int_equal(json_feed(j, "", 0, 2, &error), FRAG_OK);
-    assert_int_equal(json_feed(j, "{\"key\": \"v\"}", 12, 3, &error), FRAG_OK);
-    assert_int_equal(sum, 13);
-    assert_int_equal(json_feed(j, "{\"key\": \"v", 10, 4, &error), FRAG_OK);
-    assert_false(json_is_complete(j));
-    json_close(j);
-    j = json_open(&lines, "text", &sum);
-    assert_int_equal(json_feed(j, "{\"key\": \"v\"}}", 13, 9, &error),
-                     FRAG_CORRUPT);
-    json_close(j);
-}
-
 static bool at_once(void *user, uint64_t done, uint64_t total)
 {
     (void)done, (void)total;
@@ -231,7 +194,6 @@ int main(void)
         cmocka_unit_test(a_record_has_the_values_of_its_paths),
         cmocka_unit_test(an_error_has_its_offset),
         cmocka_unit_test(what_is_too_deep_or_too_long_is_refused),
-        cmocka_unit_test(lines_are_texts_of_their_own),
         cmocka_unit_test(the_reading_can_be_cancelled),
     };
 

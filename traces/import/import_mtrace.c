@@ -11,8 +11,11 @@
  *
  * The caller after the @ may be missing, and its path may contain blanks, so a
  * line is read from its end. A realloc is a free, then an alloc, as the log has
- * it. The caller becomes a stack of one frame. Lines that begin with = mark the
- * start and the end. A process that dies leaves a cut last line.
+ * it. The caller becomes a stack of one frame. All threads of a process share
+ * one heap, so the trace has one device and one stream. A null pointer is no
+ * block: the request failed, or there was nothing to free. A block of 0 bytes
+ * counts as 1 byte. Lines that begin with = mark the start and the end. A
+ * process that dies leaves a cut last line.
  *
  * Format: glibc, malloc/mtrace-impl.c.
  */
@@ -22,7 +25,23 @@
 #include "traces/build/build.h"
 #include "traces/bytes/fields.h"
 #include "traces/bytes/lines.h"
-#include "traces/import/heap/heap_calls.h"
+#include "traces/import/importers.h"
+
+enum { HEAP = 0 }; /* the number of the only device */
+
+struct heap_calls {
+    const char *name; /* of the log, for messages */
+    struct frag_build *build;
+    struct frag_error *e;
+    uint64_t line; /* of the current call */
+
+    /* Counts for the notes. */
+    uint64_t lost;    /* frees that the log lacks, because the address was
+                         allocated again */
+    uint64_t unknown; /* frees of blocks whose alloc the log lacks */
+    uint64_t absurd;  /* failed requests of 2^63 bytes and more */
+    bool cut;         /* the last line of the log has no end */
+};
 
 struct line {
     char op; /* one of + - < > ! */
@@ -131,6 +150,83 @@ static enum frag_err stack_of(struct frag_build *build, struct field caller,
     return *stack == UINT32_MAX ? FRAG_NOMEM : FRAG_OK;
 }
 
+/* ---- the calls ---- */
+
+static enum frag_err put(struct heap_calls *c, enum frag_entry_kind kind,
+                         uint64_t addr, uint64_t bytes, uint32_t stack)
+{
+    const struct frag_entry entry = {
+        .kind = kind, .stack = stack, .addr = addr, .size = bytes ? bytes : 1};
+
+    return frag_build_entry(c->build, HEAP, &entry, c->line, c->e);
+}
+
+/* A program that requests 2^63 bytes and more wants the request to fail: no
+ * policy can serve it, and a trace cannot hold it. */
+static enum frag_err put_failed(struct heap_calls *c, uint64_t bytes,
+                                uint32_t stack)
+{
+    if (!bytes)
+        return FRAG_OK;
+    if (bytes >> 63) {
+        c->absurd++;
+        return FRAG_OK;
+    }
+    return put(c, FRAG_ENTRY_FAILED, 0, bytes, stack);
+}
+
+/* Adds a request. addr 0: it failed. `stack` is from frag_build_stack. */
+static enum frag_err calls_alloc(struct heap_calls *c, uint64_t addr,
+                                 uint64_t bytes, uint32_t stack)
+{
+    if (!addr)
+        return put_failed(c, bytes, stack);
+    if (frag_build_is_live(c->build, HEAP, addr)) {
+        c->lost++;
+        FRAG_TRY(put(c, FRAG_ENTRY_FREE_COMPLETED, addr, 0, stack));
+    }
+    return put(c, FRAG_ENTRY_ALLOC, addr, bytes, stack);
+}
+
+/* A free of a block without an alloc is counted and left out, because its size
+ * is unknown. addr 0: nothing happens. */
+static enum frag_err calls_free(struct heap_calls *c, uint64_t addr,
+                                uint32_t stack)
+{
+    if (!addr)
+        return FRAG_OK;
+    if (frag_build_is_live(c->build, HEAP, addr))
+        return put(c, FRAG_ENTRY_FREE_COMPLETED, addr, 0, stack);
+    c->unknown++;
+    return FRAG_OK;
+}
+
+/* Adds notes about everything that was counted. */
+static enum frag_err calls_end(const struct heap_calls *c)
+{
+    const struct frag_build_count notes[] = {
+        {c->lost, "blocks have no free in the log, although a later block has "
+                  "the same address; they are freed where that block begins"},
+        {c->unknown,
+         "frees are of blocks that were allocated before the log begins; the "
+         "log does not state their sizes, so the trace lacks them and its need "
+         "is a lower bound"},
+        {c->absurd, "failed requests of 2^63 bytes and more are left out, "
+                    "because no allocator can serve them"},
+    };
+
+    FRAG_TRY(
+        frag_build_counts(c->build, notes, sizeof(notes) / sizeof(*notes)));
+    if (c->cut)
+        FRAG_TRY(frag_build_note(
+            c->build, "the last line of the log is cut off and is left out: "
+                      "the program ended or started another program while "
+                      "it wrote, so the end of the log is missing"));
+    return FRAG_OK;
+}
+
+/* ---- the file ---- */
+
 static enum frag_err malformed(const struct heap_calls *c, struct field line)
 {
     return frag_fail(c->e, FRAG_CORRUPT,
@@ -168,7 +264,7 @@ static enum frag_err mtrace_read(struct frag_source *source,
     struct heap_calls calls = {
         .name = frag_source_name(source), .build = build, .e = e};
 
-    FRAG_TRY(calls_begin(&calls));
+    FRAG_TRY(frag_build_device(build, HEAP, e));
     FRAG_TRY(lines_each_whole(source, opts, read_line, &calls, &calls.cut, e));
     return calls_end(&calls);
 }
@@ -192,9 +288,12 @@ const struct frag_importer frag_importer_mtrace = {
         "in a program that calls mtrace()",
     .lacks = "streams, times, threads, alignments, what the recorded allocator "
              "did; of stacks it has the caller only",
-    .note = CALLS_NOTE "; the log does not show for how long a realloc held "
-                       "the old and the new block together, so it counts as a "
-                       "free and then an alloc",
+    .note = "these are calls of malloc: policies with a quantum of 512 bytes, "
+            "such as torch, say little about small blocks of a heap, because "
+            "they round each block up to the quantum; the log does not show "
+            "for how long a realloc held "
+            "the old and the new block together, so it counts as a "
+            "free and then an alloc",
     .recognize = mtrace_recognize,
     .read = mtrace_read,
 };
