@@ -416,6 +416,70 @@ def check_deaths(folder):
     python("import torch; raise SystemExit(3)", code=3)
 
 
+# A program that takes the memory that its argument says, or fails.
+TRIED = """import sys, torch
+block = torch.empty(int(sys.argv[1].removeprefix("size=")) << 30)
+"""
+
+
+def tried(values, *options, code=0, argument="size={}"):
+    """The runs of --try and the largest values, from its JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.json")
+        done = dry("--try", values, *options, "--json", path, "--",
+                   sys.executable, "-c", TRIED, argument, code=code)
+        if code > 1:
+            return done.stderr
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    return {row["value"]: row for row in found["results"]}, \
+        {row["gpu"]: row["value"] for row in found["largest"]}
+
+
+def check_tries(folder):
+    """--try runs the program at each value and says the largest that fits."""
+    rows, largest = tried("4,20,bad,200")
+    assert [(row["whole"], row["status"], row["need_bytes"])
+            for row in rows.values()] == [
+        (True, 0, 4 * GIB), (True, 0, 20 * GIB), (False, 1, None),
+        (True, 0, 200 * GIB)], rows
+    assert largest == {gpu: "4" if gpu == "t4" else "20" for gpu in GPUS}, largest
+    assert rows["20"]["fits_gpus"] == [gpu for gpu in largest if gpu != "t4"]
+    # Of numbers the largest, in any order and by value; of words the one that
+    # needs most.
+    assert tried("20,4,9", "--gpu", "l4")[1] == {"l4": "20"}
+    assert tried("size=4,20,9", "--memory", "12GiB")[1] == {"h200": "9"}
+    rows, largest = tried("1..512", "--gpu", "l4")
+    assert largest == {"l4": "21"} and len(rows) == 11, rows
+    assert [int(value) for value in rows] == sorted(map(int, rows)), rows
+    assert list(tried("2..3", "--gpu", "t4")[0]) == ["2", "3"]
+    rows, largest = tried("30..99", "--gpu", "l4", code=1)
+    assert list(rows) == ["30"] and largest == {"l4": None}, (rows, largest)
+    assert tried("200,bad", code=1)[1]["h200"] is None
+    rows, _ = tried("4,200", "--memory", "12GiB", "--strict")
+    assert rows["200"]["out_of_memory"] and not rows["200"]["fits"], rows
+    for values, options, words in (
+            ("1..4", (), "expected --gpu or --memory"),
+            ("4..1", ("--gpu", "l4"), "the smaller first"),
+            ("1,,2", (), "expected VALUE,..."),
+            ("1,2", ("-o", "x.pickle"), "leave out one of them")):
+        assert words in tried(values, *options, code=2), values
+    assert "expected {}" in tried("1,2", code=2, argument="1")
+    done = dry("--gpu", "l4", "--try", "4,30,bad", "--", sys.executable, "-c",
+               TRIED, "{}")
+    assert [line.split() for line in done.stdout.splitlines()[1:4]] == [
+        ["4", "done", "4", "GiB", "4", "GiB", "t4", "fits"],
+        ["30", "done", "30", "GiB", "30", "GiB", "rtx5090", "does", "not", "fit"],
+        ["bad", "failed:", "exit", "code", "1", "-", "-", "-", "does", "not",
+         "fit"]], done.stdout
+    assert done.stdout.endswith("NVIDIA L4  21.964 GiB  4\n"), done.stdout
+    program = os.path.join(folder, "ends.py")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write("import os\nos.kill(os.getpid(), 15)\n")
+    done = dry("--try", "1,2", "--", sys.executable, program, "{}", code=130)
+    assert "interrupted" in done.stderr, done.stderr
+
+
 def check_refusals(folder):
     done = dry("--gpu", "h300", "--", "true", code=2)
     assert "h200, h100" in done.stderr, done.stderr
@@ -443,7 +507,7 @@ def check_command():
     check_outside()
     for check in (check_answer, check_verdict, check_steps, check_rest,
                   check_sharing, check_processes, check_deaths,
-                  check_refusals):
+                  check_tries, check_refusals):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "sim/cli/program.h"
 #include "sim/cli/scratch.h"
 #include "sim/cli/verbs/dry/dry_answer.h"
+#include "sim/cli/verbs/dry/dry_try.h"
 #include "sim/cli/verbs/python.h"
 #include "traces/bytes/temporary.h"
 
@@ -21,7 +23,7 @@ enum { ROOM = 2 * PATH_MAX };
 struct dry_values {
     struct common common;
     const char *gpu; /* NULL: an H200, which the exit code does not judge */
-    const char *out, *assume, *json, *setup;
+    const char *out, *assume, *json, *setup, *tried;
     uint64_t devices;
     frag_size memory; /* 0: the GPU's */
     bool busy, strict, force;
@@ -34,11 +36,33 @@ struct place {
     char output[ROOM]; /* "" without -o */
     char *path;        /* PYTHONPATH; owned */
     char *folder;      /* of the files of all processes; owned */
+    struct frag_gpu gpu;
+    char name[128]; /* of the GPU, if it has another size */
 };
 
-static const struct frag_gpu *gpu_of(const struct dry_values *v)
+/* Sets the GPU. False if there is none of that name. */
+static bool find_gpu(const struct dry_values *v, struct place *p)
 {
-    return frag_gpu_find(v->gpu ? v->gpu : "h200");
+    const struct frag_gpu *g = frag_gpu_find(v->gpu ? v->gpu : "h200");
+
+    if (!g)
+        return false;
+    p->gpu = *g;
+    if (v->memory) {
+        p->gpu.total = v->memory;
+        p->gpu.memory_source = "as --memory says";
+        snprintf(p->name, sizeof(p->name), "%s with %s", g->name,
+                 FRAG_SHOW_SIZE(v->memory));
+        p->gpu.name = p->name;
+    }
+    return true;
+}
+
+/* Whether the user named the GPU, so that the exit code says whether it is
+ * enough. */
+static bool is_judged(const struct dry_values *v)
+{
+    return v->gpu || v->memory;
 }
 
 /* ---- the setup ---- */
@@ -84,8 +108,13 @@ static enum frag_err dry_setup(const char *folder,
 
 /* ---- the program ---- */
 
-static enum frag_err find_parts(struct place *p, struct frag_error *e)
+static enum frag_err find_parts(const struct dry_values *v, struct place *p,
+                                struct frag_error *e)
 {
+    snprintf(p->devices, sizeof(p->devices), "%llu",
+             (unsigned long long)v->devices);
+    snprintf(p->memory, sizeof(p->memory), "%llu",
+             (unsigned long long)(v->memory / FRAG_MIB));
     FRAG_TRY(program_library("dry/libcuda.so.1", p->libraries, e));
     *strrchr(p->libraries, '/') = '\0';
     FRAG_TRY(find_module("fragsim_dry.py", p->module, e));
@@ -108,11 +137,11 @@ static enum frag_err make_folder(const struct dry_values *v, struct place *p,
 }
 
 static enum frag_err run_program(const struct dry_values *v,
-                                 const struct place *p, int *status,
-                                 struct frag_error *e)
+                                 const struct texts *command, struct place *p,
+                                 int *status, struct frag_error *e)
 {
     const struct setting settings[] = {
-        {"FRAGSIM_DRY_GPU", gpu_of(v)->id},
+        {"FRAGSIM_DRY_GPU", p->gpu.id},
         {"FRAGSIM_DRY_ENDLESS", v->strict ? NULL : "1"},
         {"FRAGSIM_DRY_DEVICES", p->devices},
         {"FRAGSIM_DRY_MEMORY", v->memory ? p->memory : NULL},
@@ -124,7 +153,7 @@ static enum frag_err run_program(const struct dry_values *v,
         {"PYTHONPATH", p->path},
         {NULL, NULL}};
 
-    return program_run(&v->common.args, settings, status, e);
+    return program_run(command, settings, status, e);
 }
 
 /* ---- its snapshots ---- */
@@ -221,80 +250,129 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     return FRAG_OK;
 }
 
-static enum frag_err find_answer(const struct call *call,
-                                 const struct dry_values *v,
+/* What the program needs, from what its processes left. The caller closes the
+ * answer, on error too. */
+static enum frag_err open_answer(const struct dry_values *v,
                                  const struct place *p, struct dry_answer *a,
                                  struct frag_error *e)
 {
-    struct shown shown = {a, cli_colors(&v->common, stdout)};
-
     FRAG_TRY(take_all(v, p, a, e));
     FRAG_TRY(dry_answer_find(a, &v->common, e));
-    if (!a->count)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: expected a program that allocates memory of a "
-                         "GPU through PyTorch; it used a GPU and allocated "
-                         "nothing",
-                         v->common.args.items[0]);
-    return answer_write(call, &(const struct answer){put, NULL, &shown},
-                        v->json, e);
+    return a->count ? FRAG_OK
+                    : frag_fail(e, FRAG_INVALID,
+                                "%s: expected a program that allocates memory "
+                                "of a GPU through PyTorch; it used a GPU and "
+                                "allocated nothing",
+                                v->common.args.items[0]);
 }
 
-/* The answer; *fits becomes whether the program fits the GPU that was asked
- * for. */
-static enum frag_err answer(const struct call *call, const struct dry_values *v,
-                            const struct place *p, int status, bool *fits,
-                            struct frag_error *e)
+static void close_answer(struct dry_answer *a)
 {
-    struct frag_gpu gpu = *gpu_of(v);
-    char name[128];
-    struct dry_answer a = {
-        .gpu = &gpu, .status = status, .is_kept = *p->output != '\0'};
-    enum frag_err err;
-
-    if (v->memory) {
-        gpu.total = v->memory;
-        gpu.memory_source = "as --memory says";
-        snprintf(name, sizeof(name), "%s with %s", gpu.name,
-                 FRAG_SHOW_SIZE(v->memory));
-        gpu.name = name;
-    }
-    err = find_answer(call, v, p, &a, e);
-    *fits =
-        err != FRAG_OK || (!v->gpu && !v->memory) || dry_all_fit(&a, &gpu, 0);
-    dry_answer_free(&a);
-    for (size_t i = 0; i < a.process_count; i++)
-        dry_process_free(&a.processes[i]);
-    free(a.processes);
-    return err;
+    dry_answer_free(a);
+    for (size_t i = 0; i < a->process_count; i++)
+        dry_process_free(&a->processes[i]);
+    free(a->processes);
 }
 
-/* ---- the command ---- */
-
-static int run_all(const struct call *call, const struct dry_values *v,
-                   struct place *p)
+static int run_once(const struct call *call, const struct dry_values *v,
+                    struct place *p)
 {
     struct frag_error e = {""};
-    int status = EXIT_DONE, code;
+    struct dry_answer a = {.gpu = &p->gpu};
+    struct shown shown = {&a, cli_colors(&v->common, stdout)};
+    int code;
     bool fits = true;
-    enum frag_err err;
+    enum frag_err err = find_parts(v, p, &e);
 
-    snprintf(p->devices, sizeof(p->devices), "%llu",
-             (unsigned long long)v->devices);
-    snprintf(p->memory, sizeof(p->memory), "%llu",
-             (unsigned long long)(v->memory / FRAG_MIB));
-    err = find_parts(p, &e);
     if (err == FRAG_OK)
         err = make_folder(v, p, &e);
     if (err == FRAG_OK)
-        err = run_program(v, p, &status, &e);
+        err = run_program(v, &v->common.args, p, &a.status, &e);
+    a.is_kept = *p->output != '\0';
     if (err == FRAG_OK)
-        err = answer(call, v, p, status, &fits, &e);
-    code = err == FRAG_INVALID && status ? EXIT_DONE : cli_fail(call, err, &e);
-    if (code != EXIT_DONE || status)
-        return code != EXIT_DONE ? code : status;
+        err = open_answer(v, p, &a, &e);
+    if (err == FRAG_OK)
+        err = answer_write(call, &(const struct answer){put, NULL, &shown},
+                           v->json, &e);
+    if (err == FRAG_OK && is_judged(v))
+        fits = dry_all_fit(&a, &p->gpu, 0);
+    close_answer(&a);
+    code =
+        err == FRAG_INVALID && a.status ? EXIT_DONE : cli_fail(call, err, &e);
+    if (code != EXIT_DONE || a.status)
+        return code != EXIT_DONE ? code : a.status;
     return fits ? EXIT_DONE : EXIT_NO;
 }
+
+/* ---- several values ---- */
+
+/* The runs of the values. */
+struct tries {
+    const struct dry_values *v;
+    struct place *p;
+};
+
+/* Whether the user ended the program, and so all runs. */
+static bool is_ended(int status)
+{
+    return status == 128 + SIGINT || status == 128 + SIGQUIT ||
+           status == 128 + SIGTERM || status == 128 + SIGHUP;
+}
+
+/* Runs the program with a value; the files of the run are removed. */
+static enum frag_err try_value(void *user, const struct texts *command,
+                               struct dry_row *row, struct frag_error *e)
+{
+    const struct tries *t = user;
+    struct dry_answer a = {.gpu = &t->p->gpu};
+    enum frag_err err = make_folder(t->v, t->p, e);
+
+    if (err == FRAG_OK)
+        err = run_program(t->v, command, t->p, &a.status, e);
+    if (err == FRAG_OK)
+        err = open_answer(t->v, t->p, &a, e);
+    if (err == FRAG_OK)
+        dry_row_fill(row, &a);
+    row->status = a.status;
+    close_answer(&a);
+    temporary_remove(t->p->folder);
+    t->p->folder = NULL;
+    if (is_ended(a.status))
+        return FRAG_CANCELLED;
+    return err == FRAG_INVALID && a.status ? FRAG_OK : err;
+}
+
+static int run_tries(const struct call *call, const struct dry_values *v,
+                     struct place *p)
+{
+    struct frag_error e = {""};
+    struct tries tries = {v, p};
+    struct dry_try t = {.values = v->tried,
+                        .command = &v->common.args,
+                        .judged = is_judged(v) ? &p->gpu : NULL,
+                        .color = cli_colors(&v->common, stdout),
+                        .run = try_value,
+                        .user = &tries};
+    enum frag_err err = dry_try_check(&t, &e);
+    bool fits = false;
+
+    if (err != FRAG_OK)
+        return cli_misuse(call, "%s", e.text);
+    err = find_parts(v, p, &e);
+    if (err == FRAG_OK)
+        err = dry_try_all(&t, &e);
+    if (err == FRAG_OK)
+        err = answer_write(
+            call, &(const struct answer){dry_try_put, dry_try_put_after, &t},
+            v->json, &e);
+    fits = dry_try_fits(&t);
+    dry_try_free(&t);
+    if (err != FRAG_OK)
+        return cli_fail(call, err, &e);
+    return fits ? EXIT_DONE : EXIT_NO;
+}
+
+/* ---- the command ---- */
 
 static int dry_run(const struct call *call, const void *values)
 {
@@ -308,17 +386,20 @@ static int dry_run(const struct call *call, const void *values)
     if (!v->common.args.count)
         return cli_misuse(call, "expected -- PROGRAM [ARGUMENT...], such as -- "
                                 "python train.py");
-    if (!gpu_of(v))
+    if (!find_gpu(v, &p))
         return cli_misuse(call, "--gpu %s: expected one of " FRAG_GPU_IDS,
                           v->gpu);
     if (v->devices < 1 || v->devices > FRAG_GPUS_MOST)
         return cli_misuse(call, "--gpus: expected 1 to %d", FRAG_GPUS_MOST);
+    if (v->out && v->tried)
+        return cli_misuse(call, "--output keeps one run and --try makes "
+                                "several: leave out one of them");
     code = cli_may_replace(call, v->out, v->force);
     if (code == EXIT_DONE && v->json)
         code = cli_may_replace(call, v->json, v->force);
     if (code != EXIT_DONE)
         return code;
-    code = run_all(call, v, &p);
+    code = v->tried ? run_tries(call, v, &p) : run_once(call, v, &p);
     temporary_remove(p.folder);
     free(p.path);
     return code;
@@ -337,6 +418,11 @@ static const struct option_row options[] = {
      "memory of the GPU, in place of that of the table; exit code 1 if the "
      "program does not fit it",
      OPTION_SIZE, offsetof(struct dry_values, memory), NULL},
+    {"try", 0, "VALUES",
+     "run the program once for each value, which takes the place of {} in its "
+     "arguments: 8,16,32 or names; A..B finds the largest number from A to B "
+     "that fits --gpu or --memory, by halves, as if a larger one needs more",
+     OPTION_TEXT, offsetof(struct dry_values, tried), NULL},
     {"strict", 0, NULL,
      "an allocation that does not fit fails as on the GPU, so a program that "
      "does not fit dies of it (default: the GPU never refuses, the program "
@@ -411,9 +497,14 @@ const struct verb verb_dry = {
         "default, work of the device ends at once; with --busy it ends only "
         "when the program waits. For a program that uses memory on several "
         "streams, the truth is between the two.\n\n"
+        "With --try, the answer is a table with what the program needs at each "
+        "value, and the largest value that fits each GPU: the largest number, "
+        "or, of values that are not all numbers, the one that needs most. A "
+        "run that fails or runs out of memory fits none.\n\n"
         "The exit code is that of the program; if it is 0 and --gpu or "
         "--memory names a GPU that the program does not fit with the settings "
-        "that it ran with, it is 1.",
+        "that it ran with, it is 1. With --try, it is 1 if no value fits that "
+        "GPU, or any GPU of the table if none is named.",
     .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",
     .options = options,
     .size = sizeof(struct dry_values),

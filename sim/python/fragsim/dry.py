@@ -13,7 +13,7 @@ if __name__ != "__main__":
 from fragsim._tool import tool_path
 
 # The options of `fragsim dry` that are followed by a value.
-VALUED = ("--gpu", "--gpus", "--memory", "--assume", "--json", "--setup",
+VALUED = ("--gpu", "--gpus", "--memory", "--try", "--assume", "--json", "--setup",
           "--color", "--output", "-o")
 
 

@@ -1,0 +1,55 @@
+/* dry_try.h - a program at several values: what it needs at each, and the
+ * largest value that fits a GPU.
+ */
+#ifndef FRAG_SIM_CLI_VERBS_DRY_DRY_TRY_H
+#define FRAG_SIM_CLI_VERBS_DRY_DRY_TRY_H
+
+#include "sim/cli/verbs/dry/dry_answer.h"
+
+/* The program at one value. */
+struct dry_row {
+    char *value;         /* owned */
+    int status;          /* exit code of the program */
+    bool whole;          /* it ran to its end without an error of memory; else
+                            the members below count for nothing */
+    bool died;           /* a request failed */
+    frag_size need;      /* of the GPU that needs most; FRAG_UNLIMITED: none is
+                            enough */
+    frag_size reserved;  /* at the peak, of the device that needs most */
+    bool fits;           /* the GPU of the run */
+    uint32_t fits_table; /* a bit for each GPU of the table */
+};
+
+struct dry_try {
+    const char *values;            /* as the user wrote them */
+    const struct texts *command;   /* the program, with {} in its arguments */
+    const struct frag_gpu *judged; /* the GPU that was asked for; NULL: none */
+    bool color;
+    /* Runs a command and fills the row, but for its value. */
+    enum frag_err (*run)(void *user, const struct texts *command,
+                         struct dry_row *row, struct frag_error *e);
+    void *user;
+    struct dry_row *rows; /* owned */
+    size_t count;
+    uint64_t room;
+};
+
+/* Whether the values and the command can be tried: INVALID if not. */
+enum frag_err dry_try_check(const struct dry_try *t,
+                            struct frag_error *e) FRAG_MUST_CHECK;
+/* Makes the runs. Errors of `run`; NOMEM. The caller frees the rows, on error
+ * too. */
+enum frag_err dry_try_all(struct dry_try *t,
+                          struct frag_error *e) FRAG_MUST_CHECK;
+void dry_try_free(struct dry_try *t);
+/* Fills a row from the answer of its run. */
+void dry_row_fill(struct dry_row *row, const struct dry_answer *a);
+
+/* Whether a value fits the GPU that was asked for, or any of the table. */
+bool dry_try_fits(const struct dry_try *t);
+/* The functions of a struct answer, whose user is the struct dry_try. */
+enum frag_err dry_try_put(void *user, FILE *out, struct frag_json *j,
+                          struct frag_error *e) FRAG_MUST_CHECK;
+void dry_try_put_after(void *user, struct frag_json *j);
+
+#endif
