@@ -28,7 +28,6 @@ faults         | -                           | python3 gpu/dry_faults.py page
 settings       | oracle/oracle.jsonl.xz      | python3 tables/settings_table.py
 explain        | recorded/causes             | python3 tables/explain_table.py
 empty_cache    | recorded/dev                | python3 tables/empty_cache_table.py -j $jobs
-batch          | recorded/batch              | python3 tables/batch_table.py
 allocators     | oracle/allocators.jsonl.xz  | python3 tables/allocators_table.py
 policy         | recorded/dev                | python3 tables/policy_table.py -j $jobs
 related        | foreign/minimalloc          | python3 tables/related_table.py

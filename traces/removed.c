@@ -8,6 +8,8 @@
 static const struct {
     const char *what, *name, *instead;
 } removed[] = {
+    {"command", "batch",
+     "use `fragsim dry --try 8,16,32 -- python train.py --batch {}'"},
     {"command", "ranks",
      "use `fragsim steps FILE...' or `fragsim top FILE...'"},
 };

@@ -5,7 +5,7 @@ predicted without a GPU, then measured. The question is that of PyTorch's pull r
 
   frontier.py predict OUT.csv [--ranks 2]
     one dry run (`fragsim dry`) at each of LENGTHS, and from each the need under every
-    allocator; and whether it survives by `fragsim batch` from the lengths of SHORT
+    allocator
   frontier.py measure OUT.jsonl PREDICTED.csv [--ranks 2] [--runs N] [--seconds N]
     on the GPU, under a limit of LIMIT for each process: for each allocator the lengths
     around the predicted frontier, each in new processes
@@ -34,7 +34,6 @@ from data_header import read_csv, replayed, write_csv  # noqa: E402
 GIB = 1 << 30
 LIMIT = 60 * GIB
 STEP = 128
-SHORT = (4096, 6144)
 LENGTHS = {1: range(11776, 14337, STEP), 2: range(11008, 12673, STEP)}  # by ranks
 STEPS, PARTS = 12, 32
 LAYERS, WIDTH, HEADS, INNER, WORDS = 32, 2560, 20, 6912, 32000
@@ -155,30 +154,16 @@ def needs(path):
     return [row["need_bytes"] for row in rows]
 
 
-def scaled(recorded, lengths):
-    """Whether each side survives each length, from recordings of two lengths."""
-    rows = tool("batch", "-q", "--process-limit", f"{LIMIT}B", "--at",
-                ",".join(map(str, lengths)), *policies(),
-                *(f"{length}={path}" for length, path in recorded.items()))["results"]
-    names = {name: side for side, (_, _, name) in SIDES.items()}
-    return {(names[row["policy"]], row["batch"]): not row["num_ooms"] for row in rows}
-
-
 def predict(path, ranks):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        short = {length: record(length, ranks, folder) for length in SHORT}
-        lives = [scaled({length: paths[rank] for length, paths in short.items()},
-                        LENGTHS[ranks])
-                 for rank in range(ranks)]
         for length in LENGTHS[ranks]:
             for rank, snapshot in enumerate(record(length, ranks, folder)):
                 for side, need in zip(SIDES, needs(snapshot)):
                     rows.append({
                         "ranks": ranks, "rank": rank, "length": length, "side": side,
                         "limit_bytes": LIMIT, "need_bytes": need,
-                        "survives": int(need <= LIMIT),
-                        "survives_scaled": int(lives[rank][side, length])})
+                        "survives": int(need <= LIMIT)})
                 os.remove(snapshot)
     write_csv(path, replayed(FRAGSIM, "paper/gpu/frontier.py predict",
                              "dry runs of PyTorch 2.11 as on an H200; nothing was "

@@ -10,8 +10,6 @@ fragsim replay small.csv -q -o small.h5 >table
 {
     fragsim replay small.csv other.csv -q | head -n 1
     fragsim fit small.csv other.csv -q --frontier frontier.csv | head -n 1
-    awk -F, -v OFS=, '$1 == "alloc" { $3 *= 2 } { print }' small.csv >twice.csv
-    fragsim batch 1=small.csv 2=twice.csv --at 4 -q | head -n 1
     fragsim tune small.csv -q --no-hold-out |
         sed -n 's/^#   \(saves\|knobs\)/\1/p'
     fragsim ranks "$trace" small.csv -c 1GiB -p torch | head -n 1

@@ -47,7 +47,6 @@ static const struct {
     {&verb_diff, 2, "@results @results"},
     {&verb_ranks, 2, "@trace @trace"},
     {&verb_check, 2, "@trace --rules=@rules"},
-    {&verb_batch, 2, "4=@trace 8=@trace --capacity=@bytes"},
     {&verb_conf, 4, "@conf"},
     {&verb_validate, 6, "@snapshot"},
     {&verb_info, 8, "@trace"},

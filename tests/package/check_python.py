@@ -373,14 +373,6 @@ def commands(folder):
     rules = os.path.join(folder, "memory.rules")
     with open(rules, "w", encoding="ascii") as file:
         file.write("peak_reserved <= 9GiB\nretries <= 0\n")
-    batches = {}
-    for batch in 2, 4:
-        batches[batch] = os.path.join(folder, f"{batch}.csv")
-        with open(batches[batch], "w", encoding="ascii") as file:
-            file.write("op,id,bytes,stream\nalloc,0,4096,0\n")
-            for _ in range(3):
-                file.write(f"alloc,1,{batch << 20},0\nalloc,2,{batch << 21},0\n"
-                           "free,1,,\nfree,2,,\n")
     results = [os.path.join(folder, name) for name in ("before.h5", "after.h5")]
     for path in results:
         fragsim.run("replay", LEAK, "-q", "-o", path)
@@ -410,9 +402,6 @@ def commands(folder):
                                      "imbalance": (2, "measure")}),
         "check": ([LEAK], {"rules": rules}, {"results": (3, "holds"),
                                              "traces": (1, "policy")}),
-        "batch": ([batches], {"at": [3, 8], "policy": "direct"},
-                  {"results": (2, "batch"), "largest": (1, "policy"),
-                   "requests": (5, "kind"), "recordings": (2, "sha256")}),
         "conf": (["max_split_size_mb:64"], {}, {"settings": (1, "effect"),
                                                 "findings": (1, "level"),
                                                 "results": (1, "verdict")}),

@@ -28,7 +28,7 @@ DIFFERS = {
     "placed": "mallocWithAddress places a block where it is told to",
 }
 # The exit codes of the commands that a job without a complete step fails.
-DEAD = {"tune": 1, "check": 1, "batch": 2}
+DEAD = {"tune": 1, "check": 1}
 # The arguments of each command: {T} is the snapshot, {D} a folder of the test.
 # None: the command reads no trace, or needs a GPU.
 VERBS = {
@@ -46,7 +46,6 @@ VERBS = {
     "diff": ["{T}", "{T}", "--by", "pool"],
     "ranks": ["{T}", "{T}"],
     "check": ["{T}", "--rules", "{D}/rules"],
-    "batch": ["4={T}", "8={D}/twice.h5", "--at", "16"],
     "validate": ["{T}"],
     "info": ["{T}", "--json", "{D}/info.json"],
     "import": ["{T}", "-o", "{D}/trace.h5"],
@@ -121,16 +120,14 @@ def check_names(folder, snapshot, want):
         assert all(name in text for name in held), held
 
 
-def prepare(path, folder):
+def prepare(folder):
     """Writes what some commands read besides the snapshot."""
     with open(os.path.join(folder, "rules"), "w", encoding="utf-8") as file:
         file.write("peak_reserved <= 1GiB\n")
-    harness.run("edit", path, "-e", "scale:factor=2", "-o",
-                os.path.join(folder, "twice.h5"))
 
 
 def check_commands(name, path, folder):
-    prepare(path, folder)
+    prepare(folder)
     for verb, row in VERBS.items():
         if row is None:
             continue

@@ -32,7 +32,6 @@ ROOMS = {
     "traces/pickle": ([], "traces/bytes +"),
     "traces/build": ([], "traces"),
     "traces/steps": ([], "traces traces/build"),
-    "traces/scale": ([], "traces/steps +"),
     "traces/edit": ([], "traces/steps traces/build +"),
     "traces/json": ([], "traces/bytes +"),
     "traces/file": ([], "traces/bytes +"),
@@ -74,7 +73,7 @@ ROOMS = {
     "sim/experiments/contract": ([], "sim/experiments traces/gen +"),
     "sim/experiments/tune": ([], "sim/experiments/capacity +"),
     "sim/experiments/sweep": ([], "sim/experiments/capacity +"),
-    "sim/answers": ([], "traces/scale sim/experiments/capacity "
+    "sim/answers": ([], "traces/steps sim/experiments/capacity "
                         "sim/experiments/tune +"),
     "sim/answers/conf": ([], "sim/answers +"),
     "sim/answers/explain": ([], "sim/answers sim/answers/steps +"),

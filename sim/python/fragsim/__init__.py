@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-batch = function("batch")
 check = function("check")
 compare = function("compare")
 conf = function("conf")
@@ -116,7 +115,7 @@ if not TYPE_CHECKING:
 
 
 __all__ = ["Error", "MissingPackage", "Page", "Picture", "Trace", "answer",
-           "arrays", "batch", "check", "compare", "conf", "diff", "dry", "explain",
+           "arrays", "check", "compare", "conf", "diff", "dry", "explain",
            "fit", "info", "leaks", "plot", "policies", "ranks", "read", "record",
            "replay", "report", "run", "steps", "summary", "sweep", "tool_path",
            "top", "trace", "triage", "tune", "validate"]

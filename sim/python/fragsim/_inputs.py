@@ -16,8 +16,8 @@ from ._tables import package
 if TYPE_CHECKING:
     import numpy
 
-# A path, a snapshot as a dict, a Trace, an array of blocks; a list of inputs; or
-# a dict of inputs by batch size.
+# A path, a snapshot as a dict, a Trace, an array of blocks; or a list of
+# inputs.
 Input = Union[Path, Mapping[Any, Any], "numpy.ndarray[Any, Any]", Iterable[Any]]
 COLUMNS = ("bytes", "stream", "alloc", "free")  # of an array of blocks
 
@@ -139,9 +139,6 @@ class Files(contextlib.ExitStack):
         if isinstance(given, (str, os.PathLike)):
             return [os.fspath(given)]
         if isinstance(given, Mapping):
-            if given and all(not isinstance(key, str) for key in given):
-                return [f"{batch}={path}" for batch, one in given.items()
-                        for path in self.paths(one)]
             return [self._pickled(given)]
         if _is_table(given):
             made = _blocks(given)

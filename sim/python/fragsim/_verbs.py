@@ -78,11 +78,6 @@ VERBS = {
     "check": Verb("Judges traces by a file of rules: one row for each rule.",
                   'check("run.pickle", rules="nightly.rules").holds.all()',
                   ["results", "traces"]),
-    "batch": Verb(
-        "Predicts the peak at other batch sizes, and the largest batch that fits. "
-        "The inputs are a dict of recordings by batch size.",
-        'batch({4: "run4.pickle", 8: "run8.pickle"}, at=[12, 16])',
-        ["results", "largest.{policy}", "requests.{kind}", "recordings"]),
     "conf": Verb("Explains and checks a value of PYTORCH_CUDA_ALLOC_CONF.",
                  'conf("max_split_size_mb:64").effect[0]',
                  ["results.settings", "results.findings", "results"]),
