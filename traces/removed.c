@@ -10,6 +10,12 @@ static const struct {
 } removed[] = {
     {"command", "batch",
      "use `fragsim dry --try 8,16,32 -- python train.py --batch {}'"},
+    {"edit", "pad", "use `scale', which multiplies sizes"},
+    {"edit", "round",
+     "policies round by themselves, such as -p "
+     "torch:roundup_power2_divisions:8"},
+    {"edit", "stream",
+     "change the streams in the CSV that `fragsim export' writes"},
     {"command", "ranks",
      "use `fragsim steps FILE...' or `fragsim top FILE...'"},
 };

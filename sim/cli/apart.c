@@ -207,7 +207,7 @@ static void judge(const struct apart *a, frag_size memory, pid_t child,
         describe_memory(end, memory, out);
         fclose(out);
     }
-    printable_line(stderr, "fragsim %s: %s: %s", a->call->verb->name,
+    printable_line(stderr, "fragsim %s: %s: %s", a->call->name,
                    place_words(where), words ? words : "");
     _exit(EXIT_NO);
 }

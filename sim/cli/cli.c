@@ -21,7 +21,10 @@
 #include "traces/printable.h"
 #include "traces/storage.h"
 
-const struct alias aliases[] = {{0}};
+const struct alias aliases[] = {
+    {"edit", "import", "change a trace: cut, scale, free earlier, merge, ..."},
+    {0},
+};
 
 const struct verb *verb_find(const struct verb *const *verbs, const char *name)
 {
@@ -55,7 +58,7 @@ int cli_misuse(const struct call *call, const char *format, ...)
     va_start(args, format);
     vsnprintf(words, sizeof(words), format, args);
     va_end(args);
-    printable_line(stderr, "fragsim %s: %s", call->verb->name, words);
+    printable_line(stderr, "fragsim %s: %s", call->name, words);
     return EXIT_USE;
 }
 
@@ -202,7 +205,7 @@ int cli_fail(const struct call *call, enum frag_err err,
         words = "interrupted";
     }
     if (err != FRAG_OK)
-        printable_line(stderr, "fragsim %s: %s", call->verb->name, words);
+        printable_line(stderr, "fragsim %s: %s", call->name, words);
     return exit_code(err);
 }
 
@@ -221,7 +224,7 @@ struct parallel cli_threads(const struct call *call, uint64_t wanted,
         fprintf(stderr,
                 "fragsim %s: %zu of %zu threads: the address space is limited "
                 "to %s (ulimit -v)\n",
-                call->verb->name, room.threads, room.wanted,
+                call->name, room.threads, room.wanted,
                 FRAG_SHOW_SIZE(room.limit));
     return (struct parallel){room.threads, {is_interrupted, NULL}};
 }
@@ -269,7 +272,7 @@ int cli_may_write(const struct call *call, const char *path, bool force)
     if (force)
         return EXIT_DONE;
     printable_line(stderr, "fragsim %s: %s exists; -f overwrites it",
-                   call->verb->name, path);
+                   call->name, path);
     return EXIT_FILES;
 }
 
@@ -280,7 +283,7 @@ int cli_may_replace(const struct call *call, const char *path, bool force)
     if (!path || stat(path, &at) < 0 || S_ISREG(at.st_mode))
         return cli_may_write(call, path, force);
     printable_line(stderr, "fragsim %s: %s: expected a regular file",
-                   call->verb->name, path);
+                   call->name, path);
     return EXIT_FILES;
 }
 

@@ -479,6 +479,11 @@ void manual_page(FILE *out, const struct verb *const *verbs)
     section(out, "COMMANDS", NULL);
     for (size_t i = 0; verbs[i]; i++)
         verb_section(out, verbs[i]);
+    for (const struct alias *a = aliases; a->name; a++) {
+        fprintf(out, ".SS %s\n", a->name);
+        roff(out, a->summary);
+        fprintf(out, "\n(alias of %s)\n", a->verb);
+    }
     section(out, "COMMON OPTIONS", NULL);
     option_entries(out, common_options);
     policy_section(out);

@@ -5,5 +5,5 @@ fragsim edit small.csv -e slcie:events=1..2 -o u.h5
 echo $?
 fragsim edit small.csv -e slice:steps=1..2 -o u.h5
 echo $?
-fragsim edit small.csv -e pad:bytes=1 -o t.h5
+fragsim edit small.csv -e scale:factor=2 -o t.h5
 echo $?

@@ -182,13 +182,13 @@ def check_manual(folder):
     run(*words[1:], cwd=folder)
     examples = re.findall(r"^    example: (.*)$", run("help", "edits").stdout,
                           re.M)
-    assert len(examples) >= 13, examples
+    assert len(examples) >= 10, examples
     for example in examples:
         done = subprocess.run(
             [FRAGSIM, "edit", "run.pickle.xz", "-e", example, "-f", "-o",
              "x.h5"], capture_output=True, text=True, cwd=folder, check=False)
         # The recording has no stacks and other handles of streams.
-        unfit = re.search("site=|stream=|from=", example)
+        unfit = re.search("site=|stream=", example)
         assert done.returncode == (2 if unfit else 0), (example, done.stderr)
         assert f'edit "{example}"' in done.stderr, (example, done.stderr)
 
@@ -196,7 +196,7 @@ def check_manual(folder):
 def check_sweep(folder):
     """A cell of a sweep is a replay of the edited file; shards, journals and
     the number of threads do not change the result."""
-    edits = ["none", "slice:steps=2..4", "pad:bytes=1MiB", "empty-cache:every=50;pad:bytes=100",
+    edits = ["none", "slice:steps=2..4", "scale:factor=1.5", "empty-cache:every=50;scale:factor=2",
              "interleave:file=" + bundled("multistream")]
     common = ["sweep", "-q", bundled("leak"), bundled("gpt2_train"), "-p",
               "torch", "-p", "best_fit"]

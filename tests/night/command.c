@@ -51,7 +51,7 @@ static const struct {
     {&verb_validate, 6, "@snapshot"},
     {&verb_info, 8, "@trace"},
     {&verb_import, 6, "@trace --output=out/i.h5"},
-    {&verb_edit, 4, "@trace --edit=@edit --output=out/e.h5"},
+    {&verb_import, 4, "@trace --edit=@edit --output=out/e.h5"},
     {&verb_calibrate, 1, "--from=@timings"},
     {&verb_gen, 1, "@generator --output=out/g.h5"},
     {&verb_export, 6, "@trace --to=@to"},
@@ -89,7 +89,6 @@ static const struct {
                "@heap|@heap|@heap|@tuned|@tuned"},
     {"edit", "slice:events=@n..@n|slice:steps=@n..@n|slice:seconds=0..@n|"
              "keep:min=@n|drop:stream=@n|scale:factor=@n|scale:factor=0.@n|"
-             "round:unit=@n|pad:bytes=@n|stream:from=0,into=@n|"
              "free:earlier=@n|free:later=@n|free:at=begin|"
              "empty-cache:every=@n|no-empty-cache|repeat:times=3|"
              "concat:file=@trace|interleave:file=@trace,by=clock|"

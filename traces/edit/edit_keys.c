@@ -33,9 +33,6 @@ const struct edit_key_row edit_keys[KEY_COUNT] = {
         FORM_TEXT, NULL},
     [KEY_FACTOR] = {"factor", "X", "factor of the sizes, above 0; a size is "
         "rounded to whole bytes, at least 1", FORM_FACTOR, NULL},
-    [KEY_UNIT] = {"unit", "SIZE", "the unit of the sizes", FORM_SIZE, NULL},
-    [KEY_BYTES] = {"bytes", "SIZE", "bytes that each request has more",
-        FORM_SIZE, NULL},
     [KEY_TIMES] = {"times", "N", "how often the events occur in the result",
         FORM_COUNT, NULL},
     [KEY_FILE] = {"file", "TRACE", "the other trace; its name has no comma "
@@ -60,11 +57,6 @@ const struct edit_key_row edit_keys[KEY_COUNT] = {
     [KEY_EVERY_STEPS] = {"every-steps", "N",
         "complete steps between two calls; a call is at the end of a step",
         FORM_COUNT, NULL},
-    [KEY_FROM] = {"from", "HANDLE", "raw handle of the stream that changes",
-        FORM_HANDLE, NULL},
-    [KEY_INTO] = {"into", "HANDLE",
-        "raw handle of the stream that takes its place; it may be new",
-        FORM_HANDLE, NULL},
     [KEY_TO] = {"to", "OWNER:NUMBER", "the pool that takes the requests; it may "
         "be new", FORM_POOL, NULL},
 };

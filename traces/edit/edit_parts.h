@@ -25,8 +25,6 @@ enum edit_key {
     KEY_SECONDS,
     KEY_MARK,
     KEY_FACTOR,
-    KEY_UNIT,
-    KEY_BYTES,
     KEY_TIMES,
     KEY_FILE,
     KEY_BY,
@@ -36,8 +34,6 @@ enum edit_key {
     KEY_AT,
     KEY_EVERY,
     KEY_EVERY_STEPS,
-    KEY_FROM,
-    KEY_INTO,
     KEY_TO,
     KEY_SITE, /* the last: its text may hold commas */
     KEY_COUNT
@@ -140,7 +136,6 @@ enum edit_form {
     FORM_DELAY,   /* seconds, 0 or more */
     FORM_RANGE,   /* A..B, A.. or ..B, of whole numbers */
     FORM_SECONDS, /* the same, of seconds */
-    FORM_HANDLE,  /* a number, decimal or 0x and hexadecimal */
     FORM_LIST,    /* handles, separated by + */
     FORM_POOL,    /* OWNER:NUMBER */
     FORM_POOLS,   /* the same, separated by + */
@@ -183,10 +178,7 @@ static inline uint64_t track_count(const struct edit_track *track)
 }
 
 /* Appends event i of the source. An event whose block has no slot in the output
- * is skipped. `stream` is the raw handle that an ALLOC has instead of its own;
- * NULL: its own. NOMEM. */
-enum frag_err track_put_on(struct edit_track *track, struct edit_source *s,
-                           uint64_t i, const uint64_t *stream) FRAG_MUST_CHECK;
+ * is skipped. NOMEM. */
 enum frag_err track_put(struct edit_track *track, struct edit_source *s,
                         uint64_t i) FRAG_MUST_CHECK;
 /* Appends an event that no source has: EMPTY_CACHE, or the FREE of a slot. It
@@ -227,9 +219,6 @@ enum frag_err run_slice(struct edit_job *job);
 enum frag_err run_keep(struct edit_job *job);
 enum frag_err run_drop(struct edit_job *job);
 enum frag_err run_scale(struct edit_job *job);
-enum frag_err run_round(struct edit_job *job);
-enum frag_err run_pad(struct edit_job *job);
-enum frag_err run_stream(struct edit_job *job);
 enum frag_err run_pool(struct edit_job *job);
 enum frag_err run_free(struct edit_job *job);
 enum frag_err run_empty_cache(struct edit_job *job);

@@ -54,13 +54,6 @@ static const char *read_count(const char *text, struct edit_value *v)
                : "a whole number above 0";
 }
 
-static const char *read_handle(const char *text, struct edit_value *v)
-{
-    return take_count(&text, &v->first) && !*text
-               ? NULL
-               : "a number, decimal or hexadecimal after 0x";
-}
-
 static const char *read_size(const char *text, struct edit_value *v)
 {
     return frag_size_parse(text, &v->first) == FRAG_OK && v->first &&
@@ -166,9 +159,8 @@ static read_value *const readers[] = {
     [FORM_COUNT] = read_count,   [FORM_SIZE] = read_size,
     [FORM_FACTOR] = read_factor, [FORM_DELAY] = read_delay,
     [FORM_RANGE] = read_range,   [FORM_SECONDS] = read_seconds,
-    [FORM_HANDLE] = read_handle, [FORM_LIST] = read_list,
-    [FORM_POOL] = read_pool,     [FORM_POOLS] = read_pools,
-    [FORM_TEXT] = read_text,
+    [FORM_LIST] = read_list,     [FORM_POOL] = read_pool,
+    [FORM_POOLS] = read_pools,   [FORM_TEXT] = read_text,
 };
 
 /* ---- keys ---- */

@@ -1,5 +1,5 @@
 /* edit_requests.c - the edits that change requests one by one: which of them
- * remain, their sizes, their streams and their pools. */
+ * remain, their sizes and their pools. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -43,16 +43,23 @@ enum frag_err run_drop(struct edit_job *job)
 /* ---- sizes ---- */
 
 /* The new size; 0 if it would be larger than a size can be. */
-typedef frag_size new_size(const struct edit *edit, frag_size bytes);
+static frag_size scaled(const struct edit *edit, frag_size bytes)
+{
+    const long double exact =
+        (long double)bytes * (long double)edit->values[KEY_FACTOR].low;
 
-static const frag_size most = ((frag_size)1 << 63) - 1;
+    if (exact >= 0x1p63L)
+        return 0;
+    return exact < 1 ? 1 : (frag_size)roundl(exact);
+}
 
-static enum frag_err resize(struct edit_job *job, uint64_t i, new_size *size)
+/* Changes the request that was put last. */
+static enum frag_err resize(struct edit_job *job, uint64_t i)
 {
     struct making *m = job->making;
     struct edit_track *t = &job->track;
     frag_size *last = &t->d->events.bytes[track_count(t) - 1];
-    const frag_size old = *last, bytes = size(job->edit, old);
+    const frag_size old = *last, bytes = scaled(job->edit, old);
 
     if (!bytes)
         return edit_fail(m,
@@ -64,121 +71,16 @@ static enum frag_err resize(struct edit_job *job, uint64_t i, new_size *size)
     return FRAG_OK;
 }
 
-static enum frag_err resize_all(struct edit_job *job, new_size *size)
+enum frag_err run_scale(struct edit_job *job)
 {
     for (uint64_t i = 0; i < job->source.device->count; i++) {
         FRAG_TRY(track_marks(&job->track, &job->source, i));
         FRAG_TRY(track_put(&job->track, &job->source, i));
         job->making->total += is_request(job, i);
         if (is_request(job, i) && select_has(job, i))
-            FRAG_TRY(resize(job, i, size));
+            FRAG_TRY(resize(job, i));
     }
     return track_marks(&job->track, &job->source, job->source.device->count);
-}
-
-static frag_size scaled(const struct edit *edit, frag_size bytes)
-{
-    const long double exact =
-        (long double)bytes * (long double)edit->values[KEY_FACTOR].low;
-
-    if (exact >= 0x1p63L)
-        return 0;
-    return exact < 1 ? 1 : (frag_size)roundl(exact);
-}
-
-static frag_size rounded(const struct edit *edit, frag_size bytes)
-{
-    const frag_size unit = edit->values[KEY_UNIT].first;
-    const frag_size up = frag_round_up(bytes, unit);
-
-    return up > most ? 0 : up;
-}
-
-static frag_size padded(const struct edit *edit, frag_size bytes)
-{
-    const frag_size more = edit->values[KEY_BYTES].first;
-
-    return more > most - bytes ? 0 : bytes + more;
-}
-
-enum frag_err run_scale(struct edit_job *job)
-{
-    return resize_all(job, scaled);
-}
-
-enum frag_err run_round(struct edit_job *job)
-{
-    return resize_all(job, rounded);
-}
-
-enum frag_err run_pad(struct edit_job *job)
-{
-    return resize_all(job, padded);
-}
-
-/* ---- streams ---- */
-
-/* The raw handles of the two streams. */
-struct change {
-    uint64_t from, into;
-};
-
-/* Whether the block of the event moves from the one stream to the other. */
-static bool moves(const struct edit_job *job, const struct change *c,
-                  uint64_t i)
-{
-    const struct edit_source *s = &job->source;
-
-    return s->blocks.of[i] != UINT32_MAX &&
-           s->streams[s->device
-                          ->stream[s->blocks.lives[s->blocks.of[i]].alloc]] ==
-               c->from &&
-           select_has_block(job, i);
-}
-
-/* PyTorch ignores a record_stream of the stream that a block belongs to. */
-static bool is_ignored(const struct edit_job *job, const struct change *c,
-                       uint64_t i)
-{
-    const struct edit_source *s = &job->source;
-
-    return s->device->op[i] == FRAG_RECORD_STREAM &&
-           s->streams[s->device->stream[i]] == c->into && moves(job, c, i);
-}
-
-static enum frag_err check_stream(const struct edit_job *job, uint64_t handle)
-{
-    const struct frag_trace *t = job->making->trace;
-
-    for (uint32_t k = 0; k < t->device_count; k++)
-        for (uint32_t i = 0; i < t->devices[k].stream_count; i++)
-            if (t->devices[k].streams[i] == handle)
-                return FRAG_OK;
-    return edit_fail(job->making,
-                     "no device of %.100s has the stream %" PRIu64
-                     "; `fragsim export' prints the streams",
-                     t->path, handle);
-}
-
-enum frag_err run_stream(struct edit_job *job)
-{
-    struct edit_track *t = &job->track;
-    const struct change c = {job->edit->values[KEY_FROM].first,
-                             job->edit->values[KEY_INTO].first};
-
-    FRAG_TRY(check_stream(job, c.from));
-    for (uint64_t i = 0; i < job->source.device->count; i++) {
-        bool does_move;
-
-        FRAG_TRY(track_marks(t, &job->source, i));
-        job->making->total += is_request(job, i);
-        if (is_ignored(job, &c, i))
-            continue;
-        does_move = is_request(job, i) && moves(job, &c, i);
-        FRAG_TRY(track_put_on(t, &job->source, i, does_move ? &c.into : NULL));
-        job->making->changed += does_move;
-    }
-    return track_marks(t, &job->source, job->source.device->count);
 }
 
 /* ---- pools ---- */

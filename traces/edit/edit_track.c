@@ -133,17 +133,15 @@ static enum frag_err freed_on(const struct edit_track *t,
 
 static enum frag_err fill_stream(const struct edit_track *t,
                                  const struct edit_source *s, uint64_t i,
-                                 const uint64_t *stream, frag_stream *out)
+                                 frag_stream *out)
 {
     const struct frag_device_trace *d = s->device;
-    const bool is_alloc = d->op[i] == FRAG_ALLOC;
 
     if (d->op[i] == FRAG_FREE)
         return freed_on(t, s, i, out);
-    if (!is_alloc && d->op[i] != FRAG_RECORD_STREAM)
+    if (d->op[i] != FRAG_ALLOC && d->op[i] != FRAG_RECORD_STREAM)
         return FRAG_OK;
-    return stream_of(t, is_alloc && stream ? *stream : s->streams[d->stream[i]],
-                     UINT16_MAX, out);
+    return stream_of(t, s->streams[d->stream[i]], UINT16_MAX, out);
 }
 
 /* Finds the slot of the event's block in the output. */
@@ -178,8 +176,7 @@ static void note_place(struct edit_track *t, const struct edit_source *s,
         t->recorded = track_count(t);
 }
 
-enum frag_err track_put_on(struct edit_track *t, struct edit_source *s,
-                           uint64_t i, const uint64_t *stream)
+enum frag_err track_put(struct edit_track *t, struct edit_source *s, uint64_t i)
 {
     const struct frag_device_trace *d = s->device;
     struct event ev = {.op = d->op[i], .bytes = d->bytes[i]};
@@ -188,7 +185,7 @@ enum frag_err track_put_on(struct edit_track *t, struct edit_source *s,
     if (ev.id == UINT32_MAX)
         return FRAG_OK;
     note_place(t, s, i);
-    FRAG_TRY(fill_stream(t, s, i, stream, &ev.stream));
+    FRAG_TRY(fill_stream(t, s, i, &ev.stream));
     if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_EMPTY_CACHE)
         ev.pool = (frag_pool)s->pools[d->pool[i]];
     if (d->op[i] == FRAG_EMPTY_CACHE)
@@ -198,11 +195,6 @@ enum frag_err track_put_on(struct edit_track *t, struct edit_source *s,
     if (t->has_stack && d->stack)
         ev.stack = stack_of(t, s, d->stack[i]);
     return ev.stack == UINT32_MAX ? FRAG_NOMEM : build_push(t->d, &ev);
-}
-
-enum frag_err track_put(struct edit_track *t, struct edit_source *s, uint64_t i)
-{
-    return track_put_on(t, s, i, NULL);
 }
 
 void track_move_time(struct edit_track *t)

@@ -21,13 +21,6 @@ const struct edit_kind edit_kinds[] = {
      "drop:stream=7+9", "requests left out", NULL, EDIT_SELECT, 0, 0, run_drop},
     {"scale", "multiply sizes", "scale:factor=1.5,site=attention",
      "sizes changed", NULL, EDIT_SELECT, HAS(KEY_FACTOR), 0, run_scale},
-    {"round", "round sizes up to multiples of a unit", "round:unit=2MiB,min=1MiB",
-     "sizes changed", NULL, EDIT_SELECT, HAS(KEY_UNIT), 0, run_round},
-    {"pad", "make requests larger by a number of bytes", "pad:bytes=256",
-     "sizes changed", NULL, EDIT_SELECT, HAS(KEY_BYTES), 0, run_pad},
-    {"stream", "move requests from one stream to another",
-     "stream:from=7,into=0", "requests moved", NULL, EDIT_SELECT & ~HAS(KEY_STREAM),
-     HAS(KEY_FROM) | HAS(KEY_INTO), 0, run_stream},
     {"pool", "move requests from their pools to one pool: 0:0 is as if they had "
      "no pool of their own, a new one sets them apart",
      "pool:to=0:0", "requests moved",
@@ -102,8 +95,7 @@ static void describe(FILE *out, const struct edit_kind *kind)
     describe_keys(out, "one of: ", kind->choice);
     describe_keys(out, "optional: ", kind->keys & ~EDIT_SELECT);
     if (kind->keys & EDIT_SELECT)
-        fprintf(out, "    optional: the keys that select requests%s\n",
-                kind->keys & HAS(KEY_STREAM) ? "" : ", except stream");
+        fputs("    optional: the keys that select requests\n", out);
     if (kind->limit)
         paragraph(out, 4, kind->limit);
     fprintf(out, "    example: %s\n\n", kind->example);
@@ -111,11 +103,12 @@ static void describe(FILE *out, const struct edit_kind *kind)
 
 void frag_edits_describe(FILE *out)
 {
-    fputs("An edit is NAME or NAME:KEY=VALUE,KEY=VALUE. Edits are applied in "
-          "their order;\nseveral in one text are separated by semicolons. "
-          "They follow -e of the commands\nedit and sweep. Sizes are like 512, "
-          "20MiB or 1.5GiB.\n\n",
-          out);
+    fputs(
+        "An edit is NAME or NAME:KEY=VALUE,KEY=VALUE. Edits are applied in "
+        "their order;\nseveral in one text are separated by semicolons. "
+        "They follow -e of the commands\nimport and sweep. Sizes are like 512, "
+        "20MiB or 1.5GiB.\n\n",
+        out);
     for (const struct edit_kind *k = edit_kinds; k->name; k++)
         describe(out, k);
     fputs("  The keys that select requests; a request must match all of an "

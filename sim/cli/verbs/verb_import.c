@@ -1,6 +1,7 @@
-/* verb_import.c - the commands import and edit: both write a trace file, of any
- * input as it is, or changed in chosen requests. The edits are in traces/edit/.
- */
+/* verb_import.c - the command import, which writes a trace file of any input,
+ * as it is or changed in chosen requests. The edits are in traces/edit/. */
+#include <string.h>
+
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
 #include "traces/bytes/sink.h"
@@ -37,8 +38,8 @@ static enum frag_err convert(const struct import_values *v,
     return err;
 }
 
-static int run(const struct call *call, const struct import_values *v,
-               const struct frag_edits *edits)
+static int write_trace(const struct call *call, const struct import_values *v,
+                       const struct frag_edits *edits)
 {
     struct frag_error e = {""};
     int code;
@@ -55,59 +56,39 @@ static int run(const struct call *call, const struct import_values *v,
     return cli_fail(call, convert(v, edits, &e), &e);
 }
 
-static int import_run(const struct call *call, const void *values)
-{
-    return run(call, values, NULL);
-}
-
-static int edit_run(const struct call *call, const void *values)
+static int run(const struct call *call, const void *values)
 {
     const struct import_values *v = values;
-    struct frag_edits *edits;
+    struct frag_edits *edits = NULL;
     struct frag_error e = {""};
-    enum frag_err err;
+    enum frag_err err = FRAG_OK;
     int code;
 
-    if (!v->edits.count)
+    if (!v->edits.count && strcmp(call->name, verb_import.name) != 0)
         return cli_misuse(call, "expected -e EDIT; `fragsim help edits' lists "
                                 "the edits");
-    err = frag_edits_read(v->edits.items, v->edits.count, &edits, &e);
+    if (v->edits.count)
+        err = frag_edits_read(v->edits.items, v->edits.count, &edits, &e);
     if (err != FRAG_OK)
         return cli_fail(call, err, &e);
-    code = run(call, v, edits);
+    code = write_trace(call, v, edits);
     frag_edits_free(edits);
     return code;
 }
 
-/* The options of both commands. */
-#define OUTPUT                                         \
-    {"output",    'o',                                 \
-     "FILE",      "the trace file",                    \
-     OPTION_TEXT, offsetof(struct import_values, out), \
-     NULL},                                            \
-        FORCE_OPTION(offsetof(struct import_values, force))
-#define LIMIT RETRY_LIMIT_OPTION(offsetof(struct import_values, limit))
-
-static const struct option_row import_options[] = {
-    OUTPUT,
-    {"repeat", 0, "N",
-     "write the events N times; live blocks are freed between two "
-     "repetitions, and the recorded answers are left out",
-     OPTION_NUMBER, offsetof(struct import_values, repeat), NULL},
-    LIMIT,
-    {"complete", 0, NULL,
-     "complete the trace of a job that died, as replay, fit, sweep and tune do",
-     OPTION_SWITCH, offsetof(struct import_values, complete), NULL},
-    {0},
-};
-
-static const struct option_row edit_options[] = {
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
+     offsetof(struct import_values, out), NULL},
+    FORCE_OPTION(offsetof(struct import_values, force)),
     {"edit", 'e', "EDIT",
      "an edit, or several that are separated by semicolons; repeat the option "
      "for more, which are applied in their order (see `fragsim help edits')",
      OPTION_LIST, offsetof(struct import_values, edits), NULL},
-    OUTPUT,
-    LIMIT,
+    {"repeat", 0, "N",
+     "write the events N times; live blocks are freed between two "
+     "repetitions, and the recorded answers are left out",
+     OPTION_NUMBER, offsetof(struct import_values, repeat), NULL},
+    RETRY_LIMIT_OPTION(offsetof(struct import_values, limit)),
     {"complete", 0, NULL,
      "complete the trace of a job that died, as replay, fit, sweep and tune "
      "do, before it is edited",
@@ -118,43 +99,28 @@ static const struct option_row edit_options[] = {
 const struct verb verb_import = {
     .name = "import",
     .args = "TRACE -o FILE",
-    .summary = "convert an input to a trace file, which opens faster",
-    .about = "Every command can read every input directly; a trace file saves "
-             "time for an input that is read often. A trace file is HDF5; "
-             "h5py can read its columns.",
-    .example = "fragsim import snapshot.pickle.xz -o trace.h5",
-    .options = import_options,
-    .size = sizeof(struct import_values),
-    .defaults = &(const struct import_values){.repeat = 1},
-    .args_min = 1,
-    .args_max = 1,
-    .run = import_run,
-};
-
-const struct verb verb_edit = {
-    .name = "edit",
-    .args = "TRACE -e EDIT... -o FILE",
-    .summary = "change a trace: cut, scale, free earlier, merge two jobs, ...",
+    .summary = "convert an input to a trace file, as it is or changed by edits",
     .about =
-        "The command answers what a job would have needed if a part of it were "
+        "Every command can read every input directly; a trace file saves "
+        "time for an input that is read often. A trace file is HDF5; "
+        "h5py can read its columns.\n\n"
+        "With -e it answers what a job would have needed if a part of it were "
         "different: if a block were freed earlier, if sizes were larger, if "
-        "empty_cache were called, if a second job ran on the same device. It "
-        "applies the edits in the order of the command line and writes a "
-        "trace file for all other commands. `fragsim help edits' describes "
-        "each edit.\n\n"
-        "Times, marks and call stacks are kept. The answers of the recorded "
-        "allocator (segments, addresses, failed requests) are left out, "
-        "because the allocator did not serve these requests; `fragsim "
-        "validate' therefore refuses an edited trace. Each edit adds a note "
-        "to the trace that says what it changed, and every answer repeats the "
-        "notes. The file also keeps the path and the SHA-256 of its input.\n\n"
-        "The memory is that of two traces and 64 bytes for each event.",
-    .example = "fragsim edit run.pickle.xz -e slice:steps=3..5 -e "
+        "empty_cache were called, if a second job ran on the same device. "
+        "`fragsim help edits' describes each edit. Times, marks and call "
+        "stacks are kept. The answers of the recorded allocator (segments, "
+        "addresses, failed requests) are left out, because the allocator did "
+        "not serve these requests; `fragsim validate' therefore refuses an "
+        "edited trace. Each edit adds a note to the trace that says what it "
+        "changed, and every answer repeats the notes. The file also keeps the "
+        "path and the SHA-256 of its input. The memory is that of two traces "
+        "and 64 bytes for each event.",
+    .example = "fragsim import run.pickle.xz -e slice:steps=3..5 -e "
                "scale:factor=1.5,min=1MiB -o edited.h5",
-    .options = edit_options,
+    .options = options,
     .size = sizeof(struct import_values),
     .defaults = &(const struct import_values){.repeat = 1},
     .args_min = 1,
     .args_max = 1,
-    .run = edit_run,
+    .run = run,
 };

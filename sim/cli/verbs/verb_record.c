@@ -225,7 +225,7 @@ static int nothing_recorded(const struct call *call, int status)
             "fragsim %s: the program made no CUDA memory calls; the recorder "
             "does not see a program that is statically linked or runs as "
             "another user\n",
-            call->verb->name);
+            call->name);
     return status ? status : EXIT_DEVICE;
 }
 
@@ -246,7 +246,7 @@ static int convert(const struct call *call, const struct record_values *v,
         printable_line(
             stderr,
             "fragsim %s: the logs are in %s; every command can read them",
-            call->verb->name, r->folder);
+            call->name, r->folder);
     close_all(r);
     return code == EXIT_DONE ? status : code;
 }

@@ -747,70 +747,23 @@ static uint64_t times_15(uint64_t bytes)
     return bytes + bytes / 2 + bytes % 2; /* halves are rounded up */
 }
 
-static uint64_t to_1000(uint64_t bytes)
-{
-    return (bytes + 999) / 1000 * 1000;
-}
-
-static uint64_t and_24(uint64_t bytes)
-{
-    return bytes + 24;
-}
-
 static void sizes_change(void **unused)
 {
-    static const struct {
-        const char *text;
-        uint64_t (*size)(uint64_t bytes);
-    } rows[] = {{"scale:factor=1.5", times_15},
-                {"round:unit=1000", to_1000},
-                {"pad:bytes=24", and_24}};
-
     (void)unused;
     for (uint64_t seed = 1; seed < SEEDS; seed++)
-        for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++)
-            for (int k = 0; k < SELECTORS; k++) {
-                char text[96];
+        for (int k = 0; k < SELECTORS; k++) {
+            char text[96];
 
-                make(&in, seed, 2);
-                out = in;
-                for (int i = 0; i < out.count; i++)
-                    if (out.items[i].op == FRAG_ALLOC &&
-                        selectors[k].is(&in.items[i]))
-                        out.items[i].bytes = rows[r].size(in.items[i].bytes);
-                snprintf(text, sizeof(text), "%s,%s", rows[r].text,
-                         selectors[k].keys);
-                expect(&in, text, &out, seed);
-            }
-}
-
-/* A record_stream of the stream that a block belongs to is dropped. */
-static void streams_change(void **unused)
-{
-    (void)unused;
-    for (uint64_t seed = 1; seed < SEEDS; seed++) {
-        make(&in, seed, 1);
-        out.count = 0;
-        for (int i = 0; i < in.count; i++) {
-            struct entry e = in.items[i];
-            const struct entry *a =
-                has_block(e.op) ? alloc_of(&in, e.block) : NULL;
-
-            if (a && a->stream == 7 && e.op == FRAG_RECORD_STREAM &&
-                e.stream == 900)
-                continue;
-            if (e.op == FRAG_ALLOC && e.stream == 7)
-                e.stream = 900;
-            out.items[out.count++] = e;
+            make(&in, seed, 2);
+            out = in;
+            for (int i = 0; i < out.count; i++)
+                if (out.items[i].op == FRAG_ALLOC &&
+                    selectors[k].is(&in.items[i]))
+                    out.items[i].bytes = times_15(in.items[i].bytes);
+            snprintf(text, sizeof(text), "scale:factor=1.5,%s",
+                     selectors[k].keys);
+            expect(&in, text, &out, seed);
         }
-        expect(&in, "stream:from=7,into=900", &out, seed);
-        out = in;
-        for (int i = 0; i < out.count; i++)
-            if (in.items[i].op == FRAG_ALLOC && in.items[i].stream == 7 &&
-                is_large(&in.items[i]))
-                out.items[i].stream = 5;
-        expect(&in, "stream:from=7,into=5,min=2KiB,max=4KiB", &out, seed);
-    }
 }
 
 static void pools_change(void **unused)
@@ -983,15 +936,13 @@ static const char *const identities[] = {
     "scale:factor=1",
     "keep:min=1",
     "drop:min=1GiB",
-    "round:unit=1",
     "repeat:times=1",
     "slice:seconds=0..",
-    "stream:from=7,into=7",
     "pool:pool=0:1,to=0:1",
     "empty-cache:every=9999",
     "free:at=step-end,mark=step,min=1GiB",
     "free:earlier=1,min=1GiB",
-    "pad:bytes=8;scale:factor=1;slice:events=0..;drop:min=1GiB",
+    "scale:factor=2;scale:factor=1;slice:events=0..;drop:min=1GiB",
 };
 
 static void some_edits_change_nothing(void **unused)
@@ -1001,18 +952,8 @@ static void some_edits_change_nothing(void **unused)
         for (size_t k = 0; k < sizeof(identities) / sizeof(*identities); k++) {
             make(&in, seed, (int)(seed % 4));
             out = in;
-            if (!strncmp(identities[k], "pad", 3))
-                for (int i = 0; i < out.count; i++)
-                    out.items[i].bytes += out.items[i].op == FRAG_ALLOC ? 8 : 0;
-            for (int i = 0; strchr(identities[k], '7') && i < out.count;) {
-                if (out.items[i].op == FRAG_RECORD_STREAM &&
-                    out.items[i].stream == 7 &&
-                    alloc_of(&in, out.items[i].block)->stream == 7)
-                    memmove(&out.items[i], &out.items[i + 1],
-                            (size_t)(--out.count - i) * sizeof(struct entry));
-                else
-                    i++;
-            }
+            for (int i = 0; strchr(identities[k], '2') && i < out.count; i++)
+                out.items[i].bytes *= 2;
             expect(&in, identities[k], &out, seed);
         }
 }
@@ -1147,9 +1088,10 @@ static void wrong_edits_are_explained(void **unused)
         {"scale:factor=0", "expected a number above 0"},
         {"scale:factor=-1", "expected a number above 0"},
         {"scale:factor=1.5x", "expected a number above 0"},
-        {"round:unit=0", "expected a size above 0"},
-        {"stream:from=7", "expected into=HANDLE"},
-        {"stream:from=x,into=1", "expected a number, decimal"},
+        {"keep:min=0", "expected a size above 0"},
+        {"pad:bytes=256", "fragsim 0.2 removed it: use `scale'"},
+        {"round:unit=2MiB", "fragsim 0.2 removed it"},
+        {"stream:from=7,into=0", "fragsim 0.2 removed it"},
         {"pool:pool=0:1", "expected to=OWNER:NUMBER"},
         {"pool:to=0:1+0:2", "expected a pool such as 0:1"},
         {"free:earlier=0", "expected a whole number above 0"},
@@ -1189,9 +1131,7 @@ static void edits_that_do_not_fit_are_explained(void **unused)
         {"keep:pool=3:1", "which has 0:0 0:1"},
         {"keep:device=4", "which has 0"},
         {"keep:site=atention", "did you mean \"attention\"?"},
-        {"stream:from=8,into=0", "has the stream 8"},
         {"scale:factor=1e30", "would exceed 2^63 - 1"},
-        {"pad:bytes=9223372036854775807", "would exceed 2^63 - 1"},
         {"keep:max=1,min=9999;no-empty-cache", "no event of list remains"},
         {"interleave:file=other,by=turns,delay=1", "no meaning with by=turns"},
         {"interleave:file=other,by=clock", "do not overlap"},
@@ -1278,7 +1218,7 @@ static void notes_say_what_changed(void **unused)
 
 static void texts_are_read_again(void **unused)
 {
-    const char *const two[] = {"slice:events=0..9; pad:bytes=3",
+    const char *const two[] = {"slice:events=0..9; scale:factor=3",
                                "keep:site=f(int, int)"};
     const char *again;
     struct frag_edits *edits, *copy;
@@ -1286,8 +1226,9 @@ static void texts_are_read_again(void **unused)
     (void)unused;
     assert_int_equal(frag_edits_read(two, 2, &edits, NULL), FRAG_OK);
     again = frag_edits_text(edits);
-    assert_string_equal(again, "slice:events=0..9;pad:bytes=3;keep:site=f(int, "
-                               "int)");
+    assert_string_equal(again,
+                        "slice:events=0..9;scale:factor=3;keep:site=f(int, "
+                        "int)");
     assert_int_equal(frag_edits_read(&again, 1, &copy, NULL), FRAG_OK);
     assert_string_equal(frag_edits_text(copy), again);
     assert_int_equal(frag_edits_file_count(copy), 0);
@@ -1333,8 +1274,7 @@ static void tables_hold_what_is_used(void **unused)
 
     (void)unused;
     make(&in, 5, 0);
-    t = applied(trace_of(&in, &c), "stream:from=0,into=3;stream:from=7,into=3;"
-                                   "stream:from=900,into=3;drop:pool=0:1");
+    t = applied(trace_of(&in, &c), "drop:stream=7;drop:pool=0:1");
     assert_int_equal(t->devices[0].pool_count, 1);
     assert_true(t->devices[0].stream_count >= 1);
     for (uint32_t i = 1; i < t->devices[0].stream_count; i++)
@@ -1420,7 +1360,6 @@ int main(void)
         cmocka_unit_test(a_slice_of_time_has_its_events),
         cmocka_unit_test(requests_are_kept_and_left_out),
         cmocka_unit_test(sizes_change),
-        cmocka_unit_test(streams_change),
         cmocka_unit_test(pools_change),
         cmocka_unit_test(frees_move),
         cmocka_unit_test(empty_cache_is_added_and_left_out),

@@ -75,7 +75,7 @@ static enum frag_err edit(const char *text, struct frag_error *e)
 static void every_allocation_can_fail(void **state)
 {
     static const char *const texts[] = {
-        "keep:site=forward;scale:factor=2,stream=1;stream:from=1,into=9",
+        "keep:site=forward;scale:factor=2,stream=1;pool:to=0:9",
         "free:earlier=3;free:at=step-end,mark=step",
         "slice:steps=2..9,mark=step;empty-cache:every-steps=2,mark=step",
         "interleave:file=other;repeat:times=2;concat:file=other"};
