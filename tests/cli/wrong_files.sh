@@ -32,4 +32,4 @@ for name in 'no*/*.csv' nothing.csv 24GiB; do
     fragsim sweep small.csv "$name" -p best_fit -q -o some.h5 2>/dev/null
     echo "$?"
 done
-ls none.h5* some.h5* 2>/dev/null || :
+ls -d none.h5* some.h5* 2>/dev/null || :

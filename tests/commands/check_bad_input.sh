@@ -214,9 +214,9 @@ case ${FRAG_INSTALL_CFLAGS:-} in *sanitize*) ;; *)
     cc -w -shared -fPIC fault.c -o fault.so -ldl ;;
 esac
 "$fragsim" import good.csv -q -o whole.h5
-# An unfinished sweep has a journal, which must stay as it is.
+# An unfinished sweep has a chunk, which must stay as it is.
 "$fragsim" sweep good.csv missing.csv -q -p direct -o grid.h5 2>/dev/null
-cp grid.h5.journal journal.copy
+cp grid.h5.part/00000000.h5 chunk.copy
 before=$(listing)
 
 # faulty CALL NAME WORD ARGUMENTS...: as refuse 4, with this fault.
@@ -233,9 +233,12 @@ if [ -e fault.so ]; then
         faulty read $file "Input/output error" info $file
         faulty read $file "Input/output error" replay $file
     done
-    faulty read grid.h5.journal "Input/output error" \
-        sweep good.csv missing.csv -q -p direct -o grid.h5 --resume
-    cmp grid.h5.journal journal.copy || wrong 'the journal was changed'
+    sweep="sweep good.csv missing.csv -q -p direct -o grid.h5 --resume"
+    # shellcheck disable=SC2086
+    faulty lock grid.h5.part/lock "cannot lock it" $sweep
+    # shellcheck disable=SC2086
+    faulty read grid.h5.part/0 "Input/output error" $sweep
+    cmp grid.h5.part/00000000.h5 chunk.copy || wrong 'the chunk was changed'
     for verb in info replay top; do
         faulty lock whole.h5 "set HDF5_USE_FILE_LOCKING=FALSE" $verb whole.h5
     done

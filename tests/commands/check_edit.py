@@ -194,7 +194,7 @@ def check_manual(folder):
 
 
 def check_sweep(folder):
-    """A cell of a sweep is a replay of the edited file; shards, journals and
+    """A cell of a sweep is a replay of the edited file; shards, chunks and
     the number of threads do not change the result."""
     edits = ["none", "slice:steps=2..4", "scale:factor=1.5", "empty-cache:every=50;scale:factor=2",
              "interleave:file=" + bundled("multistream")]
@@ -246,7 +246,7 @@ def check_plot(folder):
 
 
 def check_resume(folder):
-    """A changed file of an edit is a changed trace, also for the journal, which
+    """A changed file of an edit is a changed trace, also for the chunk, which
     the failed trace keeps."""
     other = os.path.join(folder, "other.csv")
     common = ["sweep", "-q", bundled("leak"), os.path.join(folder, "absent"),

@@ -225,8 +225,8 @@ def check_sweep(name, trace):
         codes=(4,))
     run(name, "merge", b"joined " + out, out, out)
     run(name, "merge", "twice.h5", "faults.h5", "faults.h5")
-    for left in ("faults.h5", "faults.h5.journal", "twice.h5",
-                 b"joined " + out):
+    shutil.rmtree("faults.h5.part")
+    for left in ("faults.h5", "twice.h5", b"joined " + out):
         os.unlink(left)
 
 
@@ -301,7 +301,7 @@ def check_errors(name, trace):
         run(name, verb, missing, codes=(4,))
         run(name, verb, folder, codes=(3, 4))
     run(name, "sweep", missing, "-o", "no.h5", codes=(4,))
-    assert not os.path.exists("no.h5") and not os.path.exists("no.h5.journal")
+    assert not os.path.exists("no.h5") and not os.path.exists("no.h5.part")
     for verb, *more in (("import", "-o", "x.h5"), ("export", "-o", "x.csv")):
         run(name, verb, missing, *more, codes=(4,))
     run(name, "merge", "x.h5", missing, codes=(3, 4))

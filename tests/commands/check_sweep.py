@@ -5,13 +5,14 @@ One grid of small traces is run with one thread and with two, in shards that are
 merged in any order, and by twenty sweeps in a row that are killed (SIGKILL) at
 random moments and resumed. The result file must be the same each time, and no
 finished cell may run again. Its numbers must be those of `replay`. Then the
-check covers failures: two writers, a full disk, a signal, a damaged journal or
+check covers failures: two writers, a full disk, a signal, a damaged chunk or
 shard, little memory.
 Environment: FRAGSIM (default build/fragsim).
 usage: check_sweep.py [SEED]
 """
 import csv
 import fcntl
+import glob
 import io
 import json
 import os
@@ -33,7 +34,7 @@ try:
 except ImportError:
     h5py = None
 
-KILLS = 20
+KILLS, MANY, CHUNK = 20, 5000, 1000
 GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
         "best_fit:segment=5MiB..20MiB*2", "-c", "inf,1.2x,0.7x"]
 DONE, NO, USE, INPUT, FILES = 0, 1, 2, 3, 4
@@ -91,6 +92,9 @@ class Sweeps:
         self.traces = [os.path.join(folder, f"t{i}.csv") for i in range(4)]
         for i, path in enumerate(self.traces):
             write_trace(path, i)
+        self.tiny = [os.path.join(folder, f"tiny{i}.csv") for i in range(4)]
+        for i, path in enumerate(self.tiny):
+            write_trace(path, i, 60)
         self.count = 0
         self.wanted = None
 
@@ -101,9 +105,16 @@ class Sweeps:
     def args(self, out, *more):
         return ["sweep", *self.traces, *GRID, "-o", out, *more]
 
-    def same(self, out):
-        assert read(out) == self.wanted, f"{out}: other bytes"
-        assert not os.path.exists(out + ".journal"), "the journal was left"
+    def many(self, out, traces, *more):
+        """MANY cells of some tiny traces, or of the others."""
+        traces = self.tiny[:traces] if traces else self.traces
+        sizes = ",".join(f"{i + 1}MiB" for i in range(MANY // len(traces)))
+        return ["sweep", *traces, "-p", "best_fit", "-c", sizes, "-o", out,
+                *more]
+
+    def same(self, out, wanted=None):
+        assert read(out) == (wanted or self.wanted), f"{out}: other bytes"
+        assert not os.path.exists(out + ".part"), "the folder was left"
 
     # -- the same bytes ------------------------------------------------------
 
@@ -190,7 +201,7 @@ class Sweeps:
                "part 2 of 2 of")
 
     def details(self):
-        """Series, OOMs and segments also pass through journal and merge."""
+        """Series, OOMs and segments also pass through chunks and merge."""
         whole, parts = self.out(), [self.out(), self.out()]
         args = ["sweep", *self.traces[:2], "-p", "torch", "-c", "inf,0.5x",
                 "--details", "--points", "100"]
@@ -200,6 +211,11 @@ class Sweeps:
         merged = self.out()
         expect(attempt("merge", merged, *parts), DONE)
         assert read(merged) == read(whole)
+        resumed, gone = self.out(), os.path.join(self.folder, "gone.csv")
+        expect(attempt(*args, gone, "-o", resumed), FILES, "gone.csv")
+        expect(attempt(*args, "-o", resumed, "--resume"), DONE,
+               "4 cells, 4 of them")
+        self.same(resumed, read(whole))
         # What replay writes of the same is the same but for who made it.
         other = self.out()
         expect(attempt("replay", *self.traces[:2], "-q", "-o", other, "-c",
@@ -254,16 +270,22 @@ class Sweeps:
         expect(attempt("merge", merged[1], *reversed(files)), DONE)
         assert read(merged[0]) == read(merged[1])
 
-    def kills(self, rng):
+    def kills(self, rng, traces):
         """A sweep is killed and resumed until it finishes; then another one
         begins."""
         out, kept, kills, finished = self.out(), 0, 0, 0
-        while kills < KILLS or not finished:
-            with subprocess.Popen([FRAGSIM, *self.args(out, "-j2", "--resume")],
+        start = time.monotonic()
+        expect(attempt(*self.many(out, traces, "-j2")), DONE,
+               f"{MANY} cells, 0 of them")
+        seconds, wanted = time.monotonic() - start, read(out)
+        os.remove(out)
+        while kills < KILLS // 2 or not finished:
+            with subprocess.Popen([FRAGSIM, *self.many(out, traces, "-j2",
+                                                       "--resume")],
                                   stderr=subprocess.PIPE, text=True) as run:
                 try:
-                    limit = rng.uniform(0.02, 0.7) * self.seconds
-                    run.wait(limit if kills < KILLS else None)
+                    limit = rng.uniform(0.05, 0.9) * seconds
+                    run.wait(limit if kills < KILLS // 2 else None)
                 except subprocess.TimeoutExpired:
                     run.send_signal(signal.SIGKILL)
                     kills += 1
@@ -271,34 +293,25 @@ class Sweeps:
             if run.returncode == DONE:
                 found = int(re.search(r"(\d+) of them found", words)[1])
                 assert found >= kept, (found, kept, words)
-                self.same(out)
+                self.same(out, wanted)
                 os.remove(out)
                 kept, finished = 0, finished + 1
                 continue
             assert run.returncode == -signal.SIGKILL, words
-            if os.path.exists(out) and not os.path.exists(out + ".journal"):
-                self.same(out)  # killed when all was done
+            if os.path.exists(out) and not os.path.exists(out + ".part"):
+                self.same(out, wanted)  # killed when all was done
                 os.remove(out)
                 kept = 0
                 continue
-            now = self.cells_in(out)
+            if os.path.exists(out):
+                continue  # the chunks were being removed
+            now = CHUNK * len(self.chunks(out))
             assert now >= kept, (now, kept)
             kept = now
         print(f"{kills} kills, {finished} sweeps finished")
 
-    def cells_in(self, out):
-        """The number of complete entries of runs in a journal, read only by its
-        layout."""
-        count, at = 0, 0
-        try:
-            data = read(out + ".journal")
-        except FileNotFoundError:
-            return 0
-        while at + 24 <= len(data) and data[at:at + 4] == b"FRGJ":
-            kind = int.from_bytes(data[at + 4:at + 8], "little")
-            at += 24 + int.from_bytes(data[at + 8:at + 16], "little")
-            count += kind == 2 and at <= len(data)
-        return count
+    def chunks(self, out):
+        return sorted(glob.glob(out + ".part/" + "[0-9]" * 8 + ".h5"))
 
     # -- what can go wrong ---------------------------------------------------
 
@@ -323,74 +336,117 @@ class Sweeps:
         expect(attempt("sweep", self.traces[0]), USE, "-o FILE")
         expect(attempt(*self.args("/nowhere/x.h5")), FILES, "/nowhere/x.h5")
 
-    def journals(self):
-        """A journal with a damaged end is resumed; a foreign one is refused."""
+    def damaged(self):
+        """A damaged chunk is made again; a foreign one is refused."""
         out = self.out()
-        journal = out + ".journal"
         bad = self.traces + [os.path.join(self.folder, "no.csv")]
         expect(attempt("sweep", *bad, *GRID, "-o", out), FILES, "no.csv",
                "1 trace or cell failed")
-        whole = read(journal)
-        os.remove(journal)
+        chunk, = self.chunks(out)
+        whole = read(chunk)
+        shutil.rmtree(out + ".part")
         expect(attempt("sweep", *bad, *GRID, "-o", out, "--resume"), FILES,
                "another command")
-        for cut in (1, 100, len(whole) // 2):
-            with open(journal, "wb") as file:
-                file.write(whole[:-cut] + b"x" * (cut // 2))
-            os.path.exists(out) and os.remove(out)
-            expect(attempt(*self.args(out, "--resume")), DONE,
-                   "an incomplete entry")
-            self.same(out)
-        with open(journal, "wb") as file:
-            file.write(whole)
         os.remove(out)
+
+        def put(data):
+            os.makedirs(out + ".part", exist_ok=True)
+            with open(chunk, "wb") as file:
+                file.write(data)
+
+        for data in (b"not ours\n", whole[:-100], whole[:len(whole) // 2],
+                     whole[:3000] + bytes(200) + whole[3200:]):
+            put(data)
+            with open(chunk + ".partial-12345678", "wb"):  # of a kill
+                pass
+            expect(attempt(*self.args(out, "--resume")), DONE,
+                   "the cells of this file run again", "60 cells, 0 of them")
+            self.same(out)
+            os.remove(out)
+        put(whole)
         expect(attempt(*self.args(out)), FILES, "--resume continues it")
         expect(attempt(*self.args(out, "--resume", "--check")), USE,
                "must not be mixed")
-        with open(journal, "wb") as file:
+        if h5py:
+            with h5py.File(chunk, "r+") as file:
+                file.attrs["version"] = "0.0.1"
+            expect(attempt(*self.args(out, "--resume")), USE, "0.0.1",
+                   "must not be mixed")
+        put(whole)
+        expect(attempt("sweep", self.traces[0], "-p", "first_fit", "-o", out,
+                    "--resume"), DONE, "1 cell, 0 of them")
+        os.remove(out)
+        put(whole)
+        expect(attempt(*self.args(out, "-f")), DONE, "60 cells, 0 of them")
+        self.same(out)
+        os.remove(out)
+        with open(out + ".part", "wb") as file:
             file.write(b"not ours\n")
         expect(attempt(*self.args(out, "--resume")), INPUT, "something else")
-        assert read(journal) == b"not ours\n"
+        assert read(out + ".part") == b"not ours\n"
+        os.remove(out + ".part")
+
+    def texts(self):
+        """The notes of cells also come from chunks."""
+        gone, texts = os.path.join(self.folder, "gone.csv"), []
+        for first in (self.traces, [*self.traces[:2], gone]):
+            out = self.out()
+            expect(attempt("sweep", *first, *GRID, "-q", "-o", out),
+                   DONE if first is self.traces else FILES)
+            expect(attempt(*self.args(out, "-q", "-f", "--resume", "--json",
+                                      out + ".json")), DONE)
+            texts.append(read(out + ".json"))
+        assert b"cell_notes" in texts[0] and texts[0] == texts[1]
 
     def two_writers(self):
         out = self.out()
-        with open(out + ".journal", "wb") as file:
+        os.mkdir(out + ".part")
+        with open(out + ".part/lock", "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             expect(attempt(*self.args(out, "--resume")), FILES,
                    "another process")
             expect(attempt(*self.args(out, "-f")), FILES, "another process")
-        os.remove(out + ".journal")
+        expect(attempt(*self.args(out)), DONE)
+        self.same(out)
 
     def signals(self):
+        wanted = self.out()
+        expect(attempt(*self.many(wanted, 0)), DONE)
         for number in (signal.SIGINT, signal.SIGTERM):
             out = self.out()
-            with subprocess.Popen([FRAGSIM, *self.args(out, "-j1")],
+            with subprocess.Popen([FRAGSIM, *self.many(out, 0, "-j1")],
                                   stderr=subprocess.PIPE, text=True) as run:
-                while self.cells_in(out) < 3 and run.poll() is None:
+                while not self.chunks(out) and run.poll() is None:
                     time.sleep(0.001)
                 run.send_signal(number)
                 words = run.stderr.read()
             assert run.returncode == 130, (run.returncode, words)
-            kept = int(re.search(r"(\d+) of 60 cells are kept", words)[1])
-            assert kept >= 3 and kept == self.cells_in(out), words
+            kept = int(re.search(rf"(\d+) of {MANY} cells are kept", words)[1])
+            assert CHUNK <= kept <= MANY, words
             assert not os.path.exists(out)
-            expect(attempt(*self.args(out, "--resume")), DONE,
+            expect(attempt(*self.many(out, 0, "--resume")), DONE,
                    f"{kept} of them found")
-            self.same(out)
+            self.same(out, read(wanted))
 
     def full_disk(self):
-        """Files are limited to 20 kB; then the disk has room again."""
-        out = self.out()
+        """Files are limited, once below the size of a chunk and once below that
+        of the output; then the disk has room again."""
+        wanted, out = self.out(), self.out()
+        expect(attempt(*self.many(wanted, 1)), DONE)
+        with open(out, "wb") as file:
+            file.write(b"as it was\n")
+        chunk = os.path.getsize(wanted) * CHUNK // MANY
+        for limit, kept in ((chunk // 2, 0), (2 * chunk, MANY)):
+            def small():
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-        def small():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
-
-        expect(attempt(*self.args(out), preexec_fn=small), FILES,
-               "File too large", "are kept in")
-        kept = self.cells_in(out)
-        assert kept > 0
-        expect(attempt(*self.args(out, "--resume")), DONE, f"{kept} of them")
-        self.same(out)
+            expect(attempt(*self.many(out, 1, "-f"), preexec_fn=small), FILES,
+                   "File too large", f"{kept} of {MANY} cells are kept in")
+            assert read(out) == b"as it was\n"
+        os.remove(out)
+        expect(attempt(*self.many(out, 1, "--resume")), DONE,
+               f"{MANY} of them found")
+        self.same(out, read(wanted))
 
     def faults(self):
         """An unreadable trace is left out and named, and can be repaired later.
@@ -541,9 +597,11 @@ class Sweeps:
         self.details()
         self.needs()
         self.replays()
-        self.kills(rng)
+        self.kills(rng, 1)
+        self.kills(rng, 4)
         self.outputs()
-        self.journals()
+        self.damaged()
+        self.texts()
         self.two_writers()
         self.signals()
         self.full_disk()

@@ -12,7 +12,6 @@ import json
 import lzma
 import os
 import pickle
-import resource
 import struct
 import subprocess
 import sys
@@ -69,7 +68,7 @@ WORDS = {
                  "backend:cudaMallocAsync", "]", ",", ":"],
     "rules": ["<=", ">=", "ooms", "policy", "capacity", "25%"],
     "grid": ["trace", "policy", "capacity", "param", "edit", "#"],
-    "journal": [], "build": [], "calls": [], "trace_file": [], "results": [],
+    "build": [], "calls": [], "trace_file": [], "results": [],
     "any": [],
 }
 # Seeds that are texts.
@@ -204,23 +203,6 @@ def cuts():
         yield plain(dict(part, device_traces=[[] for _ in traces]))
 
 
-def unfinished_sweep(folder):
-    """The journal that a sweep leaves whose output cannot be written."""
-    events = os.path.join(folder, "in0")
-    path = os.path.join(folder, "s.h5")
-    with open(events, "wb") as file:
-        file.write(TEXTS["csv"][0].encode())
-    subprocess.run(
-        [FRAGSIM, "sweep", "in0", "-q", "-j1", "-o", "s.h5"], cwd=folder,
-        stderr=subprocess.DEVNULL, preexec_fn=lambda: resource.setrlimit(
-            resource.RLIMIT_FSIZE, (8192, 8192)))
-    os.unlink(events)
-    with open(path + ".journal", "rb") as file:
-        data = file.read()
-    os.unlink(path + ".journal")
-    return data
-
-
 # Commands that make result files: the texts of an HDF5 file differ by policy,
 # its tables by what happened, and runs of a sweep without details are bare.
 RESULTS = [
@@ -281,13 +263,11 @@ def seeds(folder):
     with open(os.path.join(ROOT, "real", "data", "nvidia-h100-calls.csv"),
               "rb") as file:
         yield "timings", first_lines(file.read())
-    yield "sweep_journal", unfinished_sweep(folder)
     yield from exports()
     yield from hdf5_files(folder)
     yield "record", record_log()
     yield "calls", record_calls()
     yield "build", bytes(range(64))
-    yield "journal", bytes(200)
 
 
 def quoted(word):

@@ -37,7 +37,6 @@ static const struct {
     {&verb_sweep, 3,
      "@trace --policy=@policy --capacity=@size --jobs=1 --output=out/s.h5"},
     {&verb_sweep, 1, "--grid=@grid --list"},
-    {&verb_sweep, 1, "@trace --jobs=1 --output=@sweep_journal --resume"},
     {&verb_merge, 3, "out/m.h5 @results @results"},
     {&verb_top, 4, "@trace"},
     {&verb_steps, 4, "@trace"},
@@ -265,10 +264,7 @@ static const struct bytes *any_file(struct writer *w, const struct folder *f)
 
 void input_name(char name[INPUT_NAME], const struct input *in, size_t index)
 {
-    if (!strcmp(in->folder->name, "sweep_journal"))
-        snprintf(name, INPUT_NAME, "out/s.h5.journal");
-    else
-        snprintf(name, INPUT_NAME, "in%zu", index);
+    snprintf(name, INPUT_NAME, "in%zu", index);
 }
 
 static void put_input(struct writer *w, const struct folder *f)

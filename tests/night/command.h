@@ -34,7 +34,7 @@ const struct folder *seeds_find(const struct seeds *seeds, const char *format);
 bool input_read(struct bytes *b, const char *path);
 bool input_write(const struct bytes *b, const char *path);
 
-/* File in<index> of a run, or the journal of its sweep. */
+/* File in<index> of a run. */
 struct input {
     const struct folder *folder;
     const struct bytes *seed, *donor;
@@ -54,7 +54,7 @@ struct command {
 
 extern const struct verb *const night_verbs[]; /* all verbs, ended by NULL */
 
-/* The name of an input; a sweep expects its journal beside its output. */
+/* The name of an input. */
 void input_name(char name[INPUT_NAME], const struct input *in, size_t index);
 
 /* A random command. The command stays valid as long as the seeds. */

@@ -142,7 +142,7 @@ static enum shape shape_of(const char *format)
 {
     if (!strcmp(format, "torch"))
         return SHAPE_PICKLE;
-    if (!strcmp(format, "record") || !strcmp(format, "journal"))
+    if (!strcmp(format, "record"))
         return SHAPE_RECORDS;
     if (!strcmp(format, "trace_file") || !strcmp(format, "results"))
         return SHAPE_HDF5;

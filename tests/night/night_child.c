@@ -336,11 +336,11 @@ static void judge_texts(struct outcome *o, char *const *args, size_t count,
         set_key(o, args[0], "stdout is not JSON", "");
 }
 
-/* A sweep that fails keeps its journal, and one may be an input. --keep keeps
+/* A sweep that fails keeps its chunks. --keep keeps
  * the script of a figure that could not be drawn. */
 static bool is_leftover(const char *name, bool may_hold)
 {
-    if (strstr(name, ".journal") || !strcmp(name, "keep"))
+    if (strstr(name, ".part") || !strcmp(name, "keep"))
         return false;
     return name[0] != '.' && (!may_hold || strstr(name, ".partial"));
 }

@@ -172,7 +172,7 @@ setsid "$root/tests/examples/parallel_sweep.sh" "$folder/grid" "$folder/out" 5 \
     >"$folder/words" 2>&1 &
 group=$!
 : >"$folder/pids"
-while [ ! -s "$folder/out/part-2.h5.journal" ] && kill -0 $group; do
+while [ ! -e "$folder/out/part-2.h5.part/lock" ] && kill -0 $group; do
     sleep 0.01
 done 2>/dev/null
 kill -9 -- -$group 2>/dev/null

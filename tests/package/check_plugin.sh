@@ -321,7 +321,7 @@ while IFS='|' read -r name script words test; do
     seconds=60
     [ "$name" != loop ] || seconds=1
     for verb in replay sweep; do
-        rm -f out.h5 out.h5.journal
+        rm -rf out.h5 out.h5.part
         ends "$name" 1 "${words//CRASH/$crash}" $verb small.csv -q \
             -p "./$name.so" -o out.h5 -f --plugin-seconds "$seconds" --plugin-memory 600MiB
         if [ -e out.h5 ]; then

@@ -1,5 +1,5 @@
 /* sweep_output.c - decides whether a sweep starts, resumes or is complete,
- * opens its journal and writes its results. */
+ * opens its chunks and writes its results. */
 #include "sim/cli/output/sweep_output.h"
 
 #include <inttypes.h>
@@ -21,16 +21,20 @@ enum frag_err sweep_output_name(struct sweep_output *out,
         .resume = resume,
         .command = command,
         .settings = settings,
-        .journal_path = text_make("%s.journal", to->hdf5),
+        .folder = text_make("%s.part", to->hdf5),
     };
-    /* Only the same build of fragsim reuses finished cells. */
-    if (settings)
-        out->identity = text_make("fragsim %s (%s) %s", frag_version,
-                                  frag_commit, settings);
     if (command)
         out->shards = text_make("%s --shard %" PRIu64 "/%" PRIu64, command,
                                 shard->index, shard->count);
-    if (out->shards && out->journal_path && out->identity)
+    out->made_by = (struct frag_provenance){
+        .version = frag_version,
+        .commit = frag_commit,
+        .command = command,
+        .started = FRAG_NO_TIME,
+        .settings = settings,
+        .shards = out->shards,
+    };
+    if (out->shards && out->folder && settings)
         return FRAG_OK;
     return frag_no_memory(e, "a sweep");
 }
@@ -40,14 +44,13 @@ void sweep_output_free(struct sweep_output *out)
     free(out->command);
     free(out->shards);
     free(out->settings);
-    free(out->identity);
-    free(out->journal_path);
+    free(out->folder);
     *out = (struct sweep_output){0};
 }
 
-static bool has_journal(const struct sweep_output *out)
+static bool has_folder(const struct sweep_output *out)
 {
-    return access(out->journal_path, F_OK) == 0;
+    return access(out->folder, F_OK) == 0;
 }
 
 enum frag_err sweep_output_is_complete(const struct sweep_output *out,
@@ -57,7 +60,7 @@ enum frag_err sweep_output_is_complete(const struct sweep_output *out,
     struct frag_loaded found;
 
     *complete = false;
-    if (!out->resume || out->to->force || has_journal(out) ||
+    if (!out->resume || out->to->force || has_folder(out) ||
         access(path, F_OK) < 0)
         return FRAG_OK;
     FRAG_TRY(frag_results_load(path, &found, e));
@@ -73,12 +76,12 @@ enum frag_err sweep_output_is_complete(const struct sweep_output *out,
                      "%s is the result of another command, or of a part of "
                      "this one, and there is no %s to resume from; -f "
                      "overwrites it",
-                     path, out->journal_path);
+                     path, out->folder);
 }
 
 int sweep_output_exists(const struct call *call, const struct sweep_output *out)
 {
-    return outputs_exist(call, out->to, out->resume && has_journal(out));
+    return outputs_exist(call, out->to, out->resume && has_folder(out));
 }
 
 /* HDF5's environment variable for file systems without locks. */
@@ -89,18 +92,17 @@ static bool locking_is_off(void)
     return wish && (!strcmp(wish, "FALSE") || !strcmp(wish, "0"));
 }
 
-enum frag_err sweep_output_journal(const struct sweep_output *out,
-                                   struct sweep *sweep, struct journal **j,
-                                   struct frag_error *e)
+enum frag_err sweep_output_chunks(const struct sweep_output *out,
+                                  struct chunks *chunks, struct frag_error *e)
 {
     const char *const paths[] = {out->to->hdf5, out->to->json, out->to->csv};
-    const enum journal_mode mode = out->resume      ? JOURNAL_RESUME
-                                   : out->to->force ? JOURNAL_REPLACE
-                                                    : JOURNAL_NEW;
+    const enum chunks_mode mode = out->resume      ? CHUNKS_RESUME
+                                  : out->to->force ? CHUNKS_REPLACE
+                                                   : CHUNKS_NEW;
 
-    FRAG_TRY(journal_open(out->journal_path, mode, locking_is_off(),
-                          out->identity, sweep_recall, sweep, j, e));
-    /* The lock of the journal shows that no other sweep writes these. */
+    FRAG_TRY(chunks_open(out->folder, mode, locking_is_off(), &out->made_by,
+                         chunks, e));
+    /* The lock of the folder shows that no other sweep writes these. */
     for (int i = 0; i < 3; i++)
         if (paths[i])
             atomic_file_remove_dead(paths[i]);
@@ -121,43 +123,38 @@ static enum frag_err gather(struct report *r,
 }
 
 /* Gathers the notes: in a sweep, many cells have the same. */
-static enum frag_err add_to_report(void *user,
-                                   const struct frag_run_identity *id,
-                                   const struct cell_notes *notes,
-                                   const struct frag_run *run,
-                                   struct frag_error *e)
+static enum frag_err
+add_to_report(void *user, const struct frag_run_identity *id, const char *notes,
+              const struct frag_run *run, struct frag_error *e)
 {
     struct report *r = user;
 
     for (uint32_t i = 0; i < id->trace.note_count; i++)
         FRAG_TRY(gather(r, id, CELL_NOTE_TRACE, id->trace.notes[i], e));
-    for (size_t i = 0; i < notes->count; i++)
-        FRAG_TRY(gather(r, id, id->trace.device, notes->texts[i], e));
+    for (size_t n; *notes; notes += n + (notes[n] == '\n')) {
+        char text[RELEASE_NOTE];
+
+        n = strcspn(notes, "\n");
+        snprintf(text, sizeof(text), "%.*s", (int)n, notes);
+        FRAG_TRY(gather(r, id, id->trace.device, text, e));
+    }
     return report_add(r, id, run, e);
 }
 
 enum frag_err sweep_output_write(struct sweep_output *out,
-                                 const struct sweep *sweep,
-                                 const struct journal *j, const char *missing,
+                                 const struct sweep *sweep, const char *missing,
                                  struct frag_error *e)
 {
-    const struct frag_provenance provenance = {
-        .version = frag_version,
-        .commit = frag_commit,
-        .command = out->command,
-        .started = FRAG_NO_TIME,
-        .settings = out->settings,
-        .shards = out->shards,
-        .missing = missing,
-    };
+    struct frag_provenance provenance = out->made_by;
     struct report report;
     enum frag_err err;
 
+    provenance.missing = missing;
     FRAG_TRY(report_open(&report, &provenance, out->to->hdf5, out->to->json,
                          out->to->csv, e));
     report.has_table = false;
     report.notes = out->notes;
-    err = sweep_write(sweep, j, add_to_report, &report, e);
+    err = sweep_write(sweep, add_to_report, &report, e);
     if (err == FRAG_OK)
         return report_commit(&report, false, e);
     report_abort(&report);

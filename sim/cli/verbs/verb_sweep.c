@@ -35,7 +35,7 @@ struct plan {
     struct cell_settings settings;
     struct sweep_output output;
     struct sweep *sweep;
-    struct journal *journal;
+    struct chunks chunks;
     struct progress progress;
     struct cell_note_list notes;
 };
@@ -199,18 +199,12 @@ static void list_cells(const struct plan *plan)
 
 /* -- running ------------------------------------------------------------- */
 
-static enum frag_err open_journal(struct plan *plan, struct frag_error *e)
+static enum frag_err open_chunks(struct plan *plan, struct frag_error *e)
 {
-    uint64_t dropped;
-
-    FRAG_TRY(
-        sweep_output_journal(&plan->output, plan->sweep, &plan->journal, e));
-    dropped = journal_dropped(plan->journal);
-    if (dropped && !plan->values->common.quiet)
-        printable_line(stderr,
-                       "%s: the last %" PRIu64
-                       " bytes are an incomplete entry; its work is done again",
-                       plan->output.journal_path, dropped);
+    FRAG_TRY(sweep_output_chunks(&plan->output, &plan->chunks, e));
+    if (*plan->chunks.damaged.text && !plan->values->common.quiet)
+        printable_line(stderr, "%s; the cells of this file run again",
+                       plan->chunks.damaged.text);
     return FRAG_OK;
 }
 
@@ -223,7 +217,7 @@ static void say_totals(const struct plan *plan, uint64_t started)
         return;
     printable_line(
         stderr,
-        "%" PRIu64 " cell%s, %" PRIu64 " of them found in the journal; "
+        "%" PRIu64 " cell%s, %" PRIu64 " of them found in unfinished work; "
         "%.1f M events in %.2f s; written to %s",
         n.done + n.recalled, n.done + n.recalled == 1 ? "" : "s", n.recalled,
         (double)n.events / 1e6, seconds, plan->values->outputs.hdf5);
@@ -272,7 +266,7 @@ static int stopped(const struct plan *plan, enum frag_err err,
     printable_line(stderr,
                    "%" PRIu64 " of %" PRIu64 " cells are kept in %s; --resume "
                    "continues",
-                   n.done + n.recalled, n.cells, plan->output.journal_path);
+                   n.kept + n.recalled, n.cells, plan->output.folder);
     return code;
 }
 
@@ -295,17 +289,22 @@ static int run_cells(struct plan *plan)
     int code;
 
     progress_step(&plan->progress, 0, 0, " events", 1, "sweep");
-    err = sweep_run(plan->sweep, plan->journal, &e);
+    err = sweep_run(plan->sweep, &e);
     progress_clear(&plan->progress);
-    if (err != FRAG_OK)
+    if (err != FRAG_OK) {
+        (void)!sweep_keep(plan->sweep, NULL);
         return stopped(plan, err, &e);
+    }
     faults = sweep_faults(plan->sweep, &first);
     keeps = first == FRAG_OK || has_results(plan);
     if (keeps)
-        err = sweep_output_write(&plan->output, plan->sweep, plan->journal,
-                                 faults, &e);
+        err = sweep_output_write(&plan->output, plan->sweep, faults, &e);
     if (err == FRAG_OK && !plan->values->common.quiet)
         input_say_cells(&plan->notes);
+    if (err != FRAG_OK)
+        (void)!sweep_keep(plan->sweep, NULL);
+    else if (first != FRAG_OK)
+        err = sweep_keep(plan->sweep, &e);
     if (err != FRAG_OK) {
         code = stopped(plan, err, &e);
     } else if (first != FRAG_OK) {
@@ -314,10 +313,8 @@ static int run_cells(struct plan *plan)
         say_totals(plan, started);
         code = EXIT_DONE;
     }
-    if (err == FRAG_OK && (first == FRAG_OK || !keeps)) {
-        journal_remove(plan->journal);
-        plan->journal = NULL;
-    }
+    if (err == FRAG_OK && (first == FRAG_OK || !keeps))
+        chunks_remove(&plan->chunks);
     free(faults);
     return code;
 }
@@ -329,6 +326,7 @@ static int run_plan(struct plan *plan, struct frag_error *e)
         .grid = &plan->grid,
         .shard = plan->shard,
         .settings = &plan->settings,
+        .chunks = &plan->chunks,
         .device = v->cell.device,
         .reading = plan->reading,
         .on = cli_threads(plan->call, v->threads, v->common.quiet),
@@ -339,12 +337,12 @@ static int run_plan(struct plan *plan, struct frag_error *e)
     int code = EXIT_FILES;
 
     plan->output.notes = &plan->notes;
-    err = sweep_open(&spec, &plan->sweep, e);
+    err = open_chunks(plan, e);
     if (err == FRAG_OK)
-        err = open_journal(plan, e);
+        err = sweep_open(&spec, &plan->sweep, e);
     code = err == FRAG_OK ? run_cells(plan) : cli_fail(plan->call, err, e);
-    journal_close(plan->journal);
     sweep_close(plan->sweep);
+    chunks_close(&plan->chunks);
     return code;
 }
 
@@ -495,13 +493,13 @@ const struct verb verb_sweep = {
         "contains "
         "no timestamps, so the same grid always makes an identical file, for "
         "any number of threads, shards and attempts.\n\n"
-        "Each finished cell is written at once to OUTPUT.journal beside the "
-        "output. After a kill or a full disk, only the cells that were running "
-        "are lost, and --resume continues; after the loss of the node, also "
-        "the cells of the last tenth of a second. "
+        "Finished cells are written to result files in the folder OUTPUT.part "
+        "beside the output, every 1,000 cells or 20 seconds. After a kill or "
+        "the loss of the node, only the cells since then are lost, and "
+        "--resume continues. "
         "--resume recognizes a finished cell by the SHA-256 of its trace, and "
         "by its "
-        "policy, parameters, capacity, settings and version. The journal is "
+        "policy, parameters, capacity, settings and version. The folder is "
         "removed when the output is complete.\n\n"
         "A trace that cannot be read, or a cell that fails, does not end the "
         "sweep. The other cells are written. The missing ones are listed at "
@@ -518,7 +516,9 @@ const struct verb verb_sweep = {
         "or of the limit of the cgroup or the shell. A running cell needs 512 "
         "bytes for each block that is live at the peak, and, if the policy "
         "knows the future, 96 bytes for each event; fewer threads (-j) need "
-        "less. At the end the sweep needs twice the size of the result file.",
+        "less. The results of all cells stay in memory, and at the end the "
+        "sweep "
+        "also needs twice the size of the result file.",
     .example = "fragsim sweep traces/*.h5 -p torch -p best_fit --param "
                "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
     .options = options,

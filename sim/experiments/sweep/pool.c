@@ -1,6 +1,5 @@
-/* pool.c - the threads of a sweep. Workers open traces, run cells, and write
- * every finished cell to the journal; the main thread brings the journal to the
- * disk. */
+/* pool.c - the threads of a sweep. Workers open traces and run cells; the main
+ * thread writes the finished cells to chunks. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,16 +7,7 @@
 #include "sim/experiments/capacity/spans.h"
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/sweep/sweep_parts.h"
-
-/* Ends the sweep with the first error of its journal; with the lock held. */
-static void fail(struct sweep *s, enum frag_err err, const struct frag_error *e)
-{
-    s->stop = true;
-    if (s->err != FRAG_OK)
-        return;
-    s->err = err;
-    s->e = *e;
-}
+#include "traces/text.h"
 
 /* -- doing a job; without the lock --------------------------------------- */
 
@@ -58,11 +48,13 @@ static enum frag_err find_need(struct sweep *s, const struct sweep_job *job,
     return err;
 }
 
+/* Sets the notes of the result, one a line. */
 static enum frag_err find_notes(const struct sweep *s,
                                 const struct sweep_job *job,
-                                const struct frag_run *run,
-                                struct cell_notes *out, struct frag_error *e)
+                                struct sweep_result *out, struct frag_error *e)
 {
+    char text[CELL_NOTES * RELEASE_NOTE] = "";
+    struct cell_notes notes;
     const struct frag_trace *t = job->trace->opened;
     const struct cell_result result = {
         .settings = s->spec->settings,
@@ -70,60 +62,35 @@ static enum frag_err find_notes(const struct sweep *s,
         .trace = t,
         .device = &t->devices[job->cell->device],
         .bound = job->cell->bound,
-        .summary = &run->summary,
-        .params = run->params,
+        .summary = &out->run.summary,
+        .params = out->run.params,
     };
 
-    return cell_notes(&result, out, e);
+    FRAG_TRY(cell_notes(&result, &notes, e));
+    for (size_t i = 0; i < notes.count; i++)
+        text_add(text, sizeof(text), "\n", "%s", notes.texts[i]);
+    out->notes = strdup(text);
+    return out->notes ? FRAG_OK : frag_no_memory(e, "the notes of a cell");
 }
 
-/* Runs the cell, and makes its entry. */
+/* Runs the cell. The caller frees the result, on error too. */
 static enum frag_err measure(struct sweep *s, const struct sweep_job *job,
-                             struct sweep_entry *entry, uint64_t *events,
-                             struct frag_error *e)
+                             struct sweep_result **out, struct frag_error *e)
 {
     const struct sweep_cell *c = job->cell;
     struct frag_run_identity id = sweep_cell_identity(s, job->trace, c);
-    struct cell_notes notes;
-    struct frag_run run;
-    enum frag_err err;
+    struct sweep_result *r = *out = calloc(1, sizeof(*r));
 
+    if (!r)
+        return frag_no_memory(e, "the result of a cell");
     FRAG_TRY(cell_run(s->spec->settings,
                       &job->trace->opened->devices[c->device], &id, c->params,
-                      tick, s, &run, e));
-    *events = run.summary.events;
+                      tick, s, &r->run, e));
+    r->total = id.total;
     if (id.bare)
-        run.segment_count = 0; /* the results will not contain them */
-    err = find_need(s, job, &run.summary.need, e);
-    if (err == FRAG_OK)
-        err = find_notes(s, job, &run, &notes, e);
-    if (err == FRAG_OK) {
-        entry->bytes = run_pack(c->key, id.total, &notes, &run, &entry->size);
-        err = entry->bytes ? FRAG_OK : frag_no_memory(e, "a journal entry");
-    }
-    frag_run_free(&run);
-    return err;
-}
-
-/* Adds the entry to the journal, and frees it. Returns its offset; 0 after an
- * error, which ends the sweep. */
-static uint64_t put_entry(struct sweep *s, const struct sweep_entry *entry)
-{
-    struct frag_error e = {""};
-    uint64_t offset = 0;
-    enum frag_err err;
-
-    pthread_mutex_lock(&s->putting);
-    err = journal_put(s->journal, SWEEP_RUN, entry->bytes, entry->size, &offset,
-                      &e);
-    pthread_mutex_unlock(&s->putting);
-    free(entry->bytes);
-    if (err == FRAG_OK)
-        return offset;
-    pthread_mutex_lock(&s->lock);
-    fail(s, err, &e);
-    pthread_mutex_unlock(&s->lock);
-    return 0;
+        r->run.segment_count = 0; /* the results will not contain them */
+    FRAG_TRY(find_need(s, job, &r->run.summary.need, e));
+    return find_notes(s, job, r, e);
 }
 
 /* -- after a job; with the lock held ------------------------------------- */
@@ -135,7 +102,7 @@ static void count_cells(struct sweep *s, struct sweep_trace *trace, bool good)
     s->counts.cells -= trace->end - trace->first;
     for (size_t i = 0; good && i < trace->count; i++) {
         s->counts.cells++;
-        s->counts.recalled += trace->cells[i].offset > 0;
+        s->counts.recalled += trace->cells[i].result != NULL;
     }
 }
 
@@ -161,19 +128,24 @@ static void opened(struct sweep *s, const struct sweep_job *job,
     s->used += trace->cost;
 }
 
-static void ended(struct sweep *s, const struct sweep_job *job, uint64_t offset,
-                  uint64_t events, enum frag_err err,
+static void ended(struct sweep *s, struct sweep_cell *c,
+                  struct sweep_result *result, enum frag_err err,
                   const struct frag_error *e)
 {
-    if (offset) {
-        job->cell->offset = offset;
+    if (err == FRAG_OK) {
+        c->result = c->own = result;
+        *s->fresh_end = c;
+        s->fresh_end = &c->later;
+        s->fresh_count++;
         s->counts.done++;
-        s->counts.events += events;
-    }
-    if (err == FRAG_OK || err == FRAG_CANCELLED)
+        s->counts.events += result->run.summary.events;
         return;
-    job->cell->err = err;
-    job->cell->words = strdup(e->text);
+    }
+    sweep_result_free(result);
+    if (err == FRAG_CANCELLED)
+        return;
+    c->err = err;
+    c->words = strdup(e->text);
 }
 
 /* Closes the trace after its last cell, without the lock: that takes long. */
@@ -204,20 +176,17 @@ static void do_open(struct sweep *s, const struct sweep_job *job)
 
 static void do_run(struct sweep *s, const struct sweep_job *job)
 {
-    struct sweep_entry entry = {NULL, 0};
-    uint64_t offset = 0, events = 0;
+    struct sweep_result *result = NULL;
     struct frag_error e = {""};
     enum frag_err err;
 
     job->trace->next++;
     job->trace->running++;
     pthread_mutex_unlock(&s->lock);
-    err = measure(s, job, &entry, &events, &e);
-    if (err == FRAG_OK)
-        offset = put_entry(s, &entry);
+    err = measure(s, job, &result, &e);
     pthread_mutex_lock(&s->lock);
     job->trace->running--;
-    ended(s, job, offset, events, err, &e);
+    ended(s, job->cell, result, err, &e);
     end_trace(s, job->trace);
 }
 
@@ -273,7 +242,7 @@ static void *work(void *user)
             do_run(s, &job);
         pthread_cond_broadcast(&s->changed);
     }
-    if (--s->threads == 0 || s->stop)
+    if (--s->threads == 0)
         pthread_cond_signal(&s->finished);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
@@ -282,76 +251,70 @@ static void *work(void *user)
 
 /* -- the main thread ----------------------------------------------------- */
 
-/* A sync costs as much as a short cell, so that one serves all entries of
- * SYNC_SECONDS. */
-#define SYNC_SECONDS .1
+#define LOOK_SECONDS .1
 
-/* Waits for SYNC_SECONDS, or until the threads have ended; with the lock held.
+/* Waits for LOOK_SECONDS, or until the threads have ended; with the lock held.
  */
 static void wait_a_little(struct sweep *s)
 {
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)(SYNC_SECONDS * 1e9);
+    until.tv_nsec += (long)(LOOK_SECONDS * 1e9);
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     if (s->threads)
         pthread_cond_timedwait(&s->finished, &s->lock, &until);
 }
 
-/* Brings the entries to the disk, and shows the progress. */
-static void sync_and_show(struct sweep *s)
+static void show(struct sweep *s)
 {
     const struct sweep_counts counts = s->counts;
-    struct frag_error e = {""};
-    enum frag_err err;
 
+    if (!s->spec->show || !counts.done)
+        return;
     pthread_mutex_unlock(&s->lock);
-    err = journal_sync(s->journal, &e);
-    if (s->spec->show && counts.done)
-        s->spec->show(s->spec->user, &counts);
+    s->spec->show(s->spec->user, &counts);
     pthread_mutex_lock(&s->lock);
-    if (err != FRAG_OK)
-        fail(s, err, &e);
 }
 
-/* Syncs entries until the last thread has ended and all its work is on the
- * disk. */
-static enum frag_err sync_until_ended(struct sweep *s, struct frag_error *e)
+/* Writes chunks until the last thread has ended. An error of a chunk ends the
+ * sweep. */
+static enum frag_err keep_until_ended(struct sweep *s, struct frag_error *e)
 {
-    enum frag_err err;
-    bool over;
+    enum frag_err err = FRAG_OK;
+    time_t last = time(NULL);
 
     pthread_mutex_lock(&s->lock);
-    do {
+    while (s->threads) {
         wait_a_little(s);
-        over = !s->threads;
-        sync_and_show(s);
+        if (s->threads && err == FRAG_OK && s->fresh_count &&
+            (s->fresh_count >= CHUNK_CELLS ||
+             time(NULL) - last >= CHUNK_SECONDS)) {
+            err = sweep_keep_chunk(s, e);
+            last = time(NULL);
+        }
+        show(s);
+        s->stop = err != FRAG_OK;
         if (s->stop || stop_is_asked(&s->spec->on.stop))
             pthread_cond_broadcast(&s->changed);
-    } while (!over);
-    err = s->err;
-    if (err != FRAG_OK && e)
-        *e = s->e;
+    }
     pthread_mutex_unlock(&s->lock);
     return err;
 }
 
-enum frag_err pool_run(struct sweep *s, size_t threads, struct journal *j,
-                       struct frag_error *e)
+enum frag_err pool_run(struct sweep *s, size_t threads, struct frag_error *e)
 {
     struct workers workers;
     enum frag_err err;
 
     s->threads = threads;
-    s->journal = j;
     workers_start(&workers, threads, work, s);
     pthread_mutex_lock(&s->lock);
     s->threads -=
         threads - workers.count; /* fewer threads still run all cells */
     pthread_mutex_unlock(&s->lock);
-    err = sync_until_ended(s, e);
+    err = keep_until_ended(s, e);
     workers_join(&workers);
     if (!workers.count)
         return frag_fail(e, FRAG_NOMEM, "no thread can be started: %s",

@@ -1,4 +1,4 @@
-/* sweep.c - opens a sweep, recalls the cells in its journal, runs the others,
+/* sweep.c - opens a sweep, recalls the cells of its chunks, runs the others,
  * and reports what failed. */
 #include "sim/experiments/sweep/sweep.h"
 
@@ -8,7 +8,6 @@
 
 #include "sim/experiments/sweep/host_memory.h"
 #include "sim/experiments/sweep/sweep_parts.h"
-#include "traces/grow.h"
 #include "traces/name.h"
 #include "traces/printable.h"
 
@@ -74,6 +73,34 @@ static bool make_traces(struct sweep *s)
     return true;
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const struct recalled_run *x = a, *y = b;
+
+    return strcmp(x->key, y->key);
+}
+
+static bool recall_runs(struct sweep *s)
+{
+    const struct chunks *chunks = s->spec->chunks;
+    size_t room = 0;
+
+    for (size_t i = 0; i < chunks->count; i++)
+        room += chunks->loaded[i].count;
+    s->runs = calloc(room + 1, sizeof(*s->runs));
+    for (size_t i = 0; s->runs && i < chunks->count; i++)
+        for (size_t k = 0; k < chunks->loaded[i].count; k++) {
+            const struct frag_loaded_run *r = &chunks->loaded[i].runs[k];
+
+            if (r->note_count == 2)
+                s->runs[s->run_count++] = (struct recalled_run){
+                    r->trace_notes[0], {r->run, r->total, r->trace_notes[1]}};
+        }
+    if (s->run_count)
+        qsort(s->runs, s->run_count, sizeof(*s->runs), by_key);
+    return s->runs;
+}
+
 enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
                          struct frag_error *e)
 {
@@ -86,9 +113,9 @@ enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .changed = PTHREAD_COND_INITIALIZER,
                         .finished = PTHREAD_COND_INITIALIZER,
-                        .putting = PTHREAD_MUTEX_INITIALIZER,
                         .hdf5 = PTHREAD_MUTEX_INITIALIZER};
-    if (make_traces(s)) {
+    s->fresh_end = &s->fresh;
+    if (make_traces(s) && recall_runs(s)) {
         *out = s;
         return FRAG_OK;
     }
@@ -105,62 +132,82 @@ void sweep_close(struct sweep *s)
         sweep_trace_free(&s->traces[i]);
     }
     free(s->traces);
-    for (size_t i = 0; i < s->run_count; i++)
-        free(s->runs[i].key);
     free(s->runs);
     free(s);
 }
 
-/* -- recalling the journal ----------------------------------------------- */
-
-static enum frag_err recall_run(struct sweep *s,
-                                const struct journal_entry *entry)
-{
-    const char *key = run_key(entry->bytes, entry->size);
-    char *mine;
-
-    if (!key)
-        return FRAG_CORRUPT;
-    mine = strdup(key);
-    if (!mine || !GROW(s->runs, s->run_room, s->run_count + 1)) {
-        free(mine);
-        return FRAG_NOMEM;
-    }
-    s->runs[s->run_count++] = (struct recalled_run){mine, entry->offset};
-    return FRAG_OK;
-}
-
-enum frag_err sweep_recall(void *user, const struct journal_entry *entry,
-                           struct frag_error *e)
-{
-    enum frag_err err = FRAG_CORRUPT;
-
-    if (entry->kind == SWEEP_RUN)
-        err = recall_run(user, entry);
-    if (err == FRAG_OK)
-        return FRAG_OK;
-    return frag_fail(e, err, "the journal's entry at byte %llu: %s",
-                     (unsigned long long)entry->offset, frag_err_text(err));
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const struct recalled_run *x = a, *y = b;
-
-    return strcmp(x->key, y->key);
-}
-
 /* -- running ------------------------------------------------------------- */
 
-enum frag_err sweep_run(struct sweep *s, struct journal *j,
-                        struct frag_error *e)
+enum frag_err sweep_run(struct sweep *s, struct frag_error *e)
 {
     const struct parallel *on = &s->spec->on;
 
-    if (s->run_count)
-        qsort(s->runs, s->run_count, sizeof(*s->runs), by_key);
-    FRAG_TRY(pool_run(s, on->threads, j, e));
+    FRAG_TRY(pool_run(s, on->threads, e));
     return stop_is_asked(&on->stop) ? FRAG_CANCELLED : FRAG_OK;
+}
+
+/* -- keeping cells -------------------------------------------------------- */
+
+/* Writes `count` cells, of which this is the first, to a chunk. */
+static enum frag_err write_chunk(struct sweep *s, const struct sweep_cell *c,
+                                 size_t count, struct frag_error *e)
+{
+    char *path = chunks_next(s->spec->chunks);
+    struct frag_results *out = NULL;
+    enum frag_err err = frag_no_memory(e, "a chunk");
+
+    if (path)
+        err = frag_results_open(path, s->spec->chunks->by, &out, e);
+    while (err == FRAG_OK && count) {
+        struct frag_run_identity id = sweep_cell_identity(s, c->trace, c);
+        const char *const notes[] = {c->key, c->result->notes};
+
+        id.trace.notes = notes;
+        id.trace.note_count = 2;
+        err = frag_results_add(out, &id, &c->result->run, e);
+        if (--count) /* a thread may add a cell behind the last one */
+            c = c->later;
+    }
+    if (err == FRAG_OK)
+        err = frag_results_commit(out, FRAG_NO_TIME, e);
+    else
+        frag_results_abort(out);
+    free(path);
+    return err;
+}
+
+enum frag_err sweep_keep_chunk(struct sweep *s, struct frag_error *e)
+{
+    const struct sweep_cell *first = s->fresh;
+    const size_t count =
+        s->fresh_count < CHUNK_CELLS ? s->fresh_count : CHUNK_CELLS;
+    enum frag_err err;
+
+    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_lock(&s->hdf5);
+    err = write_chunk(s, first, count, e);
+    pthread_mutex_unlock(&s->hdf5);
+    pthread_mutex_lock(&s->lock);
+    if (err != FRAG_OK)
+        return err;
+    s->counts.kept += count;
+    s->fresh_count -= count;
+    for (size_t i = 0; i < count; i++)
+        s->fresh = s->fresh->later;
+    if (!s->fresh)
+        s->fresh_end = &s->fresh;
+    return FRAG_OK;
+}
+
+enum frag_err sweep_keep(struct sweep *s, struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+
+    pthread_mutex_lock(&s->lock);
+    while (err == FRAG_OK && s->fresh_count)
+        err = sweep_keep_chunk(s, e);
+    pthread_mutex_unlock(&s->lock);
+    return err;
 }
 
 /* -- results ------------------------------------------------------------- */
@@ -251,7 +298,7 @@ static struct row *sorted(const struct sweep *s, size_t *count)
             const struct sweep_trace *trace = &s->traces[i];
             const struct sweep_cell *c = &trace->cells[k];
 
-            if (c->offset)
+            if (c->result)
                 rows[(*count)++] =
                     (struct row){c, sweep_cell_identity(s, trace, c)};
         }
@@ -260,30 +307,8 @@ static struct row *sorted(const struct sweep *s, size_t *count)
     return rows;
 }
 
-static enum frag_err write_row(const struct journal *j, const struct row *row,
-                               sweep_add *add, void *user, struct frag_error *e)
-{
-    struct frag_run_identity id = row->id;
-    struct cell_notes notes;
-    struct frag_run run;
-    enum frag_err err;
-    void *bytes;
-    size_t size;
-
-    FRAG_TRY(journal_get(j, row->cell->offset, &bytes, &size, e));
-    err = run_unpack(bytes, size, &id.total, &notes, &run);
-    free(bytes);
-    if (err != FRAG_OK)
-        return frag_fail(e, err, "the journal's entry at byte %llu: %s",
-                         (unsigned long long)row->cell->offset,
-                         frag_err_text(err));
-    err = add(user, &id, &notes, &run, e);
-    frag_run_free(&run);
-    return err;
-}
-
-enum frag_err sweep_write(const struct sweep *s, const struct journal *j,
-                          sweep_add *add, void *user, struct frag_error *e)
+enum frag_err sweep_write(const struct sweep *s, sweep_add *add, void *user,
+                          struct frag_error *e)
 {
     enum frag_err err = FRAG_OK;
     size_t count;
@@ -291,11 +316,15 @@ enum frag_err sweep_write(const struct sweep *s, const struct journal *j,
 
     if (!rows)
         return frag_no_memory(e, "the order of the results");
-    for (size_t i = 0; err == FRAG_OK && i < count; i++)
-        if (!i || by_identity(&rows[i - 1], &rows[i]) != 0)
-            err = stop_is_asked(&s->spec->on.stop)
-                      ? FRAG_CANCELLED
-                      : write_row(j, &rows[i], add, user, e);
+    for (size_t i = 0; err == FRAG_OK && i < count; i++) {
+        const struct sweep_result *r = rows[i].cell->result;
+
+        if (i && by_identity(&rows[i - 1], &rows[i]) == 0)
+            continue;
+        err = stop_is_asked(&s->spec->on.stop)
+                  ? FRAG_CANCELLED
+                  : add(user, &rows[i].id, r->notes, &r->run, e);
+    }
     free(rows);
     return err;
 }

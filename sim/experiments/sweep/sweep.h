@@ -1,16 +1,15 @@
-/* sweep.h - runs a grid of cells on several threads, and keeps every finished
- * cell in a journal.
+/* sweep.h - runs a grid of cells on several threads, and keeps finished cells
+ * in chunks.
  *
  * A thread takes the next cell of the open traces; if none is left, it opens
  * the next trace, the largest file first, so that the last cells are short. All
- * cells of a trace share it, read only; it is closed after its last cell. A
- * thread adds every cell that it has finished to the journal at once; the main
- * thread brings the entries to the disk ten times a second, and writes all rows
- * at the end.
+ * cells of a trace share it, read only; it is closed after its last cell. The
+ * results of all cells stay in memory; the main thread writes those that no
+ * chunk has to a new one (chunks.h), and all rows at the end.
  *
- * One lock protects everything that the threads share, except for the journal,
- * which has its own. HDF5 may not be used by two threads at once, so a third
- * lock protects the reading of trace files.
+ * One lock protects everything that the threads share. HDF5 may not be used by
+ * two threads at once, so a second lock protects the reading of trace files and
+ * the writing of chunks.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
@@ -19,24 +18,25 @@
 #include "sim/experiments/cell_notes.h"
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/reading.h"
+#include "sim/experiments/sweep/chunks.h"
 #include "sim/experiments/sweep/grid.h"
-#include "sim/experiments/sweep/journal.h"
 
 struct sweep;
 
 /* A cell counts once for each device of its trace that is swept. */
 struct sweep_counts {
     uint64_t cells;    /* of all traces that could be read */
-    uint64_t recalled; /* cells found in the journal */
+    uint64_t recalled; /* cells found in chunks */
     uint64_t done;     /* cells finished by this sweep */
+    uint64_t kept;     /* those of `done` that this sweep wrote to chunks */
     uint64_t events;   /* of the cells in `done` */
     uint64_t faults;   /* traces and cells that failed */
 };
 
-/* Receives a finished cell and its notes; an error ends the calls. */
+/* Receives a finished cell and its notes, one a line; an error ends the calls.
+ */
 typedef enum frag_err sweep_add(void *user, const struct frag_run_identity *id,
-                                const struct cell_notes *notes,
-                                const struct frag_run *run,
+                                const char *notes, const struct frag_run *run,
                                 struct frag_error *e);
 
 /* The cells to run; borrowed while the sweep is open. */
@@ -44,6 +44,8 @@ struct sweep_spec {
     const struct grid *grid;
     struct shard shard;
     const struct cell_settings *settings;
+    /* The sweep does not run the cells that it holds. */
+    struct chunks *chunks;
     uint64_t device; /* number of the device; INPUT_ANY_DEVICE: all */
     struct trace_reading reading; /* of every trace */
     struct parallel on;
@@ -53,25 +55,20 @@ struct sweep_spec {
     void *user;
 };
 
-/* The kind of the journal's entries: a finished cell. */
-enum { SWEEP_RUN = 2 };
-
 /* NOMEM. */
 enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 void sweep_close(struct sweep *s); /* NULL is fine */
 
-/* A journal_seen: the sweep does not run the cells again that the journal
- * holds. user is the sweep. */
-enum frag_err sweep_recall(void *user, const struct journal_entry *entry,
-                           struct frag_error *e) FRAG_MUST_CHECK;
-
 /* Runs all cells that are not done. If a trace cannot be read or a cell fails,
  * sweep_faults reports the error, and the other cells still run. What
- * failed is tried again by a sweep that resumes the journal. CANCELLED; IO if
- * the journal cannot be written; NOMEM; CORRUPT. */
-enum frag_err sweep_run(struct sweep *s, struct journal *j,
-                        struct frag_error *e) FRAG_MUST_CHECK;
+ * failed is tried again by a sweep that resumes this one. CANCELLED; IO if a
+ * chunk cannot be written; NOMEM. */
+enum frag_err sweep_run(struct sweep *s, struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Writes the finished cells that no chunk has to chunks: for a sweep that will
+ * be resumed. IO, NOMEM. */
+enum frag_err sweep_keep(struct sweep *s, struct frag_error *e) FRAG_MUST_CHECK;
 
 struct sweep_counts sweep_counts(const struct sweep *s);
 
@@ -81,8 +78,7 @@ struct sweep_counts sweep_counts(const struct sweep *s);
 char *sweep_faults(const struct sweep *s, enum frag_err *first);
 
 /* Calls add for every finished cell, in the order of frag_results_order. */
-enum frag_err sweep_write(const struct sweep *s, const struct journal *j,
-                          sweep_add *add, void *user,
+enum frag_err sweep_write(const struct sweep *s, sweep_add *add, void *user,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

@@ -6,7 +6,14 @@
 #include <pthread.h>
 
 #include "sim/experiments/sweep/sweep.h"
-#include "sim/experiments/sweep/sweep_entries.h"
+#include "sim/experiments/sweep/trace_header.h"
+
+/* What a cell has found. */
+struct sweep_result {
+    struct frag_run run;
+    frag_size total; /* of the device */
+    char *notes;     /* one a line */
+};
 
 /* One cell on one device. */
 struct sweep_cell {
@@ -16,8 +23,11 @@ struct sweep_cell {
     const char *capacity;       /* as in struct frag_run_identity */
     bool repeats;               /* as in struct frag_run_identity */
     struct frag_params *params; /* NULL if they are invalid for this trace */
-    char *key;                  /* identifies the cell in the journal */
-    uint64_t offset; /* of its entry in the journal; 0: it has no entry */
+    char *key;                  /* identifies the cell in a chunk */
+    const struct sweep_result *result; /* NULL until the cell is done */
+    struct sweep_result *own;          /* NULL if a chunk had the result */
+    const struct sweep_trace *trace;
+    struct sweep_cell *later; /* the next one that no chunk has */
     enum frag_err err;
     char *words; /* the message of err */
 };
@@ -56,12 +66,6 @@ struct sweep_trace {
     char *words; /* the message of err */
 };
 
-/* The bytes of an entry of the journal; NULL: there is none. */
-struct sweep_entry {
-    void *bytes;
-    size_t size;
-};
-
 /* The next job of a thread. */
 struct sweep_job {
     enum { JOB_NONE, JOB_WAIT, JOB_OPEN, JOB_RUN } what;
@@ -69,32 +73,31 @@ struct sweep_job {
     struct sweep_cell *cell; /* of RUN */
 };
 
-/* A finished cell from the journal. */
+/* A finished cell of a chunk, to which all pointers belong. */
 struct recalled_run {
-    char *key;
-    uint64_t offset;
+    const char *key;
+    struct sweep_result result;
 };
 
 struct sweep {
     const struct sweep_spec *spec;
     struct sweep_trace *traces; /* in the order of opening */
     size_t trace_count;
-    struct recalled_run *runs; /* sorted by key once sweep_run has begun */
-    size_t run_count, run_room;
-    struct journal *journal; /* while the threads run */
-    pthread_mutex_t putting; /* an entry in the journal */
-    pthread_mutex_t hdf5;    /* see sweep.h */
-    _Atomic bool stop;       /* no more jobs start, and cells are cancelled */
+    struct recalled_run *runs; /* sorted by key */
+    size_t run_count;
+    pthread_mutex_t hdf5; /* see sweep.h */
+    _Atomic bool stop;    /* no more jobs start, and cells are cancelled */
 
     pthread_mutex_t lock;    /* protects all fields below, and the traces */
     pthread_cond_t changed;  /* wakes threads that wait for a job */
-    pthread_cond_t finished; /* wakes the main thread: threads is 0, or stop */
+    pthread_cond_t finished; /* wakes the main thread: threads is 0 */
     struct sweep_counts counts;
-    enum frag_err err;   /* of the journal, while the threads run */
-    struct frag_error e; /* the message of err */
-    size_t threads;      /* that have not ended */
-    frag_size memory;    /* the costs of open traces, if there are several */
-    frag_size used;      /* costs of open traces */
+    /* The cells in the order of their ends that no chunk has. */
+    struct sweep_cell *fresh, **fresh_end;
+    size_t fresh_count;
+    size_t threads;   /* that have not ended */
+    frag_size memory; /* the costs of open traces, if there are several */
+    frag_size used;   /* costs of open traces */
 };
 
 /* -- sweep_trace.c: a trace and its cells -- */
@@ -108,15 +111,21 @@ enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
 struct sweep_cell *sweep_trace_next(struct sweep_trace *trace);
 void sweep_trace_close(struct sweep_trace *trace);
 void sweep_trace_free(struct sweep_trace *trace);
+void sweep_result_free(struct sweep_result *r); /* NULL is fine */
 /* The identity of the cell's run; its texts are borrowed from both. */
 struct frag_run_identity sweep_cell_identity(const struct sweep *s,
                                              const struct sweep_trace *trace,
                                              const struct sweep_cell *cell);
 
+/* -- sweep.c: keeping cells -- */
+
+/* Writes a chunk of the cells in `fresh', of which there are some. The caller
+ * holds the lock, which is released meanwhile. */
+enum frag_err sweep_keep_chunk(struct sweep *s, struct frag_error *e);
+
 /* -- pool.c: the threads -- */
 
 /* Runs every cell that is not done and has no error, on `threads` threads. */
-enum frag_err pool_run(struct sweep *s, size_t threads, struct journal *j,
-                       struct frag_error *e);
+enum frag_err pool_run(struct sweep *s, size_t threads, struct frag_error *e);
 
 #endif

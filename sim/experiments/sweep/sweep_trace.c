@@ -39,6 +39,7 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
         .bound = cell->bound,
         .capacity = cell->capacity,
         .repeats = cell->repeats,
+        .total = cell->result ? cell->result->total : 0,
         .backend = s->spec->settings->backend->name,
         .stopped_at_oom = s->spec->settings->stop_at_oom,
         .bare = !s->spec->settings->points,
@@ -80,6 +81,7 @@ static enum frag_err make_cell(const struct sweep *s,
     struct frag_error e = {""};
 
     *out = (struct sweep_cell){
+        .trace = trace,
         .device = device,
         .policy = (uint32_t)at->policy,
         .bound = bound_choice_of(&grid->bounds[at->bound], policy,
@@ -101,7 +103,7 @@ static enum frag_err make_cell(const struct sweep *s,
     done = s->run_count ? bsearch(out->key, s->runs, s->run_count,
                                   sizeof(*s->runs), by_key)
                         : NULL;
-    out->offset = done ? done->offset : 0;
+    out->result = done ? &done->result : NULL;
     return FRAG_OK;
 }
 
@@ -119,12 +121,22 @@ static enum frag_err make_device_cells(const struct sweep *s,
     return FRAG_OK;
 }
 
+void sweep_result_free(struct sweep_result *r)
+{
+    if (!r)
+        return;
+    frag_run_free(&r->run);
+    free(r->notes);
+    free(r);
+}
+
 static void drop_cells(struct sweep_trace *trace)
 {
     for (size_t i = 0; i < trace->count; i++) {
         free(trace->cells[i].params);
         free(trace->cells[i].key);
         free(trace->cells[i].words);
+        sweep_result_free(trace->cells[i].own);
     }
     free(trace->cells);
     trace->cells = NULL;
@@ -165,7 +177,7 @@ struct sweep_cell *sweep_trace_next(struct sweep_trace *trace)
     for (; trace->next < trace->count; trace->next++) {
         struct sweep_cell *c = &trace->cells[trace->next];
 
-        if (!c->offset && c->err == FRAG_OK)
+        if (!c->result && c->err == FRAG_OK)
             return c;
     }
     return NULL;

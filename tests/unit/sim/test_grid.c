@@ -1,5 +1,5 @@
-/* test_grid.c - tests which cells a grid has, and what a journal stores of a
- * trace and a run. */
+/* test_grid.c - tests which cells a grid has, and what a sweep keeps of a
+ * trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "sim/experiments/sweep/grid.h"
-#include "sim/experiments/sweep/sweep_entries.h"
+#include "sim/experiments/sweep/trace_header.h"
 #include "sim/experiments/sweep/values.h"
 
 /* -- values -------------------------------------------------------------- */
@@ -325,9 +325,6 @@ static void a_header_owns_its_texts(void **state)
     (void)state;
     assert_int_equal(trace_header_make(&trace, "abcd", &s, NULL), FRAG_OK);
     assert_string_equal(s.file_sha256, "abcd");
-    assert_string_equal(s.trace.name, "y");
-    assert_ptr_not_equal(s.trace.path, trace_path);
-    assert_string_equal(s.trace.path, trace_path);
     assert_string_equal(s.trace.settings, "a:b");
     assert_int_equal(s.trace.note_count, 2);
     assert_ptr_not_equal(s.trace.notes[1], notes[1]);
@@ -335,48 +332,6 @@ static void a_header_owns_its_texts(void **state)
     assert_int_equal(s.device_count, 2);
     assert_int_equal(s.devices[1].device, 5);
     trace_header_free(&s);
-}
-
-static void a_run_comes_back(void **state)
-{
-    struct frag_oom oom = {.event = 4, .bytes = 9};
-    struct frag_point points[2] = {{.event = 0}, {.event = 3}};
-    char params[700]; /* of any length */
-    struct frag_run run = {.summary = {.events = 5, .overhead = NAN},
-                           .oom_count = 1,
-                           .point_count = 2,
-                           .ooms = &oom,
-                           .points = points,
-                           .params = params},
-                    back;
-    frag_size total = 0;
-    size_t size;
-    const struct cell_notes said = {{"one", "two"}, 2};
-    struct cell_notes found;
-    void *bytes;
-
-    (void)state;
-    snprintf(params, sizeof(params), "segment=%0680d", 1);
-    bytes = run_pack("the key", 1234, &said, &run, &size);
-    assert_non_null(bytes);
-    for (size_t n = 0; n < size; n++)
-        assert_int_equal(run_unpack(bytes, n, &total, &found, &back),
-                         FRAG_CORRUPT);
-    assert_int_equal(run_unpack(bytes, size, &total, &found, &back), FRAG_OK);
-    assert_int_equal(found.count, 2);
-    assert_string_equal(found.texts[0], "one");
-    assert_string_equal(found.texts[1], "two");
-    assert_string_equal(run_key(bytes, size), "the key");
-    assert_int_equal(total, 1234);
-    assert_memory_equal(&back.summary, &run.summary, sizeof(run.summary));
-    assert_string_equal(back.params, params);
-    assert_int_equal(back.oom_count, 1);
-    assert_int_equal(back.ooms[0].bytes, 9);
-    assert_int_equal(back.point_count, 2);
-    assert_int_equal(back.points[1].event, 3);
-    assert_int_equal(back.segment_count, 0);
-    free(bytes);
-    frag_run_free(&back);
 }
 
 int main(void)
@@ -392,7 +347,6 @@ int main(void)
         cmocka_unit_test(shards_share_all_cells),
         cmocka_unit_test(shards_are_read),
         cmocka_unit_test(a_header_owns_its_texts),
-        cmocka_unit_test(a_run_comes_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
