@@ -9,3 +9,4 @@ gone batch 4=small.csv 8=small.csv
 gone import small.csv -e pad:bytes=1 -o t.h5
 gone edit small.csv -e round:unit=2MiB -o t.h5
 gone sweep small.csv -p torch -e stream:from=7,into=0 -o t.h5
+gone ranks small.csv small.csv

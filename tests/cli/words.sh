@@ -12,7 +12,8 @@ fragsim replay small.csv -q -o small.h5 >table
     fragsim fit small.csv other.csv -q --frontier frontier.csv | head -n 1
     fragsim tune small.csv -q --no-hold-out |
         sed -n 's/^#   \(saves\|knobs\)/\1/p'
-    fragsim ranks "$trace" small.csv -c 1GiB -p torch | head -n 1
+    fragsim steps -q "$trace" "$frames" | sed -n '/^rank/p'
+    fragsim top -q "$trace" "$frames" | sed -n '/^rank/p'
     echo 'ooms <= 0' >rules
     fragsim check "$trace" "$trace" -r rules -c 1GiB |
         grep '^trace\|^rule'

@@ -22,7 +22,7 @@ KEYS = "future_key:[a:1,b:2],max_split_size_gb:1"
 WORDS = re.compile(r"not known to\s+fragsim \S+ \(knows\s+PyTorch up\s+to 2\.\d+\)")
 JSON = ["info", "validate", "explain", "summary", "replay -p torch@recorded",
         "replay -p torch -p torch@2.6", "fit -p torch@recorded -p best_fit",
-        "steps", "leaks", "top", "ranks"]
+        "steps", "leaks", "top"]
 TEXTS = [*JSON, "diff {} {}", "tune", "import -o i.h5", "export -o x.csv",
          "export --to snapshot -p torch@recorded -o x.pickle", "plot {} map -o m.svg",
          "explain --map m.svg", "edit -e drop:min=1GiB -o e.h5"]

@@ -73,9 +73,8 @@ COMMANDS = [
     "fit T -p torch -p best_fit", "fit T U -p best_fit",
     "sweep T U -p torch -o sweep.h5", "tune T --no-hold-out",
     "explain T -c 8MiB", "top T", "steps T", "leaks T", "summary T",
-    "diff T U", "ranks T U", "check T --rules good.rules",
-    "batch 1=T 2=U --as-recorded -c 1GiB", "validate T",
-    "validate T U",
+    "diff T U", "steps T U", "top T U", "check T --rules good.rules",
+    "validate T", "validate T U",
 ]
 
 

@@ -91,13 +91,6 @@ SAYS = {
         "OOMs": key("stats", "num_ooms"),
         "retries": key("stats", "num_alloc_retries"),
     },
-    ("ranks",): {
-        "events": key("events"),
-        "peak requested": key("peak_requested_bytes"),
-        "peak allocated": key("peak_allocated_bytes"),
-        "peak reserved": key("peak_reserved_bytes"),
-        "recorded OOMs": key("num_recorded_ooms"),
-    },
     ("validate",): {
         "events": key("events"),
         "recorded peak reserved": key("peak_reserved_recorded"),

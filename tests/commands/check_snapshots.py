@@ -127,7 +127,7 @@ def check_death():
         file.write("peak_reserved <= 20GiB\n")
     expect(run("check", "-q", "dead.pickle", "--rules", "rules", code=1),
            "dead, device 0: the job died at event 1")
-    expect(run("ranks", "-q", "dead.pickle"), "the job died at event 1")
+    expect(run("steps", "-q", "dead.pickle", "dead.pickle"), "event 1\n")
     # The failed request is not live: the peak is the block before it.
     expect(run("top", "-q", "dead.pickle"), "event 0 (peak): 1 block holds 4 M")
 

@@ -28,7 +28,7 @@ GOOD = "leak.pickle", "multistream.pickle"
 COMMANDS = {
     "info": [], "validate": [], "replay": ["-p", "torch", "-p", "best_fit"],
     "fit": ["-p", "best_fit"], "tune": ["--no-hold-out"], "steps": [],
-    "leaks": [], "check": ["--rules", "rules"], "ranks": [],
+    "leaks": [], "check": ["--rules", "rules"], "top": [],
     "sweep": ["-p", "best_fit", "-o", "sweep.h5", "-f"],
 }
 REPORT = "traces could not be used; the answers are those of the others"

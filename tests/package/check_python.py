@@ -398,8 +398,6 @@ def commands(folder):
         "diff": ([frames, frames], {"at": 1000, "at_after": 2000},
                  {"changes": (4, "name"), "results": (1, "before_event")}),
         "diff of results": (results, {}, {"results": (1, "num_ooms_before")}),
-        "ranks": ([LEAK, DEAD], {}, {"results": (2, "rank"),
-                                     "imbalance": (2, "measure")}),
         "check": ([LEAK], {"rules": rules}, {"results": (3, "holds"),
                                              "traces": (1, "policy")}),
         "conf": (["max_split_size_mb:64"], {}, {"settings": (1, "effect"),

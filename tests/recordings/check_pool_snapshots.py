@@ -44,7 +44,6 @@ VERBS = {
     "leaks": ["{T}"],
     "summary": ["{T}", "--at", "peak"],
     "diff": ["{T}", "{T}", "--by", "pool"],
-    "ranks": ["{T}", "{T}"],
     "check": ["{T}", "--rules", "{D}/rules"],
     "validate": ["{T}"],
     "info": ["{T}", "--json", "{D}/info.json"],

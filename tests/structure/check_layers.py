@@ -79,7 +79,6 @@ ROOMS = {
     "sim/answers/explain": ([], "sim/answers sim/answers/steps +"),
     "sim/answers/verdict": ([], "sim/answers/explain +"),
     "sim/answers/check": ([], "sim/answers +"),
-    "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
     "sim/answers/summary": ([], "sim/answers +"),
     "sim/answers/held": ([], "sim/answers +"),
@@ -94,7 +93,7 @@ ROOMS = {
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/policy_list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
-                    "sim/answers/check sim/answers/ranks sim/answers/steps "
+                    "sim/answers/check sim/answers/steps "
                     "sim/answers/summary sim/answers/held sim/answers/verdict "
                     "sim/export sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "

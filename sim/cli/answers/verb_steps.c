@@ -1,7 +1,10 @@
 /* verb_steps.c - the command steps: what each step of a trace needs. */
+#include <inttypes.h>
+
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/step_options.h"
 #include "sim/cli/answers/text/steps_text.h"
+#include "traces/steps/complete.h"
 
 static enum frag_err show(struct step_command *c,
                           const struct steps_subject *on,
@@ -15,6 +18,43 @@ static enum frag_err show(struct step_command *c,
                                   : FRAG_OK;
 }
 
+/* The first request that fails: in the replay at a capacity, else in the
+ * recording. */
+static uint64_t death_of(const struct step_command *c,
+                         const struct frag_device_trace *d,
+                         const struct step_table *t)
+{
+    if (!c->values->capacity)
+        return frag_fatal_request(d);
+    return t->summary.num_ooms ? t->summary.first_oom_event : FRAG_NEVER;
+}
+
+/* Of several traces, each is a rank. */
+static enum frag_err add_rank(struct step_command *c, const struct input *in,
+                              const struct step_table *t, struct frag_error *e)
+{
+    const struct frag_device_trace *d = in->device;
+    const uint64_t death = death_of(c, d, t);
+    struct rank rank = {
+        .device = d->device,
+        .sizes = {t->summary.peak_requested, t->summary.peak_reserved},
+        .word = "-"};
+
+    if (c->values->common.args.count < 2)
+        return FRAG_OK;
+    c->ranks.names[0] = "peak requested";
+    c->ranks.names[1] = "peak reserved";
+    c->ranks.keys[0] = "peak_requested";
+    c->ranks.keys[1] = "peak_reserved";
+    c->ranks.heading = "dies";
+    if (death < d->count && d->time && d->time[death] > d->time[d->initial])
+        snprintf(rank.word, sizeof(rank.word), "event %" PRIu64 ", at %.3f s",
+                 death, (double)(d->time[death] - d->time[d->initial]) / 1e9);
+    else if (death != FRAG_NEVER)
+        snprintf(rank.word, sizeof(rank.word), "event %" PRIu64, death);
+    return ranks_add(&c->ranks, in->name, &rank, e);
+}
+
 static enum frag_err answer(struct step_command *c, const struct input *in,
                             struct frag_error *e)
 {
@@ -26,6 +66,8 @@ static enum frag_err answer(struct step_command *c, const struct input *in,
         step_command_table(c, in, c->values->capacity, &table, &on.policy, e));
     on.bound = table.bound;
     err = show(c, &on, &table, e);
+    if (err == FRAG_OK)
+        err = add_rank(c, in, &table, e);
     step_table_close(&table);
     return err;
 }
@@ -58,6 +100,11 @@ const struct verb verb_steps = {
         "is a question for `fragsim leaks'.\n\n"
         "The trace is replayed as it was recorded. If the job died of a failed "
         "request, its complete steps end before that request.\n\n"
+        "Several traces are the ranks of a distributed job: below their steps "
+        "is a table with a row for each, and the imbalance, which is the "
+        "largest value divided by the mean. The column `dies' is the request "
+        "that the recording, or with --capacity the replay, could not meet, "
+        "and its time since the first event of the rank.\n\n"
         "In the example, a recording of the source tree, the job died after "
         "ten complete steps: its inputs vary, the peaks of these steps reach "
         "from 776 MiB to 3.12 GiB, and the step that it did not finish asks "

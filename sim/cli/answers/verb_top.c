@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "sim/cli/answers/held/holders_report.h"
+#include "sim/cli/answers/text/ranks_text.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
@@ -21,7 +22,17 @@ struct top {
     const struct call *call;
     const struct top_values *values;
     struct sink json, folded;
+    struct frag_json j;
+    struct ranks ranks; /* of several traces */
+    uint64_t shown;     /* traces */
+    bool is_open;
 };
+
+static bool is_quiet(const struct top *s)
+{
+    return sink_is_stdout(s->values->folded) ||
+           sink_is_stdout(s->values->outputs.json);
+}
 
 /* Writes the groups by stack, whatever the grouping of the table is. */
 static enum frag_err write_folded(struct top *s, const struct frag_trace *t,
@@ -38,19 +49,23 @@ static enum frag_err write_folded(struct top *s, const struct frag_trace *t,
     return sink_commit(&s->folded, e);
 }
 
-static enum frag_err write_json(struct top *s, const struct holders *h,
-                                const struct holders_view *view,
-                                struct frag_error *e)
+/* Of several traces, each is a rank, and so are the largest of its groups. */
+static enum frag_err add_rank(struct top *s, const struct holders *h,
+                              const char *name, struct frag_error *e)
 {
-    struct frag_json j;
+    struct rank rank = {.device = h->device->device,
+                        .sizes = {h->requested + h->pending}};
 
-    cli_json_open(s->call, &j, s->json.out);
-    holders_json(h, view, &j);
-    frag_results_json_close(&j);
-    return sink_commit(&s->json, e);
+    if (s->values->common.args.count < 2)
+        return FRAG_OK;
+    if (h->count)
+        snprintf(rank.word, sizeof(rank.word), "%s in %s",
+                 FRAG_SHOW_SIZE(h->items[0].bytes), h->items[0].name);
+    return ranks_add(&s->ranks, name, &rank, e);
 }
 
-/* Writes all outputs. The table is left out if one of them goes to stdout. */
+/* Writes all outputs of a trace. The table is left out if one of them goes to
+ * stdout. */
 static enum frag_err write_all(struct top *s, const struct holders *h,
                                const char *name, struct frag_error *e)
 {
@@ -61,9 +76,12 @@ static enum frag_err write_all(struct top *s, const struct holders *h,
     if (v->folded)
         FRAG_TRY(write_folded(s, h->trace, h->device, h->event, e));
     if (v->outputs.json)
-        FRAG_TRY(write_json(s, h, &view, e));
-    if (sink_is_stdout(v->folded) || sink_is_stdout(v->outputs.json))
+        holders_json(h, &view, &s->j);
+    FRAG_TRY(add_rank(s, h, name, e));
+    if (is_quiet(s))
         return FRAG_OK;
+    if (s->shown++)
+        putchar('\n');
     return holders_print(h, &view, stdout);
 }
 
@@ -101,42 +119,98 @@ static enum frag_err open_outputs(struct top *s, struct frag_error *e)
         FRAG_TRY(sink_open(&s->json, s->values->outputs.json, e));
     if (s->values->folded)
         FRAG_TRY(sink_open(&s->folded, s->values->folded, e));
+    if (s->json.out)
+        cli_json_open(s->call, &s->j, s->json.out);
     return FRAG_OK;
 }
 
-static enum frag_err answer(struct top *s, struct frag_error *e)
+/* Answers for one trace. The outputs are opened when the first was read. */
+static enum frag_err answer(struct top *s, const char *path,
+                            struct frag_error *e)
 {
-    const struct top_values *v = s->values;
     const struct trace_reading reading = {.kind = READING_RECORDED};
-    struct progress progress = progress_start(&v->common);
+    struct progress progress = progress_start(&s->values->common);
     struct frag_trace *t;
-    enum frag_err err;
+    enum frag_err err = FRAG_OK;
 
-    FRAG_TRY(input_open(v->common.args.items[0], &reading, &progress, &t, e));
-    if (!v->common.quiet)
-        input_say_notes(v->common.args.items[0], t);
-    err = open_outputs(s, e);
+    FRAG_TRY(input_open(path, &reading, &progress, &t, e));
+    if (!s->values->common.quiet)
+        input_say_notes(path, t);
+    if (!s->is_open)
+        err = open_outputs(s, e);
+    s->is_open = true;
     if (err == FRAG_OK)
         err = show(s, t, e);
     frag_trace_close(t);
-    sink_abort(&s->json);
-    sink_abort(&s->folded);
     return err;
+}
+
+/* The ranks, and the ends of the outputs. */
+static enum frag_err finish(struct top *s, struct frag_error *e)
+{
+    if (s->ranks.count && !is_quiet(s)) {
+        putchar('\n');
+        FRAG_TRY(ranks_print(&s->ranks, stdout,
+                             cli_colors(&s->values->common, stdout), e));
+    }
+    if (!s->values->outputs.json)
+        return FRAG_OK;
+    if (s->ranks.count) {
+        frag_json_line(&s->j, 1);
+        frag_json_end(&s->j);
+        ranks_json(&s->ranks, &s->j);
+        frag_json_end(&s->j);
+        fputc('\n', s->json.out);
+    } else {
+        frag_results_json_close(&s->j);
+    }
+    return sink_commit(&s->json, e);
+}
+
+static enum frag_err answer_all(struct top *s, struct unread *unread,
+                                struct frag_error *e)
+{
+    const struct texts *paths = &s->values->common.args;
+
+    FRAG_TRY(unread_names(unread, e));
+    for (size_t i = 0; i < paths->count; i++) {
+        enum frag_err err = FRAG_OK;
+
+        if (!unread_has(unread, paths->items[i]))
+            err = answer(s, paths->items[i], e);
+        if (err != FRAG_OK)
+            FRAG_TRY(unread_add(unread, err, e));
+    }
+    FRAG_TRY(unread_end(unread, e));
+    return finish(s, e);
 }
 
 static int top_run(const struct call *call, const void *values)
 {
-    struct top s = {.call = call, .values = values};
-    struct outputs outputs = s.values->outputs;
+    const struct top_values *v = values;
+    struct top s = {.call = call,
+                    .values = v,
+                    .ranks = {.names = {"held"},
+                              .keys = {"held"},
+                              .heading = "most of it"}};
+    struct unread unread = unread_of(call, &v->common);
+    struct outputs outputs = v->outputs;
     struct frag_error e = {""};
     int code;
 
-    outputs.own[0] = s.values->folded;
+    outputs.own[0] = v->folded;
     code = outputs_check(call, &outputs);
     if (code != EXIT_DONE)
         return code;
+    if (v->folded && v->common.args.count > 1)
+        return cli_misuse(call, "--folded writes one trace; found %zu",
+                          v->common.args.count);
     cli_catch_signals();
-    return cli_fail(call, answer(&s, &e), &e);
+    code = cli_fail(call, answer_all(&s, &unread, &e), &e);
+    sink_abort(&s.json);
+    sink_abort(&s.folded);
+    ranks_free(&s.ranks);
+    return unread_exit(&unread, code);
 }
 
 /* clang-format off */
@@ -177,7 +251,7 @@ static const struct option_row options[] = {
 
 const struct verb verb_top = {
     .name = "top",
-    .args = "TRACE",
+    .args = "TRACE...",
     .summary = "what holds memory at one moment of a trace",
     .about =
         "The command groups the blocks that are live at the moment and prints "
@@ -190,6 +264,9 @@ const struct verb verb_top = {
         "The recording is read as it is: if the job died, nothing is added "
         "after its end. A snapshot without history has one moment, its end; "
         "ages are then not known.\n\n"
+        "Several traces are the ranks of a distributed job: below their groups "
+        "is a table with a row for each, and the imbalance, which is the "
+        "largest value divided by the mean.\n\n"
         "An example with a recording that comes with fragsim: `fragsim top "
         "leak_frames.pickle.xz' shows that the site w_leak (train.py:164) "
         "holds most, in 60 blocks. With `--filter train.py:164 --by age', "
@@ -202,6 +279,6 @@ const struct verb verb_top = {
                                            .limit = 20,
                                            .device = INPUT_ANY_DEVICE},
     .args_min = 1,
-    .args_max = 1,
+    .args_max = SIZE_MAX,
     .run = top_run,
 };

@@ -56,7 +56,6 @@ fit = function("fit")
 info = function("info")
 leaks = function("leaks")
 policies = function("policies")
-ranks = function("ranks")
 replay = function("replay")
 steps = function("steps")
 summary = function("summary")
@@ -116,6 +115,6 @@ if not TYPE_CHECKING:
 
 __all__ = ["Error", "MissingPackage", "Page", "Picture", "Trace", "answer",
            "arrays", "check", "compare", "conf", "diff", "dry", "explain",
-           "fit", "info", "leaks", "plot", "policies", "ranks", "read", "record",
+           "fit", "info", "leaks", "plot", "policies", "read", "record",
            "replay", "report", "run", "steps", "summary", "sweep", "tool_path",
            "top", "trace", "triage", "tune", "validate"]

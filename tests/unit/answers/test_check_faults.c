@@ -1,4 +1,4 @@
-/* test_check_faults.c - asks about ranks, rules and monitors when the host has
+/* test_check_faults.c - asks about rules when the host has
  * no memory once: at the first call, at the second, and so on, until a run
  * meets no failure. ASan detects leaks. */
 #include <setjmp.h>
@@ -9,22 +9,11 @@
 #include <cmocka.h>
 
 #include "sim/answers/check/checks.h"
-#include "sim/answers/ranks/ranks.h"
 #include "tests/support/dead_job.h"
 #include "tests/support/failing_malloc.h"
 
 static const struct cell_settings cell = {.backend = &cell_arena_backend};
 static const struct replay_settings settings = {.cell = &cell};
-
-static enum frag_err ask_ranks(const struct input *in, struct frag_error *e)
-{
-    struct ranks r = {.capacity = 64 * FRAG_MIB};
-    const enum frag_err err = ranks_add(&r, &settings, in, e);
-
-    assert_int_equal(r.count, err == FRAG_OK);
-    ranks_free(&r);
-    return err;
-}
 
 static enum frag_err ask_checks(const struct input *in, struct frag_error *e)
 {
@@ -81,7 +70,6 @@ static void fail_each(enum frag_err (*ask)(const struct input *in,
 static void every_allocation_can_fail(void **state)
 {
     (void)state;
-    fail_each(ask_ranks, 20);
     fail_each(ask_checks, 20);
     fail_each(read_rules, 3);
 }

@@ -124,7 +124,19 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 
     c->out = out;
     c->json = j;
-    return inputs_each(&inputs, visit, c, e);
+    FRAG_TRY(inputs_each(&inputs, visit, c, e));
+    if (j || !c->ranks.count)
+        return FRAG_OK;
+    fputc('\n', out);
+    return ranks_print(&c->ranks, out, c->color, e);
+}
+
+static void put_after(void *user, struct frag_json *j)
+{
+    const struct step_command *c = user;
+
+    if (c->ranks.count)
+        ranks_json(&c->ranks, j);
 }
 
 static enum frag_err run(struct step_command *c, struct frag_error *e)
@@ -133,8 +145,8 @@ static enum frag_err run(struct step_command *c, struct frag_error *e)
 
     FRAG_TRY(cell_settings_read(&v->cell, &c->settings, e));
     c->color = !v->json && cli_colors(&v->common, stdout);
-    return answer_write(c->call, &(const struct answer){put, NULL, c}, v->json,
-                        e);
+    return answer_write(c->call, &(const struct answer){put, put_after, c},
+                        v->json, e);
 }
 
 static int may_write(const struct call *call, const struct step_values *v)
@@ -166,5 +178,6 @@ int step_command_run(const struct call *call, const struct step_values *values,
     cli_catch_signals();
     err = run(&c, &e);
     progress_clear(&c.progress);
+    ranks_free(&c.ranks);
     return unread_exit(&c.unread, cli_fail(call, err, &e));
 }

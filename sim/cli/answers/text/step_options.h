@@ -4,6 +4,7 @@
 #define FRAG_SIM_CLI_ANSWERS_TEXT_STEP_OPTIONS_H
 
 #include "sim/answers/steps/step_table.h"
+#include "sim/cli/answers/text/ranks_text.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/gnuplot/drawing.h"
@@ -58,13 +59,15 @@ struct step_command {
     FILE *out;
     struct frag_json *json; /* NULL: as text */
     bool color;
-    size_t shown; /* devices */
+    size_t shown;       /* devices */
+    struct ranks ranks; /* that the answers added; owned */
     /* Answers for one device. */
     enum frag_err (*answer)(struct step_command *c, const struct input *in,
                             struct frag_error *e);
 };
 
-/* Runs the command for all traces and devices; returns the exit code. */
+/* Runs the command for all traces and devices, and writes the ranks below the
+ * answers, if these added any; returns the exit code. */
 int step_command_run(const struct call *call, const struct step_values *values,
                      enum frag_err (*answer)(struct step_command *c,
                                              const struct input *in,
