@@ -18,6 +18,10 @@ static const struct {
      "change the streams in the CSV that `fragsim export' writes"},
     {"command", "ranks",
      "use `fragsim steps FILE...' or `fragsim top FILE...'"},
+    {"policies", "torch-version",
+     "write torch_version:2.N, before the settings"},
+    {"policies", "keys", "use `fragsim policies torch'"},
+    {"policies", "platform", "the settings are read as by PyTorch for CUDA"},
 };
 
 const char *nearest_removed(const char *what, const char *name)

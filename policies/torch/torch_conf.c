@@ -280,6 +280,20 @@ static const struct key *find_key(const char *name)
     return NULL;
 }
 
+enum torch_owner torch_owner_of(const char *name)
+{
+    const struct key *key = find_key(name);
+
+    if (torch_setting_find(name))
+        return TORCH_OF_PYTORCH;
+    if (!key)
+        return TORCH_OF_NOBODY;
+    return key->kind == VERSION || key->kind == PADDING ||
+                   key->kind == PLATFORM || key->kind == EXPERIMENT
+               ? TORCH_OF_FRAGSIM
+               : TORCH_OF_NPU;
+}
+
 /* Passes over all up to the next comma outside of brackets. */
 static void skip_value(struct tokens *t)
 {

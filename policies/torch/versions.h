@@ -33,6 +33,8 @@ struct torch_setting {
     unsigned least_mib; /* least value, in MiB, that versions before `relaxed`
                            accept; 0: they accept what 2.11 accepts */
     unsigned relaxed;
+    bool is_general; /* since TORCH_PARSER the parser of all devices reads it */
+    bool on_host;    /* of the memory of the host */
 };
 
 /* The rules of placement that changed from TORCH_MODEL_OLDEST to
@@ -88,6 +90,15 @@ unsigned torch_version_of(const char *settings);
 /* All settings, also those without an effect on placement; ended by a NULL
  * name. */
 extern const struct torch_setting torch_known_settings[];
+
+/* Whose setting the torch policy reads under a name. */
+enum torch_owner {
+    TORCH_OF_NOBODY, /* no setting is known by it */
+    TORCH_OF_PYTORCH,
+    TORCH_OF_NPU,     /* torch_npu for Ascend only */
+    TORCH_OF_FRAGSIM, /* PyTorch refuses it */
+};
+enum torch_owner torch_owner_of(const char *name);
 
 /* The row of a setting; NULL if the table has none. */
 const struct torch_setting *torch_setting_find(const char *name);

@@ -23,6 +23,7 @@
 
 const struct alias aliases[] = {
     {"edit", "import", "change a trace: cut, scale, free earlier, merge, ..."},
+    {"conf", "policies", "policies torch:SETTINGS: what PyTorch makes of them"},
     {0},
 };
 

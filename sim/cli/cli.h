@@ -25,7 +25,8 @@
       "the answer is no: validate or compare found a difference, check " \
       "found a rule that does not hold, --check found a policy that "    \
       "breaks its contract, tune found no setting within the bounds, "   \
-      "conf found a setting that PyTorch refuses or ignores, dry found " \
+      "policies torch:SETTINGS found a setting that PyTorch refuses or " \
+      "ignores, dry found "                                              \
       "that a program does not fit the GPU that was named, diff "        \
       "found more growth than --fail-over allows, or merge did not "     \
       "find all shards of a sweep")                                      \

@@ -158,6 +158,7 @@ void completion_bash(FILE *out, const struct verb *const *verbs)
                     verbs[i]->words);
     }
     fputs("    conf:?*) policy=torch:$whole ;;\n"
+          "    policies:?*) policy=$whole ;;\n"
           "    esac\n"
           "    if [[ $policy == *:* ]]; then\n"
           "        policy=${policy/@*:/:}\n"

@@ -45,7 +45,7 @@ complete_to 20MiB,second_levels= fragsim replay -p tlsf : segment = 20MiB,sec
 complete_to 2.6 fragsim replay t.pickle -p torch @ 2
 complete_to recorded fragsim replay t.pickle -p torch @ rec
 complete_to 2.15 fragsim tune t.pickle --torch-version 2.1
-complete_to 2.15 fragsim conf --torch-version = 2.1
+complete_to expandable_segments: fragsim policies torch : expandable_
 complete_to expandable_segments: fragsim conf expandable_
 complete_to need fragsim plot results.h5 ne
 complete_to "$root/README.md" fragsim plot "$root/READ"
@@ -59,7 +59,9 @@ COMP_WORDS=(fragsim replay --backend x) COMP_CWORD=3
 _fragsim 2>/dev/null
 [ ${#COMPREPLY[@]} -eq 0 ] || fail "offers ${COMPREPLY[*]} for a backend x"
 
-verbs=$("$fragsim" help | sed -n '/^usage/,/^More/s/^  \([a-z]*\) .*/\1/p')
+# The page of an alias is that of the command that it names.
+verbs=$("$fragsim" help |
+    sed -n '/^usage/,/^More/{ /(alias of /d; s/^  \([a-z]*\) .*/\1/p; }')
 [ "$(wc -w <<<"$verbs")" -gt 10 ] || fail "help names no commands: $verbs"
 for verb in $verbs; do
     "$fragsim" help --man "$verb" >"$folder/page" || fail "no page of $verb"

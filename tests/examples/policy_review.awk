@@ -120,10 +120,9 @@ file == 3 {
 }
 
 file == 4 { tune[++tune_count] = $0 }
-file == 5 && /^in force/ { conf_ends = 1 }
-file == 5 && /^    / && !conf_ends {
-    sub(/^ +(note: )?/, "")
-    conf = conf (conf == "" ? "" : " ") $0
+file == 5 && (/^    / || /cannot be used/) {
+    sub(/^ +/, "")
+    conf = conf (conf == "" ? "" : "; ") $0
 }
 file == 6 && /: exact$/ { exact++ }
 file == 6 && /, device [0-9]+: / { judged++ }

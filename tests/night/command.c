@@ -47,7 +47,7 @@ static const struct {
     {&verb_steps, 2, "@trace @trace"},
     {&verb_top, 2, "@trace @trace"},
     {&verb_check, 2, "@trace --rules=@rules"},
-    {&verb_conf, 4, "@conf"},
+    {&verb_policies, 4, "torch:@conf"},
     {&verb_validate, 6, "@snapshot"},
     {&verb_info, 8, "@trace"},
     {&verb_import, 6, "@trace --output=out/i.h5"},

@@ -209,7 +209,7 @@ static const char *wait_child(pid_t child, const struct limits *limits,
 static bool may_say_no(char *const *args, size_t count)
 {
     static const char *const verbs[] = {"validate", "compare", "check", "tune",
-                                        "conf",     "diff",    "merge", NULL};
+                                        "policies", "diff",    "merge", NULL};
 
     for (size_t i = 0; verbs[i]; i++)
         if (!strcmp(args[0], verbs[i]))

@@ -139,17 +139,6 @@ def check_answers(file):
     assert effect[0]["peak_reserved_bytes"] == peak, effect
 
 
-def check_variables():
-    """conf reads the variable of torch_npu, and names the error if the general
-    one is set too."""
-    os.environ["PYTORCH_NPU_ALLOC_CONF"] = "page_size:1g"
-    assert attempt("conf").returncode == 0
-    os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"
-    done = attempt("conf")
-    assert done.returncode == 1 and "both set" in done.stdout, done
-    del os.environ["PYTORCH_NPU_ALLOC_CONF"], os.environ["PYTORCH_ALLOC_CONF"]
-
-
 def check_failure(file):
     """The OOM has the padded and rounded size, the request 32 bytes less."""
     row, = results("explain", "-q", file)
@@ -338,7 +327,6 @@ def main():
         check_answers(file)
         check_again(file)
         check_capacity(file)
-        check_variables()
         for align in 16 << 10, 1:
             for lost in 0, 400:
                 check_aligned(f"aligned{align}_{lost}.pickle", align, lost)

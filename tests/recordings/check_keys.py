@@ -67,8 +67,8 @@ def conf(release, setting):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTORCH_")}
     text = setting.removeprefix("call ")
     named = dict(keys.VARIABLE.findall(text))
-    args = ["conf", "-q", "--json", "-", "--torch-version", release]
-    done = harness.attempt(*args, "-" if named else text, env={**env, **named})
+    args = ["conf", f"torch_version:{release}," + ("-" if named else text), "-q"]
+    done = harness.attempt(*args, "--json", "-", env={**env, **named})
     assert done.returncode in (0, 1), (release, setting, done.stderr)
     return json.loads(done.stdout)["results"][0]
 
@@ -91,7 +91,7 @@ def in_force(answer):
 def judge(release, setting):
     """The answer of conf, in the words of the table."""
     answer = conf(release, setting)
-    levels = {finding["level"] for finding in answer["findings"]}
+    levels = {row["status"] for row in answer["settings"]}
     if levels & {"refused", "unknown"}:
         return "refused", levels
     return "accepted" + in_force(answer), levels

@@ -1,19 +1,26 @@
-/* conf.c - splits a value of PYTORCH_CUDA_ALLOC_CONF into settings, checks each
- * of them, and writes the settings that are in force. rules.c judges how the
- * settings act together.
+/* conf.c - splits settings of PyTorch's allocator, judges each, and asks the
+ * torch policy which are in force.
+ *
+ * Source of what PyTorch accepts and ignores: c10/core/AllocatorConfig,
+ * c10/cuda/CUDAAllocatorConfig and c10/cuda/CUDACachingAllocator of PyTorch
+ * 2.11, as read, and issues #106660 (garbage_collection_threshold without a
+ * limit) and #183387 (2.9 reads PYTORCH_ALLOC_CONF and ignores it).
  */
 #include "sim/answers/conf/conf.h"
 
-#include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "policies/policies.h"
-#include "sim/answers/conf/conf_parts.h"
 #include "sim/version.h"
 #include "traces/nearest.h"
 #include "traces/text.h"
+#include "traces/torch_sizes.h"
+
+const char *const conf_status_names[CONF_STATUSES] = {"accepted", "ignored",
+                                                      "unknown", "refused"};
 
 /* ---- the settings of a text ---- */
 
@@ -43,30 +50,15 @@ static char *without_white_space(const char *text, unsigned version)
     return words;
 }
 
-static bool add_item(struct conf_answer *a, char *text, char *value)
+/* Adds the setting at the start of the text. Returns what follows. */
+static char *split_item(struct conf_answer *a, const struct conf_source *from,
+                        char *text, size_t *place)
 {
-    struct conf_item *list =
-        realloc(a->items, (a->item_count + 1) * sizeof(*list));
+    const size_t length = item_length(text), key = strcspn(text, ":");
+    char *value = "", *next = text + length + (text[length] == ',');
+    struct conf_item *it = &a->items[a->count++];
 
-    if (!list)
-        return false;
-    a->items = list;
-    a->items[a->item_count++] = (struct conf_item){
-        .key = text,
-        .value = value,
-        .row = conf_key_find(text),
-    };
-    return true;
-}
-
-/* Adds the setting at the start of the text. Returns what follows; NULL if
- * there is no memory. */
-static char *split_item(struct conf_answer *a, char *text)
-{
-    size_t length = item_length(text), key = strcspn(text, ":");
-    char *value = "", *next;
-
-    next = text + length + (text[length] == ',');
+    *it = (struct conf_item){.source = from, .key = text, .place = (*place)++};
     if (key < length) {
         value = text + key + 1;
         text[key] = '\0';
@@ -74,374 +66,319 @@ static char *split_item(struct conf_answer *a, char *text)
     text[length] = '\0';
     /* Since TORCH_PARSER a comma serves as the colon. */
     if (key >= length && a->version >= TORCH_PARSER && *next &&
-        conf_key_find(text)) {
+        torch_owner_of(text) != TORCH_OF_NOBODY) {
         value = next;
         next += strcspn(next, ",");
-        next += *next == ',' ? (*next = '\0', 1) : 0;
+        if (*next == ',')
+            *next++ = '\0';
+        ++*place;
     }
-    return add_item(a, text, value) ? next : NULL;
+    it->value = value;
+    return next;
 }
 
-static bool split(struct conf_answer *a)
+static enum frag_err split(struct conf_answer *a, struct frag_error *e)
 {
-    char *text = a->words = without_white_space(a->text, a->version);
+    size_t length = 0, place = 0;
 
-    while (text && *text)
-        text = split_item(a, text);
-    return text;
-}
+    for (size_t i = 0; i < CONF_SOURCES; i++)
+        length +=
+            a->input->sources[i].text ? strlen(a->input->sources[i].text) : 0;
+    if (length > CONF_MOST)
+        return frag_fail(e, FRAG_INVALID,
+                         "expected settings of at most %d characters, found "
+                         "%zu",
+                         CONF_MOST, length);
+    a->items = calloc(length + 1, sizeof(*a->items));
+    if (!a->items)
+        return frag_no_memory(e, "the settings");
+    for (size_t i = 0; i < CONF_SOURCES; i++) {
+        const struct conf_source *from = &a->input->sources[i];
+        char *text = NULL;
 
-static void mark_overwritten(struct conf_answer *a)
-{
-    for (size_t i = 0; i < a->item_count; i++)
-        for (size_t k = i + 1; k < a->item_count; k++)
-            if (!strcmp(a->items[i].key, a->items[k].key))
-                a->items[i].overwritten = true;
+        if (from->text)
+            text = a->words[i] = without_white_space(from->text, a->version);
+        if (from->text && !text)
+            return frag_no_memory(e, "the settings");
+        while (text && *text)
+            text = split_item(a, from, text, &place);
+    }
+    return FRAG_OK;
 }
 
 /* ---- one setting ---- */
 
-static bool say_unknown(struct conf_answer *a, size_t item)
+/* Sets the status, with a reason that is formatted as by printf. */
+static void FRAG_PRINTF(3, 4)
+    say(struct conf_item *it, enum conf_status status, const char *format, ...)
 {
-    const char *key = a->items[item].key;
-    struct nearest near = nearest_to(key);
+    va_list args;
+
+    it->status = status;
+    va_start(args, format);
+    vsnprintf(it->why, sizeof(it->why), format, args);
+    va_end(args);
+}
+
+/* The index of the variable that PyTorch uses; CONF_SOURCES if it uses none.
+ * Only PYTORCH_CUDA_ALLOC_CONF has an effect before TORCH_PARSER. */
+static size_t source_used(const struct conf_answer *a)
+{
+    const struct conf_source *all = a->input->sources;
+    size_t i = 0;
+
+    while (i < CONF_SOURCES &&
+           (!all[i].text || (i && a->version < TORCH_PARSER)))
+        i++;
+    return i;
+}
+
+/* What a build for CUDA ignores of a text because of the variable in which it
+ * stands: in the one for ROCm it reads the general settings only, and its own
+ * then in the last one. NULL: nothing. */
+static const char *ignored_there(const struct conf_answer *a,
+                                 const struct conf_item *it)
+{
+    const size_t used = source_used(a),
+                 at = (size_t)(it->source - a->input->sources);
+    const struct torch_setting *s = torch_setting_find(it->key);
+
+    if (used != at && !(used == 1 && at == 2))
+        return "PyTorch ignores this variable: it uses the first that is set "
+               "of PYTORCH_CUDA_ALLOC_CONF and, since 2.10, "
+               "PYTORCH_HIP_ALLOC_CONF and PYTORCH_ALLOC_CONF.";
+    return used == 1 && s && s->is_general != (at == 1)
+               ? "A build for CUDA does not read this setting in this variable."
+               : NULL;
+}
+
+/* Reads settings by the torch policy, whose grammar is that of PyTorch, as of
+ * the answer's version. */
+static enum frag_err ask(const struct conf_answer *a, const char *settings,
+                         struct frag_params **out, struct frag_error *e)
+{
+    char text[2 * CONF_MOST];
+
+    snprintf(text, sizeof(text), "torch_version:2.%u,%s",
+             torch_modelled_as(a->version), settings);
+    return frag_params_read(&frag_policy_torch, text, out, e);
+}
+
+static void say_unknown(struct conf_item *it)
+{
+    struct nearest near = nearest_to(it->key);
     char hint[NEAREST_HINT];
-    const size_t length = strcspn(key, "=");
 
-    if (key[length])
-        return conf_say(a, CONF_REFUSED, item,
-                        "A colon separates a setting and its value, not \"=\". "
-                        "Write %.*s:%.80s.",
-                        (int)(length < 80 ? length : 80), key,
-                        key + length + 1);
-    if (!*key)
-        return conf_say(a, CONF_REFUSED, item,
-                        "There is no setting between two commas, or before the "
-                        "first one. Remove the comma.");
-    for (const struct conf_key *k = conf_keys; k->name; k++)
-        nearest_try(&near, k->name);
+    for (const struct torch_setting *s = torch_known_settings; s->name; s++)
+        nearest_try(&near, s->name);
     nearest_hint(&near, hint);
-    return conf_say(a, CONF_UNKNOWN, item,
-                    "This setting is not known to fragsim %s (knows PyTorch up "
-                    "to 2.%d), which leaves it out%s%s",
-                    frag_version, TORCH_NEWEST, hint, *hint ? "" : ".");
+    say(it, CONF_UNKNOWN,
+        "This setting is not known to fragsim %s (knows PyTorch up to 2.%d), "
+        "which leaves it out%s%s",
+        frag_version, TORCH_NEWEST, hint, *hint ? "" : ".");
 }
 
-static bool say_not_known_yet(struct conf_answer *a, size_t item)
-{
-    char versions[CONF_VERSIONS];
-
-    return conf_say(a, CONF_REFUSED, item,
-                    "PyTorch 2.%u does not know this setting; it is a setting "
-                    "of %s.",
-                    a->version,
-                    conf_key_versions(a->items[item].row, versions));
-}
-
-/* The value of large_segment_size_mb that is in force; NULL: the default. It is
- * the least value of other settings, so PyTorch reads it first. */
-static const char *large_segment(const struct conf_answer *a)
-{
-    const char *found = NULL;
-
-    for (size_t i = 0; i < a->item_count; i++)
-        if (!strcmp(a->items[i].key, "large_segment_size_mb") &&
-            !a->items[i].refused)
-            found = a->items[i].value;
-    return found;
-}
-
-/* Asks the torch policy, whose grammar is that of PyTorch. */
-static enum frag_err check_value(struct conf_answer *a, size_t item,
+/* Asks for the value of a setting, behind those that were accepted. */
+static enum frag_err judge_value(struct conf_answer *a, struct conf_item *it,
                                  struct frag_error *e)
 {
-    const struct conf_item *it = &a->items[item];
-    const char *large = large_segment(a);
-    const bool is_large = !large || !strcmp(it->key, "large_segment_size_mb");
+    const size_t before = strlen(a->text);
+    struct frag_params *params = NULL;
     struct frag_error why = {""};
-    struct frag_params *params;
     enum frag_err err;
-    char *text = text_make(
-        "torch_version:2.%u,%s%s%s%s:%s", torch_modelled_as(a->version),
-        is_large ? "" : "large_segment_size_mb:", is_large ? "" : large,
-        is_large ? "" : ",", it->key, it->value);
 
-    if (!text)
-        return frag_no_memory(e, "the settings");
-    err = frag_params_read(&frag_policy_torch, text, &params, &why);
-    free(text);
-    if (err == FRAG_OK)
-        free(params);
+    text_add(a->text, sizeof(a->text), ",", "%s:%s", it->key, it->value);
+    err = ask(a, a->text, &params, &why);
+    free(params);
+    it->is_read = err == FRAG_OK || err == FRAG_UNSUPPORTED;
+    a->is_driver |= err == FRAG_UNSUPPORTED; /* backend:cudaMallocAsync */
+    if (err != FRAG_OK)
+        a->text[before] = '\0';
     if (err == FRAG_NOMEM)
         return frag_no_memory(e, "the settings");
-    /* backend:cudaMallocAsync is unsupported there. */
-    return err != FRAG_INVALID ||
-                   conf_say(a, CONF_REFUSED, item, "%s.", why.text)
-               ? FRAG_OK
-               : frag_no_memory(e, "the findings");
+    if (!it->is_read)
+        say(it, CONF_REFUSED, "%s.", why.text);
+    else if (torch_owner_of(it->key) == TORCH_OF_NOBODY)
+        say_unknown(it);
+    return FRAG_OK;
 }
 
-/* What the allocator of the platform makes of a setting of PyTorch; NULL: the
- * same as that of CUDA. The common parser of c10/core refuses a key that no
- * allocator of the build has announced; torch_npu: NPUAllocatorConfig.cpp. */
-static const char *foreign(const struct conf_answer *a,
-                           const struct conf_key *key, bool *is_refused)
-{
-    const bool in_npu = key->is_general || conf_key_is_of_npu(key) ||
-                        !strcmp(key->name, "per_process_memory_fraction") ||
-                        !strcmp(key->name, "pinned_reserve_segment_size_mb");
-
-    *is_refused = true;
-    if (a->platform == TORCH_NPU)
-        return in_npu ? NULL : "torch_npu refuses this setting.";
-    if (conf_key_is_of_npu(key))
-        return "This is a setting of torch_npu for Ascend, and PyTorch does "
-               "not know this setting on other devices.";
-    if (a->platform != TORCH_XPU)
-        return NULL;
-    if (!key->is_general)
-        return "PyTorch for XPU does not know this setting.";
-    *is_refused = false;
-    return key->on_host || !strcmp(key->name, "expandable_segments")
-               ? NULL
-               : "The allocator of PyTorch for XPU does not use this setting.";
-}
-
-static bool say_foreign(struct conf_answer *a, size_t item)
-{
-    bool is_refused;
-    const char *why = foreign(a, a->items[item].row, &is_refused);
-
-    return is_refused ? conf_say(a, CONF_REFUSED, item, "%s", why)
-                      : conf_say_useless(a, item, why);
-}
-
-/* Checks one setting: its name, its version, its value. */
-static enum frag_err check_item(struct conf_answer *a, size_t item,
+/* Judges one setting: its place, its name, its version, its value. */
+static enum frag_err judge_item(struct conf_answer *a, struct conf_item *it,
                                 struct frag_error *e)
 {
-    const struct conf_item *it = &a->items[item];
-    bool said = true, is_refused;
+    const struct torch_setting *s = torch_setting_find(it->key);
+    const enum torch_owner owner = torch_owner_of(it->key);
+    const char *ignored = ignored_there(a, it);
 
-    if (!it->row)
-        said = say_unknown(a, item);
-    else if (foreign(a, it->row, &is_refused))
-        said = say_foreign(a, item);
-    else if (!conf_key_is_of_npu(it->row) && a->platform != TORCH_NPU &&
-             torch_setting_find(it->key)->since > a->version)
-        said = say_not_known_yet(a, item);
-    else if (a->part != CONF_WHOLE &&
-             it->row->is_general != (a->part == CONF_GENERAL))
-        said = conf_say_useless(a, item,
-                                "A build for CUDA does not read this setting "
-                                "in this variable.");
-    else if (!*it->value)
-        said = conf_say(a, CONF_REFUSED, item,
-                        "The setting has no value. Write %s:VALUE, where VALUE "
-                        "is %s.",
-                        it->key, it->row->values);
+    if (ignored)
+        say(it, CONF_IGNORED, "%s", ignored);
+    else if (owner == TORCH_OF_FRAGSIM)
+        say(it, CONF_REFUSED, "Only fragsim has this setting.");
+    else if (owner == TORCH_OF_NPU)
+        say(it, CONF_REFUSED, "Only torch_npu for Ascend has this setting.");
+    else if (s && s->since == TORCH_NEVER)
+        say(it, CONF_REFUSED, "Only PyTorch 1.13 had this setting.");
+    else if (s && s->since > a->version)
+        say(it, CONF_REFUSED, "PyTorch knows this setting since 2.%u.",
+            s->since);
     else
-        return check_value(a, item, e);
-    return said ? FRAG_OK : frag_no_memory(e, "the findings");
+        return judge_value(a, it, e);
+    return FRAG_OK;
 }
 
-static enum frag_err check_items(struct conf_answer *a, struct frag_error *e)
+static enum frag_err judge_items(struct conf_answer *a, struct frag_error *e)
 {
     /* large_segment_size_mb first: the others depend on it. */
     for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < a->item_count; i++)
+        for (size_t i = 0; i < a->count; i++)
             if (!strcmp(a->items[i].key, "large_segment_size_mb") == !pass)
-                FRAG_TRY(check_item(a, i, e));
+                FRAG_TRY(judge_item(a, &a->items[i], e));
     return FRAG_OK;
 }
 
-/* ---- the settings in force ---- */
+/* ---- settings beside each other ---- */
 
-/* Whether the setting counts: of each the last one, if it is not refused. */
-static bool is_kept(const struct conf_item *it)
+/* The setting of that name that counts, the last one; NULL: there is none. */
+static struct conf_item *find(const struct conf_answer *a, const char *key)
 {
-    return it->row && !it->refused && !it->overwritten && !it->useless;
+    struct conf_item *found = NULL;
+
+    for (size_t i = 0; i < a->count; i++)
+        if (a->items[i].is_read && !strcmp(a->items[i].key, key))
+            found = &a->items[i];
+    return found;
 }
 
-static enum frag_err resolve(struct conf_answer *a, struct frag_error *e)
+/* Whether the value of a setting differs from the default, for the torch
+ * policy.
+ */
+static bool is_in_force(const struct conf_answer *a, const char *key)
 {
-    char text[CONF_MOST + 32] = "";
+    const char *value = torch_value_of(a->used->text, key),
+               *init = torch_value_of(a->defaults->text, key);
+    const size_t length = value ? strcspn(value, ",") : 0;
 
-    text_add(text, sizeof(text), ",", "torch_version:2.%u",
-             torch_modelled_as(a->version));
-    for (size_t i = 0; i < a->item_count; i++) {
-        const struct conf_item *it = &a->items[i];
-
-        if (is_kept(it) && it->row->kind == CONF_PLACEMENT)
-            text_add(text, sizeof(text), ",", "%s:%s", it->key, it->value);
-    }
-    return frag_params_read(&frag_policy_torch, text, &a->used, e);
+    return value && !(init && strcspn(init, ",") == length &&
+                      !strncmp(value, init, length));
 }
 
-/* Finds the value of a key in the text of the torch policy's settings; its
- * length in *length. NULL: the setting has no effect. */
-static const char *find_value(const char *text, const char *key, size_t *length)
-{
-    const size_t n = strlen(key);
+/* A setting that has no effect by what else is set, or is not. */
+static const struct rule {
+    const char *key, *other;
+    bool beside; /* if `other` is in force; else if it is not */
+    const char *why;
+} rules[] = {
+    {"garbage_collection_threshold", "per_process_memory_fraction", false,
+     "It has no effect without a memory limit: per_process_memory_fraction "
+     "(since 2.10), or torch.cuda.set_per_process_memory_fraction with a value "
+     "below 1."},
+    {"garbage_collection_threshold", "expandable_segments", true,
+     "The collection frees no memory of expandable segments."},
+    {"max_non_split_rounding_mb", "max_split_size_mb", false,
+     "It has an effect only together with max_split_size_mb."},
+    {"roundup_power2_divisions", "roundup_power2_divisions", false,
+     "One division is no division."},
+    {TORCH_RESERVE_KEY, TORCH_RESERVE_KEY, false,
+     "PyTorch warns of a value that is neither a share above 0 nor a number of "
+     "GiB such as 4G, and uses its default."},
+};
 
-    for (; *text; text += text[*length] ? *length + 1 : *length) {
-        *length = item_length(text);
-        if (!strncmp(text, key, n) && text[n] == ':') {
-            *length -= n + 1;
-            return text + n + 1;
-        }
-    }
-    return NULL;
+static void judge_rule(const struct conf_answer *a, const struct rule *r)
+{
+    struct conf_item *it = find(a, r->key);
+
+    if (it && it->status == CONF_ACCEPTED &&
+        is_in_force(a, r->other) == r->beside)
+        say(it, CONF_IGNORED, "%s", r->why);
 }
 
-/* Sets the values in force of the settings of placement: those that differ from
- * the default. */
-static enum frag_err find_in_force(struct conf_answer *a, struct frag_error *e)
+/* A list of reserves, of which one is none, as torch_reserve_read has it. */
+static bool has_no_reserve(const char *list)
 {
-    struct frag_params *defaults;
-    char text[32];
+    struct torch_reserve reserve;
 
-    snprintf(text, sizeof(text), "torch_version:2.%u",
-             torch_modelled_as(a->version));
-    FRAG_TRY(frag_params_read(&frag_policy_torch, text, &defaults, e));
-    for (size_t i = 0; i < a->item_count; i++) {
+    while ((list = strchr(list, ':')))
+        if (!torch_reserve_read(++list, &reserve))
+            return true;
+    return false;
+}
+
+/* Why an accepted setting has no effect for any program; NULL: it has one. */
+static const char *useless(const struct conf_answer *a,
+                           const struct conf_item *it)
+{
+    const struct torch_setting *s = torch_setting_find(it->key);
+
+    if (find(a, it->key) != it)
+        return "The same setting follows, and the last one counts.";
+    if (a->input->uncached)
+        return "PYTORCH_NO_CUDA_MEMORY_CACHING is set: every request is a call "
+               "of cudaMalloc.";
+    if (a->is_driver && s && !s->on_host && strcmp(it->key, "backend"))
+        return "backend:cudaMallocAsync is the driver's allocator, which "
+               "ignores it.";
+    return !strcmp(it->key, "expandable_segments_reserve_by_class") &&
+                   has_no_reserve(it->value)
+               ? "PyTorch warns of a value that is no reserve, and uses its "
+                 "default."
+               : NULL;
+}
+
+static void judge_together(struct conf_answer *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
         struct conf_item *it = &a->items[i];
-        size_t now, before = 0;
-        const char *value = find_value(a->used->text, it->key, &now);
-        const char *init = find_value(defaults->text, it->key, &before);
 
-        if (is_kept(it) && value &&
-            !(init && now == before && !strncmp(value, init, now)))
-            it->in_force = value;
+        if (it->status == CONF_ACCEPTED && useless(a, it))
+            say(it, CONF_IGNORED, "%s", useless(a, it));
     }
-    free(defaults);
-    return FRAG_OK;
-}
-
-/* Whether the setting has a place in the shortest text of the same effect. The
- * policy's names and defaults for settings of torch_npu are others. */
-static bool is_canonical(const struct conf_item *it)
-{
-    if (!is_kept(it))
-        return false;
-    return it->row->kind == CONF_PLACEMENT && !conf_key_is_of_npu(it->row)
-               ? it->in_force != NULL
-               : strcmp(it->value, it->row->init);
-}
-
-/* Lists stay as they were written: resolved they have sixteen entries. */
-static void put_canonical(FILE *out, const struct conf_item *it, bool first)
-{
-    const char *value =
-        it->in_force && *it->value != '[' ? it->in_force : it->value;
-    const size_t length = item_length(value);
-    char text[FRAG_NUMBER_TEXT];
-
-    fprintf(out, "%s%s:", first ? "" : ",", it->key);
-    if (it->in_force && *value != '[' && memchr(value, '.', length) &&
-        isdigit((unsigned char)value[length - 1]))
-        fputs(frag_number_format(strtod(value, NULL), text), out);
-    else
-        fwrite(value, 1, length, out);
-}
-
-static enum frag_err write_canonical(struct conf_answer *a,
-                                     struct frag_error *e)
-{
-    size_t size;
-    FILE *out = open_memstream(&a->canonical, &size);
-    bool first = true;
-
-    if (!out)
-        return frag_no_memory(e, "the settings");
-    for (const struct conf_key *k = conf_keys; k->name; k++)
-        for (size_t i = 0; i < a->item_count; i++)
-            if (a->items[i].row == k && is_canonical(&a->items[i])) {
-                put_canonical(out, &a->items[i], first);
-                first = false;
-            }
-    return fclose(out) ? frag_no_memory(e, "the settings") : FRAG_OK;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+        judge_rule(a, &rules[i]);
 }
 
 /* ---- all of it ---- */
 
-static enum frag_err check_length(struct conf_answer *a, struct frag_error *e)
-{
-    if (strlen(a->text) <= CONF_MOST)
-        return FRAG_OK;
-    return frag_fail(e, FRAG_INVALID,
-                     "expected settings of at most %d characters, found %zu",
-                     CONF_MOST, strlen(a->text));
-}
-
-/* What is said of the platform as a whole. */
-static bool say_platform(struct conf_answer *a)
-{
-    const struct conf_item *it = NULL;
-    bool splits = false, expands = false;
-
-    for (size_t i = 0; i < a->item_count; i++) {
-        it = &a->items[i];
-        expands |= !strcmp(it->key, "expandable_segments") &&
-                   !it->overwritten && !strcmp(it->value, "True");
-        splits |= !strcmp(it->key, "max_split_size_mb") ||
-                  !strcmp(it->key, "garbage_collection_threshold");
-    }
-    if (a->platform == TORCH_NPU && expands && splits)
-        return conf_say(a, CONF_REFUSED, SIZE_MAX,
-                        "torch_npu refuses max_split_size_mb and "
-                        "garbage_collection_threshold together with "
-                        "expandable_segments.");
-    if (a->platform == TORCH_ROCM && expands)
-        return conf_say(a, a->version < 11 ? CONF_IGNORED : CONF_NOTE, SIZE_MAX,
-                        "PyTorch for ROCm ignores expandable_segments before "
-                        "PyTorch 2.12 (AMD's own build of 2.11 has it) and "
-                        "before ROCm 7.0; whether 2.15 does was not read.");
-    return true;
-}
-
-enum frag_err conf_read(const char *text, unsigned version, enum conf_part part,
+enum frag_err conf_read(const struct conf_input *input, unsigned version,
                         struct conf_answer *out, struct frag_error *e)
 {
-    return conf_read_for(TORCH_CUDA, text, version, part, out, e);
-}
-
-enum frag_err conf_read_for(enum torch_platform_id platform, const char *text,
-                            unsigned version, enum conf_part part,
-                            struct conf_answer *out, struct frag_error *e)
-{
     *out = (struct conf_answer){
-        .text = text,
+        .input = input,
         .version = version < TORCH_LATER ? version : TORCH_NEWEST,
-        .part = part,
-        .platform = platform,
-        .native = true,
     };
-    FRAG_TRY(check_length(out, e));
-    if (!split(out))
-        return frag_no_memory(e, "the settings");
-    mark_overwritten(out);
-    if (version >= TORCH_LATER &&
-        !conf_say(out, CONF_NOTE, SIZE_MAX,
-                  "This release of PyTorch is not known to fragsim %s (knows "
-                  "PyTorch up to 2.%d): the answer is that of 2.%d.",
-                  frag_version, TORCH_NEWEST, TORCH_NEWEST))
-        return frag_no_memory(e, "the findings");
-    FRAG_TRY(check_items(out, e));
-    if (!say_platform(out))
-        return frag_no_memory(e, "the findings");
-    FRAG_TRY(resolve(out, e));
-    FRAG_TRY(find_in_force(out, e));
-    FRAG_TRY(conf_judge(out, e));
-    return write_canonical(out, e);
+    FRAG_TRY(split(out, e));
+    FRAG_TRY(judge_items(out, e));
+    FRAG_TRY(ask(out, "", &out->defaults, e));
+    FRAG_TRY(ask(out, out->text, &out->used, e));
+    judge_together(out);
+    return FRAG_OK;
 }
 
 void conf_close(struct conf_answer *a)
 {
+    for (size_t i = 0; i < CONF_SOURCES; i++)
+        free(a->words[i]);
     free(a->items);
-    free(a->findings);
-    free(a->canonical);
-    free(a->words);
     free(a->used);
+    free(a->defaults);
     *a = (struct conf_answer){0};
+}
+
+enum conf_status conf_verdict(const struct conf_answer *a)
+{
+    enum conf_status worst = CONF_ACCEPTED;
+
+    for (size_t i = 0; i < a->count; i++)
+        if (a->items[i].status > worst)
+            worst = a->items[i].status;
+    return worst;
+}
+
+const struct conf_item *conf_item_at(const struct conf_answer *a, size_t place)
+{
+    size_t i = a->count;
+
+    while (i && a->items[i - 1].place > place)
+        i--;
+    return i ? &a->items[i - 1] : NULL;
 }

@@ -1,9 +1,8 @@
-/* conf.h - reads a value of PYTORCH_CUDA_ALLOC_CONF, and says what a version of
- * PyTorch would do with it: what it refuses, what it ignores, what is
- * dangerous, and which settings are then in force.
+/* conf.h - what a release of PyTorch makes of each setting of its allocator,
+ * and which settings are then in force.
  *
  * Whether a value is accepted is decided by the torch policy, whose grammar is
- * that of the version; which version knows a setting, by
+ * that of the release; which release knows a setting, by
  * policies/torch/versions.h. tests/recordings/check_keys.py compares both with
  * the parsers of PyTorch's releases.
  */
@@ -12,147 +11,69 @@
 
 #include "policies/torch/versions.h"
 #include "sim/experiments/cell.h"
-#include "traces/torch_platforms.h"
 
-/* ---- the settings ---- */
+enum conf_status {
+    CONF_ACCEPTED,
+    CONF_IGNORED, /* PyTorch accepts it, and it has no effect */
+    CONF_UNKNOWN, /* a release that fragsim does not know may have it */
+    CONF_REFUSED, /* PyTorch raises an error */
+    CONF_STATUSES
+};
+extern const char *const conf_status_names[CONF_STATUSES]; /* "accepted", ... */
 
-enum conf_kind {
-    CONF_PLACEMENT, /* the torch policy follows it */
-    CONF_BACKEND,
-    CONF_OTHER, /* the torch policy checks the value only */
+/* A text of settings. */
+struct conf_source {
+    const char *variable; /* of the environment; NULL: an argument */
+    const char *text;     /* NULL: the variable is not set */
 };
 
-/* One setting. The texts are whole sentences. */
-struct conf_key {
-    const char *name;
-    enum conf_kind kind;
-    bool is_general; /* since TORCH_PARSER the parser of all devices reads it */
-    bool on_host;    /* a setting of the memory of the host */
-    const char *values, *init; /* the accepted values and the default */
-    const char *effect;        /* what it does */
-    const char *use, *price;   /* when it helps, and what it costs */
+/* An argument, or the variables of the environment in the order in which
+ * PyTorch looks for them: it uses the first that is set. */
+enum { CONF_SOURCES = 3 };
+
+struct conf_input {
+    struct conf_source sources[CONF_SOURCES]; /* an argument is the first */
+    bool uncached; /* PYTORCH_NO_CUDA_MEMORY_CACHING is set */
 };
 
-/* All settings, ended by a NULL name: those of all versions of PyTorch 2, one
- * of PyTorch 1 that is still in use, and those of torch_npu for Ascend. */
-extern const struct conf_key conf_keys[];
+enum { CONF_MOST = 1000 }; /* characters of all texts */
+enum { CONF_WHY = 400, CONF_TEXT = CONF_MOST + 16 };
 
-/* The row of a setting; NULL if there is none. */
-const struct conf_key *conf_key_find(const char *name);
-
-/* Whether only torch_npu for Ascend has the setting. */
-bool conf_key_is_of_npu(const struct conf_key *key);
-
-/* Writes the versions that know a setting, "PyTorch 2.6 and later". */
-enum { CONF_VERSIONS = 64 };
-const char *conf_key_versions(const struct conf_key *key,
-                              char text[CONF_VERSIONS]);
-
-/* ---- an answer ---- */
-
-/* How serious a finding is; the most serious first. */
-#define CONF_LEVELS(X)  \
-    X(REFUSED, refused) \
-    X(UNKNOWN, unknown) \
-    X(IGNORED, ignored) \
-    X(DANGER, danger)   \
-    X(NOTE, note)
-
-enum conf_level {
-#define X(upper, lower) CONF_##upper,
-    CONF_LEVELS(X)
-#undef X
-        CONF_FINE /* no finding */
-};
-extern const char *const conf_level_names[]; /* "refused", ... */
-
-/* One setting of the text, as the user wrote it but for white space. */
+/* One setting, as the user wrote it but for white space. */
 struct conf_item {
-    const char *key, *value;    /* value is "" if there is none */
-    const struct conf_key *row; /* NULL: an unknown setting */
-    bool refused;               /* PyTorch raises an error */
-    bool overwritten;           /* the same setting follows */
-    bool useless;               /* it has no effect beside the other settings,
-                                   or in the variable where it stands */
-    const char *in_force;       /* the value that the torch policy uses, in
-                                   `used`, up to a comma outside of brackets;
-                                   NULL: the default, or no setting of
-                                   placement */
-};
-
-/* The settings of a text that PyTorch reads: a build for CUDA reads only the
- * general ones in PYTORCH_HIP_ALLOC_CONF, and the others elsewhere. */
-enum conf_part { CONF_WHOLE, CONF_GENERAL, CONF_OF_CUDA };
-
-enum { CONF_FINDING = 512 };
-
-struct conf_finding {
-    enum conf_level level;
-    size_t item;  /* index of its setting; SIZE_MAX: of the whole text */
-    size_t place; /* among the findings, in the order of the rules */
-    char text[CONF_FINDING]; /* whole sentences */
+    const struct conf_source *source;
+    const char *key, *value; /* value is "" if there is none */
+    size_t place; /* the number of commas before it in all sources: equal in all
+                     releases, which divide a text in different ways */
+    enum conf_status status;
+    char why[CONF_WHY]; /* a sentence; "" if the setting is accepted */
+    bool is_read;       /* the torch policy can follow it */
 };
 
 struct conf_answer {
-    const char *text; /* as given; borrowed */
+    const struct conf_input *input;
     unsigned version;
-    enum conf_part part;
-    enum torch_platform_id platform;
-    struct conf_item *items; /* in the order of the text */
-    size_t item_count;
-    struct conf_finding *findings; /* in the order of the items */
-    size_t finding_count;
-    bool native; /* false: backend:cudaMallocAsync, whose settings of placement
-                    are ignored */
-    struct frag_params *used; /* the torch policy's settings, without those that
-                                 are refused */
-    char *canonical; /* the shortest text with the same effect, without what is
-                        refused; "" if only defaults are left */
-    void *words;     /* storage of the items' texts */
+    struct conf_item *items; /* in the order of the texts */
+    size_t count;
+    char text[CONF_TEXT]; /* those that are neither refused nor unknown */
+    bool is_driver;       /* backend:cudaMallocAsync serves the program */
+    struct frag_params *used, *defaults; /* the torch policy's settings, of
+                                            `text` and without any */
+    char *words[CONF_SOURCES];           /* storage of the items' texts */
 };
 
-/* Reads a text for a version of PyTorch 2 (policies/torch/versions.h). A wrong
- * setting is a finding, not an error. NOMEM. The caller closes *out, on error
- * too. */
-enum frag_err conf_read(const char *text, unsigned version, enum conf_part part,
+/* Reads settings as a version of PyTorch 2 does (policies/torch/versions.h). A
+ * wrong setting has its status, it is no error. INVALID: the text is too long;
+ * NOMEM. The caller closes *out, on error too. *input outlives *out. */
+enum frag_err conf_read(const struct conf_input *input, unsigned version,
                         struct conf_answer *out,
                         struct frag_error *e) FRAG_MUST_CHECK;
 void conf_close(struct conf_answer *a);
 
-/* The same for the allocator of a platform. */
-enum frag_err conf_read_for(enum torch_platform_id platform, const char *text,
-                            unsigned version, enum conf_part part,
-                            struct conf_answer *out,
-                            struct frag_error *e) FRAG_MUST_CHECK;
+/* The most serious status. */
+enum conf_status conf_verdict(const struct conf_answer *a);
 
-/* The level of the most serious finding. */
-enum conf_level conf_level(const struct conf_answer *a);
-
-/* Adds a finding that is formatted as by printf. false if the host has no
- * memory. `item` as in struct conf_finding. */
-bool conf_say(struct conf_answer *a, enum conf_level level, size_t item,
-              const char *format, ...) FRAG_PRINTF(4, 5);
-
-/* ---- the environment ---- */
-
-/* The variables that PyTorch reads. It uses the first that is set, and no
- * other. */
-enum { CONF_VARIABLES = 3 };
-extern const char *const conf_variables[CONF_VARIABLES];
-
-/* Chooses among the values of these variables, each NULL if it is not set. The
- * index of the one that PyTorch uses; CONF_VARIABLES if it uses none. */
-size_t conf_variable_used(const char *const values[CONF_VARIABLES],
-                          unsigned version);
-
-/* What PyTorch reads in the variable of that index. */
-enum conf_part conf_variable_part(size_t used);
-
-/* Adds the findings about the variables themselves: those that are set and not
- * used. `uncached`: PYTORCH_NO_CUDA_MEMORY_CACHING is set. NOMEM. */
-enum frag_err conf_judge_variables(struct conf_answer *a,
-                                   const char *const values[CONF_VARIABLES],
-                                   bool uncached,
-                                   struct frag_error *e) FRAG_MUST_CHECK;
+/* The setting in whose text the given place lies; NULL: there is none. */
+const struct conf_item *conf_item_at(const struct conf_answer *a, size_t place);
 
 #endif

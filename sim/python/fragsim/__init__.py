@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 check = function("check")
 compare = function("compare")
-conf = function("conf")
 diff = function("diff")
 explain = function("explain")
 fit = function("fit")
@@ -114,7 +113,7 @@ if not TYPE_CHECKING:
 
 
 __all__ = ["Error", "MissingPackage", "Page", "Picture", "Trace", "answer",
-           "arrays", "check", "compare", "conf", "diff", "dry", "explain",
+           "arrays", "check", "compare", "diff", "dry", "explain",
            "fit", "info", "leaks", "plot", "policies", "read", "record",
            "replay", "report", "run", "steps", "summary", "sweep", "tool_path",
            "top", "trace", "triage", "tune", "validate"]

@@ -75,9 +75,6 @@ VERBS = {
     "check": Verb("Judges traces by a file of rules: one row for each rule.",
                   'check("run.pickle", rules="nightly.rules").holds.all()',
                   ["results", "traces"]),
-    "conf": Verb("Explains and checks a value of PYTORCH_CUDA_ALLOC_CONF.",
-                 'conf("max_split_size_mb:64").effect[0]',
-                 ["results.settings", "results.findings", "results"]),
     "validate": Verb(
         "Compares the simulated PyTorch allocator with the recorded one.",
         'validate("run.pickle").verdict',
@@ -85,9 +82,12 @@ VERBS = {
     "info": Verb("Reads what traces contain: one row for each device.",
                  'info("run.pickle").T',
                  ["results.devices", "results.devices.by_pool", "results"]),
-    "policies": Verb("Lists the policies, or one policy.",
-                     'policies("torch", table="params")',
-                     ["policies", "policies.params"]),
+    "policies": Verb(
+        "Lists the policies, or one policy; of \"torch:SETTINGS\", what each release "
+        "of PyTorch makes of the settings.",
+        'policies("torch:max_split_size_mb:64").status[0]',
+        ["policies", "policies.params", "results.settings",
+         "results.settings.releases", "results"]),
     "sweep": Verb(
         "Replays a grid of traces, edits, policies, parameters and capacities on all "
         "processors: one row for each cell.",

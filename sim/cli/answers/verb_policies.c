@@ -1,11 +1,13 @@
 /* verb_policies.c - the command policies: lists the policies, their parameters,
- * needs and sources, from the policies' own tables, or tests whether they keep
- * the contract. */
+ * needs and sources, from the policies' own tables, tests whether they keep the
+ * contract, or says what each release of PyTorch makes of settings, as its
+ * alias conf does. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "policies/policy.h"
+#include "sim/cli/answers/text/settings_text.h"
 #include "sim/cli/apart.h"
 #include "sim/cli/cli.h"
 #include "sim/experiments/choices.h"
@@ -226,6 +228,26 @@ static int test(const struct call *call, const struct policies_values *v)
                     &e);
 }
 
+/* -- settings of PyTorch ------------------------------------------------- */
+
+static bool is_conf(const struct call *call)
+{
+    return !strcmp(call->name, "conf");
+}
+
+/* The settings that the command is asked about: all of conf's argument, or what
+ * follows "torch:", or "@2.6:" and what follows. NULL: a policy is meant. */
+static const char *settings_of(const struct call *call)
+{
+    const char *text = call->args->count ? call->args->items[0] : "-";
+
+    if (is_conf(call))
+        return text;
+    if (!strncmp(text, "torch:", 6))
+        return text + 6;
+    return !strncmp(text, "torch@", 6) && strchr(text, ':') ? text + 5 : NULL;
+}
+
 /* -- the command --------------------------------------------------------- */
 
 static int policies_run(const struct call *call, const void *values)
@@ -236,11 +258,15 @@ static int policies_run(const struct call *call, const void *values)
     struct frag_error e = {""};
     int code;
 
+    if (v->test && is_conf(call))
+        return cli_misuse(call, "--test tests a policy, not settings");
     if (v->test)
         return test(call, v);
     code = cli_may_write(call, v->json, v->force);
     if (code != EXIT_DONE)
         return code;
+    if (settings_of(call))
+        return settings_answer(call, settings_of(call), v->json);
     if (v->common.args.count) {
         enum frag_err err = policy_named(v->common.args.items[0], one, &e);
 
@@ -271,7 +297,8 @@ static const struct option_row options[] = {
 const struct verb verb_policies = {
     .name = "policies",
     .args = "[NAME|FILE.so][:PARAMS]",
-    .summary = "list the policies, their parameters and sources",
+    .summary = "list the policies, their parameters and sources, and what "
+               "releases of PyTorch make of settings",
     .about =
         "The option -p of `fragsim replay' and of other commands accepts NAME "
         "or NAME:PARAMS. It also accepts a policy in a shared library of your "
@@ -291,8 +318,20 @@ const struct verb verb_policies = {
         "`fragsim policies --test "
         "./FILE.so' tests the policy without a trace: it makes random "
         "requests, replays generated traces, and lets the device refuse "
-        "calls.",
-    .example = "fragsim policies",
+        "calls.\n\n"
+        "torch:SETTINGS asks instead what each release of PyTorch makes of "
+        "each "
+        "setting of PYTORCH_CUDA_ALLOC_CONF: it is accepted, ignored (it has "
+        "no effect), refused (PyTorch raises an error), or unknown to fragsim; "
+        "then which values are in force, and where expandable segments cannot "
+        "be used. torch@2.6:SETTINGS names a release (default: the newest), "
+        "whose values are then in force; the exit code is 1 if it refuses, "
+        "ignores or does not know a setting. torch:- reads "
+        "PYTORCH_CUDA_ALLOC_CONF, PYTORCH_HIP_ALLOC_CONF and "
+        "PYTORCH_ALLOC_CONF of the environment, and so does `fragsim conf', "
+        "which is short for it; `fragsim conf SETTINGS' is short for "
+        "torch:SETTINGS.",
+    .example = "fragsim policies torch:max_split_size_mb:64",
     .options = options,
     .size = sizeof(struct policies_values),
     .defaults = &(const struct policies_values){.plugin = APART_DEFAULTS},
