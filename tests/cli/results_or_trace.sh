@@ -21,6 +21,5 @@ ls
 try diff a.h5 small.csv
 try diff a.h5 nothing.h5
 try diff a.h5
-try top small.csv small.csv
 mkdir folder
 try plot folder compare -o x.svg
