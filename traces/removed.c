@@ -20,6 +20,9 @@ static const struct {
      "use `fragsim steps FILE...' or `fragsim top FILE...'"},
     {"policies", "torch-version",
      "write torch_version:2.N, before the settings"},
+    {"remap", "pack", "use the policy expandable"},
+    {"remap", "chunks", "use the policy expandable"},
+    {"remap", "lodge", "use the policy compact"},
     {"policies", "keys", "use `fragsim policies torch'"},
     {"policies", "platform", "the settings are read as by PyTorch for CUDA"},
 };

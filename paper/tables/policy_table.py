@@ -35,9 +35,9 @@ NEED_COLUMNS = ["trace", "policy", "bound", "need_bytes", "fit_bytes",
                 "step_bytes", "lower_bound_bytes", "peak_allocated_bytes",
                 "peak_reserved_bytes"]
 BOUNDS = ("capacity", "limit")  # of `fragsim fit --bound`
-# Variants in common use besides a policy's defaults, and those of remap.
+# A variant in common use besides a policy's defaults. The data also have rows of
+# remap:pack=full, a parameter of fragsim 0.1.
 EXTRA = ["torch:expandable_segments:True"]
-VARIANTS = ["remap:pack=full"]
 # The table names these policies without their parameters. `plan` has eight
 # times its default effort.
 PARAMS = {"plan": "effort=16000000"}
@@ -96,7 +96,7 @@ def policies():
     done = subprocess.run([FRAGSIM, "policies", "--json", "-"], check=True,
                           capture_output=True, text=True)
     names = [p["name"] for p in json.loads(done.stdout)["policies"]]
-    return names + EXTRA + VARIANTS
+    return names + EXTRA
 
 
 def ask(path, names, verb, *options):

@@ -241,31 +241,10 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-enum frag_err pages_reach(const struct pages *p, struct page_span *s,
-                          uint64_t count)
-{
-    if (p->has_chunks && !GROW(s->chunks, s->chunks_room, count))
-        return FRAG_NOMEM;
-    return phys_reserve(&s->phys, count);
-}
-
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr)
 {
     assert(addr >= s->addr && (addr - s->addr) / p->stock.page < s->phys.known);
     return &s->phys.page[(addr - s->addr) / p->stock.page];
-}
-
-void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
-               frag_phys phys, uint64_t count)
-{
-    const uint64_t first = (addr - s->addr) / p->stock.page;
-    const struct page_chunk c = {(uint32_t)first, (uint32_t)(first + count)};
-
-    for (uint64_t i = c.first; i < c.end; i++) {
-        s->phys.page[i] = phys;
-        if (s->chunks)
-            s->chunks[i] = c;
-    }
 }
 
 static void free_span(struct frag_heap *heap, struct pages *p,
@@ -283,14 +262,11 @@ static void free_span(struct frag_heap *heap, struct pages *p,
         if (i > first)
             ops->unmap(heap->mem, s->addr + first * p->stock.page,
                        (i - first) * p->stock.page);
-        for (; first < i; first = pages_chunk(s, first).end)
+        for (; first < i; first++)
             if (phys[first] != FRAG_GUEST)
-                ops->phys_release(heap->mem, phys[first],
-                                  (pages_chunk(s, first).end - first) *
-                                      p->stock.page);
+                ops->phys_release(heap->mem, phys[first], p->stock.page);
     }
     ops->va_free(heap->mem, s->addr, s->size);
-    free(s->chunks);
     phys_fini(&s->phys);
     free(s);
 }
@@ -322,21 +298,17 @@ static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
     frag_size done = 0;
 
     if (err == FRAG_OK)
-        err = pages_reach(p, s, (addr + size - s->addr) / p->stock.page);
-    while (done < size && err == FRAG_OK) {
-        struct spare_chunk c;
+        err = phys_reserve(&s->phys, (addr + size - s->addr) / p->stock.page);
+    for (; done < size && err == FRAG_OK; done += p->stock.page) {
+        const frag_addr at = addr + done;
 
-        err = stock_supply(heap, &p->stock, (size - done) / p->stock.page);
+        err = stock_supply(heap, &p->stock, 1);
+        if (err == FRAG_OK)
+            err = heap->mem->ops->map(heap->mem, at, p->stock.page,
+                                      stock_top(&p->stock).phys);
         if (err != FRAG_OK)
             break;
-        c = stock_top(&p->stock);
-        err = heap->mem->ops->map(heap->mem, addr + done,
-                                  c.pages * p->stock.page, c.phys);
-        if (err != FRAG_OK)
-            break;
-        pages_set(p, s, addr + done, c.phys, c.pages);
-        stock_take(&p->stock);
-        done += c.pages * p->stock.page;
+        *pages_at(p, s, at) = stock_take(&p->stock).phys;
     }
     if (done)
         *tile = pages_retag(p, *tile, addr, done, TILE_HELD);
@@ -421,25 +393,19 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
                  uint64_t count)
 {
     struct page_span *s = t->span;
-    const frag_size low = t->node.addr - s->addr;
-    const struct page_chunk all = pages_chunks(p, s, low, low + t->node.size);
-    uint64_t first = all.end;
-    frag_size size;
+    const frag_size size = count * p->stock.page;
+    const frag_addr from =
+        s->addr + (end_of(t) - s->addr) / p->stock.page * p->stock.page - size;
 
     assert(t->state == TILE_HELD && count > 0 && count <= pages_whole(p, t));
-    while (all.end - first < count)
-        first = pages_chunk(s, first - 1).first;
-    size = (all.end - first) * p->stock.page;
     if (pages_ready(p) != FRAG_OK ||
-        heap->mem->ops->unmap(heap->mem, s->addr + first * p->stock.page,
-                              size) != FRAG_OK)
+        heap->mem->ops->unmap(heap->mem, from, size) != FRAG_OK)
         return false;
-    for (uint64_t i = first, end; i < all.end; i = end) {
-        end = pages_chunk(s, i).end;
-        stock_add(&p->stock, s->phys.page[i], end - i);
-        memset(&s->phys.page[i], 0, (end - i) * sizeof(s->phys.page[i]));
+    for (frag_addr at = from; at < from + size; at += p->stock.page) {
+        stock_add(&p->stock, *pages_at(p, s, at), 1);
+        *pages_at(p, s, at) = 0;
     }
-    pages_retag(p, t, s->addr + first * p->stock.page, size, TILE_BARE);
+    pages_retag(p, t, from, size, TILE_BARE);
     return true;
 }
 

@@ -26,7 +26,7 @@
  * block, pages_check.c checks the invariants.
  *
  * Only pages_span, pages_place and pages_apart (which may reserve a span),
- * pages_reach, pages_fill and pages_ready allocate host memory.
+ * pages_fill and pages_ready allocate host memory.
  * pages_ready reserves the records that the other functions take.
  */
 #ifndef FRAG_POLICIES_MECHANISM_PAGES_H
@@ -67,11 +67,6 @@ struct page_tile {
 
 #define FRAG_GUEST UINT64_MAX /* handle of a page whose memory is a host's */
 
-/* The pages [first, end) of a span that were created and mapped as one. */
-struct page_chunk {
-    uint32_t first, end;
-};
-
 /* A reserved range of addresses. */
 struct page_span {
     struct page_span *next;
@@ -79,10 +74,7 @@ struct page_span {
     frag_addr addr;
     frag_size size; /* bytes, a multiple of the page size */
     struct page_tile ends;
-    struct phys_table phys;    /* of each page; 0: no memory; or FRAG_GUEST */
-    struct page_chunk *chunks; /* the chunk of each mapped page; NULL: every
-                                  page is a chunk of its own */
-    uint64_t chunks_room;      /* allocated entries of `chunks` */
+    struct phys_table phys; /* of each page; 0: no memory; or FRAG_GUEST */
 };
 
 struct pages {
@@ -94,8 +86,6 @@ struct pages {
     bool has_lowest;               /* pages_apart was called */
     struct hole *lowest; /* with has_lowest: the bare tiles, by address */
     struct nodes nodes;  /* records of tiles */
-    bool has_chunks;     /* chunks may have more than one page; set before the
-                            first span */
     uint64_t pending;    /* blocks whose tile is pending */
 };
 
@@ -172,19 +162,9 @@ enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
 enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out) FRAG_MUST_CHECK;
 
-/* Makes sure that the first `count` pages of the span have entries of `phys`
- * and of `chunks`. NOMEM; then nothing changed. */
-enum frag_err pages_reach(const struct pages *p, struct page_span *s,
-                          uint64_t count) FRAG_MUST_CHECK;
-
 /* The entry of `phys` for the page at an address of the span; the page has
  * memory, or pages_fill maps it. */
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr);
-
-/* Records that `count` pages from an address of the span are one chunk of this
- * memory. */
-void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
-               frag_phys phys, uint64_t count);
 
 /* Maps spare pages wherever the spot lacks memory; enough pages must be spare.
  * *out is the held tile that then contains the spot. NOMEM, DEVICE; then the
@@ -193,50 +173,23 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
                          struct spot spot, frag_size size,
                          struct page_tile **out) FRAG_MUST_CHECK;
 
-/* The chunk of a mapped page of the span. */
-static inline struct page_chunk pages_chunk(const struct page_span *s,
-                                            uint64_t page)
-{
-    return s->chunks ? s->chunks[page]
-                     : (struct page_chunk){(uint32_t)page, (uint32_t)page + 1};
-}
-
-/* The pages of the whole chunks in [from, to), offsets in a span; all pages
- * that the range touches are mapped. */
-static inline struct page_chunk pages_chunks(const struct pages *p,
-                                             const struct page_span *s,
-                                             frag_size from, frag_size to)
-{
-    struct page_chunk c = {
-        (uint32_t)((from + p->stock.page - 1) / p->stock.page),
-        (uint32_t)(to / p->stock.page)};
-
-    if (s->chunks && c.first < c.end) {
-        if (s->chunks[c.first].first < c.first)
-            c.first = s->chunks[c.first].end;
-        if (s->chunks[c.end - 1].end > c.end)
-            c.end = s->chunks[c.end - 1].first;
-    }
-    return c.first < c.end ? c : (struct page_chunk){0, 0};
-}
-
-/* The number of pages in whole chunks in [from, to), as pages_chunks. */
-static inline uint64_t pages_between(const struct pages *p,
-                                     const struct page_span *s, frag_size from,
+/* The number of whole pages in [from, to), offsets in a span. */
+static inline uint64_t pages_between(const struct pages *p, frag_size from,
                                      frag_size to)
 {
-    const struct page_chunk c = pages_chunks(p, s, from, to);
+    const uint64_t first = (from + p->stock.page - 1) / p->stock.page;
+    const uint64_t end = to / p->stock.page;
 
-    return c.end - c.first;
+    return first < end ? end - first : 0;
 }
 
-/* The number of pages in whole chunks of a tile. */
+/* The number of whole pages of a tile. */
 static inline uint64_t pages_whole(const struct pages *p,
                                    const struct page_tile *t)
 {
     const frag_size low = t->node.addr - t->span->addr;
 
-    return pages_between(p, t->span, low, low + t->node.size);
+    return pages_between(p, low, low + t->node.size);
 }
 
 /* The number of spare pages and of whole pages in held tiles. */

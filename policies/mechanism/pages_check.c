@@ -31,22 +31,6 @@ static const char *check_page(const struct page_tile *t, frag_phys phys)
     return NULL;
 }
 
-/* Checks that a mapped page belongs to the chunk that it names. */
-static const char *check_chunk(const struct page_span *s, uint64_t page)
-{
-    const struct page_chunk c = pages_chunk(s, page);
-    struct page_chunk next;
-
-    CHECK(c.first <= page && page < c.end, "a page is not in its chunk");
-    if (page + 1 == c.end)
-        return NULL;
-    next = pages_chunk(s, page + 1);
-    CHECK(next.first == c.first && next.end == c.end &&
-              phys_of(&s->phys, page + 1) == phys_of(&s->phys, page),
-          "two pages of a chunk differ in their chunk or memory");
-    return NULL;
-}
-
 static const char *check_memory(struct seen *seen, const struct page_tile *t)
 {
     const struct page_span *s = t->span;
@@ -59,8 +43,6 @@ static const char *check_memory(struct seen *seen, const struct page_tile *t)
         const frag_phys phys = phys_of(&s->phys, i);
 
         CHECK_ALL(check_page(t, phys));
-        if (phys)
-            CHECK_ALL(check_chunk(s, i));
         if (i * unit >= low) /* else the tile below has counted the page */
             seen->pages += phys && !is_guest(phys);
     }

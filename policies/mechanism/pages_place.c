@@ -15,8 +15,8 @@ frag_addr pages_addr(const struct pages *p, const struct page_tile *t,
 {
     const frag_size low = t->node.addr - t->span->addr;
     const frag_size end = low + t->node.size;
-    const uint64_t above = pages_between(p, t->span, low + size, end);
-    const uint64_t below = pages_between(p, t->span, low, end - size);
+    const uint64_t above = pages_between(p, low + size, end);
+    const uint64_t below = pages_between(p, low, end - size);
 
     assert(t->state == TILE_HELD && size > 0 && size <= t->node.size);
     return below > above ? t->span->addr + end - size : t->node.addr;

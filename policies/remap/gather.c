@@ -10,8 +10,6 @@ enum frag_err gather_init(struct frag_heap *heap)
     struct gather *g = heap->state;
 
     pages_init(&g->pages, heap->mem, g->page, g->span);
-    g->pages.has_chunks = g->pack == PACK_FULL;
-    g->full = UINT64_MAX;
     return FRAG_OK;
 }
 
@@ -53,14 +51,13 @@ struct gather_need {
 };
 
 /* Whether the free bytes in partly used pages are more than `slack` of the
- * bytes of all pages; with PACK_FULL they always count as more. */
+ * bytes of all pages. */
 static bool is_slack(const struct gather *g)
 {
     const struct pages *p = &g->pages;
 
-    return g->pack == PACK_FULL ||
-           (double)pages_partly(p) >
-               g->slack * (double)p->stock.count * (double)p->stock.page;
+    return (double)pages_partly(p) >
+           g->slack * (double)p->stock.count * (double)p->stock.page;
 }
 
 /* Step 3: makes the block by page sharing, if that needs fewer pages from the
@@ -149,101 +146,12 @@ static enum frag_err make_block_in(struct pages *p, struct gather_need *n,
     return make_block(p, n, t, pages_addr(p, t, n->size));
 }
 
-/* With PACK_FULL: notes how many pages the device has, as far as is known. The
- * limit of a process may change between two requests. */
-static void set_limit(struct frag_heap *heap)
-{
-    struct gather *g = heap->state;
-    const uint64_t bound = frag_backend_bound(heap->mem) / g->pages.stock.page;
-
-    g->limit = bound < g->full ? bound : g->full;
-}
-
-/* With PACK_FULL: pages that the device still has, as far as is known. */
-static uint64_t room(const struct gather *g)
-{
-    return g->limit > g->pages.stock.count ? g->limit - g->pages.stock.count
-                                           : 0;
-}
-
-/* Sets the size of new chunks for the room that the device has. */
-static void set_chunk(struct gather *g)
-{
-    struct pages *p = &g->pages;
-    const uint64_t growth = p->stock.count / CHUNK_GROWTH;
-    const uint64_t most = growth > CHUNK_PAGES ? growth : CHUNK_PAGES;
-    const double all = (double)(g->limit ? g->limit : 1);
-    const double part = (double)room(g) / all;
-    const double share = part * part * part * all / (double)g->chunks;
-
-    p->stock.chunk = share < (double)most ? (uint64_t)share : most;
-}
-
-/* Makes new chunks larger for a request that misses many pages. */
-static void enlarge_chunk(struct gather *g, uint64_t missing)
-{
-    const uint64_t share = missing / CHUNKS_OF_BLOCK;
-    const uint64_t most = g->limit / CHUNKS_OF_DEVICE;
-    const uint64_t chunk = share < most ? share : most;
-
-    if (g->pages.stock.chunk < chunk)
-        g->pages.stock.chunk = chunk;
-}
-
-/* The bytes to map from the spot: those of the block, and those of bare pages
- * above it up to the size of a chunk. */
-static frag_size size_of_chunk(const struct pages *p, const struct spot *spot,
-                               frag_size size)
-{
-    const frag_addr end = spot->addr + size;
-    const struct page_tile *t = spot->tile;
-    frag_size more, above;
-
-    while (t->node.addr + t->node.size < end)
-        t = t->next;
-    if (t->state != TILE_BARE || spot->pages >= p->stock.chunk)
-        return size;
-    above = (t->node.addr + t->node.size - end) / p->stock.page * p->stock.page;
-    more = (p->stock.chunk - spot->pages) * p->stock.page;
-    return size + (more < above ? more : above);
-}
-
-/* With PACK_FULL: serves a request that no held tile can serve from new memory.
- * n->block stays NULL if the device has not enough. */
-static enum frag_err grow(struct frag_heap *heap, struct gather_need *n)
-{
-    struct gather *g = heap->state;
-    struct pages *p = &g->pages;
-    struct page_tile *t;
-    enum frag_err err;
-
-    set_limit(heap);
-    set_chunk(g);
-    FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    if (n->spot.pages > room(g) + p->stock.spare_pages)
-        return FRAG_OK;
-    enlarge_chunk(g, n->spot.pages);
-    err = pages_fill(heap, p, n->spot, size_of_chunk(p, &n->spot, n->size), &t);
-    if (err == FRAG_OOM) {
-        g->full = p->stock.count;
-        set_limit(heap);
-        set_chunk(g);
-        return FRAG_OK;
-    }
-    FRAG_TRY(err);
-    return make_block(p, n, t, n->spot.addr);
-}
-
 /* Serves a request that no held tile can serve. */
 static enum frag_err assemble(struct frag_heap *heap, struct gather_need *n)
 {
     struct gather *g = heap->state;
     struct page_tile *t;
 
-    if (g->pack == PACK_FULL)
-        FRAG_TRY(grow(heap, n));
-    if (n->block)
-        return FRAG_OK;
     if (may_reclaim(g)) {
         FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
         pages_reclaim(heap, &g->pages);
@@ -258,50 +166,6 @@ static enum frag_err assemble(struct frag_heap *heap, struct gather_need *n)
     return make_block(&g->pages, n, t, n->spot.addr);
 }
 
-/* The number of whole pages that a held tile loses if the block lies in it. */
-static uint64_t broken(const struct pages *p, const struct page_tile *t,
-                       frag_size size)
-{
-    const frag_size low = t->node.addr - t->span->addr;
-    const frag_size at = pages_addr(p, t, size) - t->span->addr;
-
-    return pages_whole(p, t) - pages_between(p, t->span, low, at) -
-           pages_between(p, t->span, at + size, low + t->node.size);
-}
-
-/* Whether the request uses page sharing although the held tile `t` fits. If so,
- * *l says which pages it shares. */
-static bool is_early(const struct gather *g, const struct page_tile *t,
-                     frag_size size, struct sharing *l)
-{
-    const struct pages *p = &g->pages;
-
-    return g->share == SHARE_EARLY && g->pack == PACK_ALWAYS &&
-           size >= p->stock.page && broken(p, t, size) > 0 &&
-           pages_free_count(p) <= p->stock.count / EARLY_DIVISOR &&
-           is_slack(g) && share_find(p, size, 0, l) &&
-           l->pages <= EARLY_PAGES && l->pages < broken(p, t, size) &&
-           l->pages + SHARE_ENDS <= g->budget;
-}
-
-/* Makes the block by page sharing. After a wait for the device the sharing may
- * be impossible; then n->block stays NULL. */
-static enum frag_err share_early(struct frag_heap *heap, struct gather_need *n,
-                                 struct sharing *l)
-{
-    struct pages *p = &((struct gather *)heap->state)->pages;
-    const struct spot anywhere = {.pages = l->pages};
-
-    if (p->stock.spare_pages < l->pages) {
-        FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
-        pages_reclaim(heap, p);
-        strip(heap, p, &anywhere, 0, l->pages);
-        if (!share_find(p, n->size, 0, l) || l->pages > p->stock.spare_pages)
-            return FRAG_OK;
-    }
-    return share_block(heap, p, l, &n->spot.addr, &n->block);
-}
-
 enum frag_err gather_alloc(struct frag_heap *heap,
                            const struct frag_request *req, frag_size size,
                            struct frag_block *out)
@@ -309,14 +173,8 @@ enum frag_err gather_alloc(struct frag_heap *heap,
     struct pages *p = &((struct gather *)heap->state)->pages;
     struct gather_need n = {.req = req, .size = size};
     struct page_tile *t = pages_fit(p, size);
-    struct sharing l;
 
-    if (t && is_early(heap->state, t, size, &l)) {
-        FRAG_TRY(share_early(heap, &n, &l));
-        t = pages_fit(p, size);
-    }
-    if (!n.block)
-        FRAG_TRY(t ? make_block_in(p, &n, t) : assemble(heap, &n));
+    FRAG_TRY(t ? make_block_in(p, &n, t) : assemble(heap, &n));
     *out = (struct frag_block){n.spot.addr, size, n.block};
     return FRAG_OK;
 }
@@ -344,8 +202,6 @@ void gather_trim(struct frag_heap *heap)
         pages_strip_all(heap, &g->pages);
     }
     stock_release(heap, &g->pages.stock);
-    if (g->pack == PACK_FULL)
-        g->full = UINT64_MAX;
 }
 
 const char *gather_check(const struct frag_heap *heap)

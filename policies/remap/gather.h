@@ -23,39 +23,6 @@
  *      bytes of all pages.
  *   4. The device.
  *
- * With SHARE_EARLY a request may use page sharing before it uses a held tile
- * that fits. All of these must hold:
- *   - the request is of at least one page;
- *   - with page sharing it needs at most EARLY_PAGES whole pages, and fewer
- *     than the block would take from the held tile;
- *   - the free bytes in partly used pages are more than `slack`, as in step 3;
- *   - at most one page in EARLY_DIVISOR is free, which is when a peak may be
- *     near.
- * Its pages then come from steps 1 and 2.
- *
- * With PACK_FULL, steps 2 and 3 run only when the device is full, and
- * SHARE_EARLY has no effect. While the device has memory for the missing pages,
- * a request that no held tile can serve gets new pages at once: no page is
- * remapped or shared, and the policy does not wait. New pages are created in
- * chunks. A chunk costs as many driver calls as a page, but is also unmapped as
- * a whole, so it cannot be remapped while a part of it is in use. The size of a
- * chunk, in bytes, where C is the capacity, F the share of C that is still
- * available, P the bytes of all pages of the policy, and M the missing bytes of
- * the request:
- *
- *   chunk         F^3 C / `chunks`
- *   at least      one page
- *   at most       the larger of CHUNK_PAGES pages and P / CHUNK_GROWTH
- *   a long block  at least the smaller of M / CHUNKS_OF_BLOCK and
- *                 C / CHUNKS_OF_DEVICE, whatever the bounds above say
- *
- * A request that misses less than a chunk gets a whole chunk if the addresses
- * above the block are bare. So a program far from the capacity needs few calls,
- * and near the capacity new memory is single pages, except under very long
- * blocks. C is the bound of the backend (frag_backend_bound) until the device
- * refuses memory earlier; from then until the next trim it is the memory that
- * the policy had.
- *
  * Before the first unmap of a request, the policy waits for the device, because
  * queued work may still use the mapped page. The wait also completes the frees
  * that were pending, so the request then searches for a tile again. Live blocks
@@ -66,24 +33,6 @@
 
 #include "policies/mechanism/pages.h"
 
-enum gather_share { SHARE_LATE, SHARE_EARLY };
-
-enum gather_pack { PACK_ALWAYS, PACK_FULL };
-
-/* Upper bounds of a chunk, in pages and as a share of all pages. Ten pages of 2
- * MiB are a segment of PyTorch's allocator for requests of 1 to 10 MiB. */
-enum { CHUNK_PAGES = 10, CHUNK_GROWTH = 4 };
-
-/* Bounds of a chunk for a request that misses many pages, from measurements on
- * recorded programs: 3 of 17 recordings run at 1.02 times their peak with
- * CHUNKS_OF_DEVICE at 1536 and fail with 1024. */
-enum { CHUNKS_OF_BLOCK = 32, CHUNKS_OF_DEVICE = 1536 };
-
-/* Limits of SHARE_EARLY, from measurements on recorded programs. Page sharing
- * of longer blocks hardly reduces the peak. If more pages are free, most of the
- * sharing happens where no peak follows. */
-enum { EARLY_PAGES = 2, EARLY_DIVISOR = 3 };
-
 /* The state of a policy that consists of gathering only. */
 struct gather {
     struct pages pages;
@@ -91,14 +40,6 @@ struct gather {
     uint64_t budget; /* most pages that steps 2 and 3 move for one request while
                         the device has memory; no limit once it refuses */
     double slack;    /* of step 3: a fraction of the bytes of all pages */
-    uint32_t share;  /* when to share pages: enum gather_share */
-    uint32_t pack;   /* when to do steps 2 and 3: enum gather_pack */
-    uint64_t chunks; /* with PACK_FULL: into how many chunks the whole device is
-                        divided while all of it is available */
-    uint64_t full;   /* pages held when the device refused last, UINT64_MAX: it
-                        did not since the last trim */
-    uint64_t limit;  /* with PACK_FULL: pages that the device has, as far as
-                        is known */
 };
 
 /* Start and end of a policy whose state is a struct gather with its parameters

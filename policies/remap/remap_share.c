@@ -15,18 +15,17 @@ struct ends {
 
 static struct ends ends_of(const struct pages *p, struct page_tile *hole)
 {
-    const struct page_span *span = hole->span;
-    const frag_size low = hole->node.addr - span->addr;
+    const frag_size unit = p->stock.page;
+    const frag_size low = hole->node.addr - hole->span->addr;
     const frag_size end = low + hole->node.size;
-    const struct page_chunk below = pages_chunk(span, low / p->stock.page);
-    const struct page_chunk above =
-        pages_chunk(span, (end - 1) / p->stock.page);
+    const frag_size first = low / unit * unit; /* of its lowest page */
+    const frag_size last = (end - 1) / unit * unit;
     struct ends e = {.hole = hole};
 
-    if (low > below.first * p->stock.page && end >= below.end * p->stock.page)
-        e.head = below.end * p->stock.page - low;
-    if (end < above.end * p->stock.page && low <= above.first * p->stock.page)
-        e.tail = end - above.first * p->stock.page;
+    if (low > first && end >= first + unit)
+        e.head = first + unit - low;
+    if (end < last + unit && low <= last)
+        e.tail = end - last;
     return e;
 }
 
@@ -104,12 +103,6 @@ static frag_addr end_of(const struct page_tile *t)
     return t->node.addr + t->node.size;
 }
 
-/* The chunk whose memory a guest shows. */
-struct host {
-    frag_addr addr;
-    frag_size size; /* bytes */
-};
-
 static struct page_tile *tile_at(struct page_tile *t, frag_addr addr)
 {
     while (t->node.addr > addr)
@@ -119,30 +112,28 @@ static struct page_tile *tile_at(struct page_tile *t, frag_addr addr)
     return t;
 }
 
-/* The addresses of the chunk that contains an offset of a span. */
-static struct host host_at(const struct pages *p, const struct page_span *s,
-                           frag_size offset)
+/* The address of the page that contains an address of a span. */
+static frag_addr page_at(const struct pages *p, const struct page_span *s,
+                         frag_addr addr)
 {
-    const struct page_chunk c = pages_chunk(s, offset / p->stock.page);
-
-    return (struct host){s->addr + c.first * p->stock.page,
-                         (c.end - c.first) * p->stock.page};
+    return addr - (addr - s->addr) % p->stock.page;
 }
 
-/* Maps the bare pages at `at`, close to the tile *near, to the memory of the
- * chunk `host` in the hole's span. All of the new guest is lost at first; *near
+/* Maps the bare page at `at`, close to the tile *near, to the memory of the
+ * page `host` in the hole's span. All of the new guest is lost at first; *near
  * is then its tile. */
 static enum frag_err show(struct frag_heap *heap, struct pages *p,
                           struct page_tile **near, frag_addr at,
-                          const struct page_tile *hole, struct host host)
+                          const struct page_tile *hole, frag_addr host)
 {
+    const frag_size unit = p->stock.page;
     struct page_span *s = (*near)->span;
 
-    FRAG_TRY(pages_reach(p, s, (at + host.size - s->addr) / p->stock.page));
-    FRAG_TRY(heap->mem->ops->map(heap->mem, at, host.size,
-                                 *pages_at(p, hole->span, host.addr)));
-    pages_set(p, s, at, FRAG_GUEST, host.size / p->stock.page);
-    *near = pages_retag(p, tile_at(*near, at), at, host.size, TILE_LOST);
+    FRAG_TRY(phys_reserve(&s->phys, (at + unit - s->addr) / unit));
+    FRAG_TRY(heap->mem->ops->map(heap->mem, at, unit,
+                                 *pages_at(p, hole->span, host)));
+    *pages_at(p, s, at) = FRAG_GUEST;
+    *near = pages_retag(p, tile_at(*near, at), at, unit, TILE_LOST);
     return FRAG_OK;
 }
 
@@ -180,20 +171,18 @@ enum frag_err share_block(struct frag_heap *heap, struct pages *p,
                           const struct sharing *l, frag_addr *addr,
                           struct page_tile **out)
 {
-    const frag_size size = l->pages * p->stock.page;
+    const frag_size unit = p->stock.page, size = l->pages * unit;
+    const frag_size above = l->tail ? unit : 0, below = l->head ? unit : 0;
     struct page_tile *own = NULL, *head = NULL, *tail = l->tail, *near;
-    struct host high = {0, 0}, low = {0, 0};
+    frag_addr high = 0, low = 0, at;
     struct spot spot;
-    frag_addr at;
 
     if (l->head)
-        high =
-            host_at(p, l->head->span, l->head->node.addr - l->head->span->addr);
+        high = page_at(p, l->head->span, l->head->node.addr);
     if (l->tail)
-        low = host_at(p, l->tail->span,
-                      end_of(l->tail) - 1 - l->tail->span->addr);
-    FRAG_TRY(pages_apart(heap, p, high.size + size + low.size, &spot));
-    at = spot.addr + high.size;
+        low = page_at(p, l->tail->span, end_of(l->tail) - 1);
+    FRAG_TRY(pages_apart(heap, p, below + size + above, &spot));
+    at = spot.addr + below;
     near = spot.tile;
     if (l->pages) {
         spot.addr = at;
@@ -204,7 +193,7 @@ enum frag_err share_block(struct frag_heap *heap, struct pages *p,
      * bytes and two for their loan. */
     FRAG_TRY(nodes_reserve(&p->nodes, 12));
     if (l->head)
-        FRAG_TRY(show(heap, p, &near, at - high.size, l->head, high));
+        FRAG_TRY(show(heap, p, &near, at - unit, l->head, high));
     if (l->tail)
         FRAG_TRY(show(heap, p, &near, at + size, l->tail, low));
 
@@ -213,11 +202,11 @@ enum frag_err share_block(struct frag_heap *heap, struct pages *p,
     *addr = at - l->head_size;
     if (l->head)
         head = lend(p, near, *addr, l->head_size, l->head,
-                    high.addr + high.size - l->head_size);
+                    high + unit - l->head_size);
     if (l->head && l->head == l->tail)
         tail = l->head->next;
     if (l->tail)
-        tail = lend(p, near, at + size, l->tail_size, tail, low.addr);
+        tail = lend(p, near, at + size, l->tail_size, tail, low);
     *out = join(own, head, tail);
     return FRAG_OK;
 }

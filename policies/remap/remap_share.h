@@ -14,8 +14,6 @@
  * equals those that leave the fewest bytes of the ends unused; then those found
  * first. It does not use two ends if one alone suffices.
  *
- * The user selects the rule with the parameter `lodge` of policy remap.
- *
  * Source: ours, after the meshes of Mesh, PLDI 2019, and the stitches of
  * GMLake.
  */

@@ -31,7 +31,7 @@ BUILD = os.path.abspath(os.environ.get("FRAG_BUILD_DIR",
 STANDINS = os.path.join(BUILD, "dry")
 TRACE = os.path.join(ROOT, "traces", "bundled", "gpt2_train.pickle.xz")
 ALLOCATORS = ["native", "torch", "torch:expandable_segments:True", "best_fit",
-              "remap", "remap:pack=full", "pluggable:remap:pack=full"]
+              "remap", "expandable", "pluggable:expandable"]
 WAYS = ("pair", "tensor")
 
 

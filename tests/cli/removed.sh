@@ -10,5 +10,8 @@ gone import small.csv -e pad:bytes=1 -o t.h5
 gone edit small.csv -e round:unit=2MiB -o t.h5
 gone sweep small.csv -p torch -e stream:from=7,into=0 -o t.h5
 gone ranks small.csv small.csv
+for parameter in pack=full chunks=4 lodge=early; do
+    gone replay small.csv -p remap:$parameter
+done
 gone conf --torch-version 2.6 max_split_size_mb:64
 gone policies --keys

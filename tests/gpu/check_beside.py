@@ -24,7 +24,7 @@ from harness import BUILD, BUNDLED, FRAGSIM, need, share
 PROGRAM = os.path.join(BUILD, "tests", "torch_beside")
 LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
 TRACES = ("leak", "lstm_varlen__cap_tight_exp", "gpt2_train")
-VARIANTS = ["torch:expandable_segments:True", "remap:pack=full", "remap:lodge=early"]
+VARIANTS = ["torch:expandable_segments:True", "remap", "expandable"]
 # kind: what fit is asked
 KINDS = {"capacity": ["--bound=capacity"], "limit": ["--bound=limit"],
          "full": ["--bound=capacity", "--total=150109880320B"],  # an H200

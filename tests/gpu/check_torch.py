@@ -27,7 +27,6 @@ STREAMS = os.path.join(BUILD, "tests", "torch_streams")
 LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
 # The stand-ins for the driver and for PyTorch's libc10.so.
 LIBRARIES = os.path.join(BUILD, "dry") + ":" + os.path.join(BUILD, "tests", "c10")
-PACKED = "remap:pack=full,chunks=4"
 failures = []
 
 
@@ -50,7 +49,7 @@ def policies():
                           capture_output=True, text=True)
     names = [p["name"] for p in json.loads(done.stdout)["policies"]
              if not {"moves", "future"} & set(p["needs"])]
-    return names + ["torch:expandable_segments:True", PACKED]
+    return names + ["torch:expandable_segments:True"]
 
 
 def serves(folder, policy, lazy):
@@ -143,7 +142,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
         list(pool.map(lambda p: serves(folder, p, 0), policies()))
         list(pool.map(lambda p: serves(folder, p, 1),
-                      ["best_fit", "torch", "remap", PACKED]))
+                      ["best_fit", "torch", "remap", "expandable"]))
         there = os.path.join(folder, "there.h5")
         with open(there, "w", encoding="utf-8"):
             pass

@@ -33,12 +33,11 @@ STANDINS = os.path.join(BUILD, "dry")
 PYTHON = os.environ.get("FRAG_TORCH_PYTHON", sys.executable)
 POLICIES = ["torch", "best_fit", "expandable", "remap",
             "torch:expandable_segments:True"]
-FAULTS = ["remap", "torch", "expandable", "torch:expandable_segments:True",
-          "remap:pack=full"]
+FAULTS = ["remap", "torch", "expandable", "torch:expandable_segments:True"]
 # Both sides of a tensor in mapped memory: maps of equal sizes, which PyTorch's
 # own allocator accepts, and of several sizes
 MAPPED = [("remap", "native"), ("torch:expandable_segments:True", "remap"),
-          ("remap:pack=full", "torch"), ("native", "remap"),
+          ("remap", "torch"), ("native", "remap"),
           ("expandable", "torch")]
 PAGES = ("segment_map", "segment_unmap")
 EXPANDABLE = "expandable_segments:True"
@@ -170,7 +169,7 @@ def calls(folder):
                for conf in ("", "expandable_segments:True")]
     if not natives[0]["several"]["cuEventRecord"]:
         fail(f"calls.py native: {natives[0]}")
-    for policy in ("torch", "remap:pack=full", "torch:expandable_segments:True"):
+    for policy in ("torch", "expandable", "torch:expandable_segments:True"):
         native = natives["expandable" in policy]
         ours = json.loads(run(folder, "calls.py", policy).stdout)
         for scene, names in native.items():

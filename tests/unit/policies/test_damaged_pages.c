@@ -109,6 +109,8 @@ static void counts_and_sets_that_are_not_right_are_found(void **state)
            "a list has more tiles than it should");
     DAMAGE(p->stock.count, p->stock.count + 1, check(),
            "`count` is not the pages that are mapped or spare");
+    DAMAGE(p->stock.spare_pages, 1, check(),
+           "`spare_pages` is not the pages of the spare chunks");
     DAMAGE(p->pending, 1, check(), "`pending` is not the pending blocks");
     DAMAGE(a->pending, true, check(), "`pending` is not the pending blocks");
     DAMAGE(a->is_loan, true, check(),
@@ -122,28 +124,6 @@ static void counts_and_sets_that_are_not_right_are_found(void **state)
     expect_text(check(), "the held set is not the held tiles");
     free_set_insert(&p->held, &a->node);
     expect_text(check(), "the held set is not the held tiles");
-    canvas_close(&canvas);
-}
-
-/* The first ten pages are a chunk. */
-static void a_chunk_that_is_not_one_is_found(void **state)
-{
-    struct page_chunk *chunks;
-    struct pages *p;
-
-    (void)state;
-    open_pages("remap:pack=full", 64, "a4");
-    p = pages();
-    chunks = tile_of('a')->span->chunks;
-    DAMAGE(chunks[0].first, 1, check(), "a page is not in its chunk");
-    DAMAGE(chunks[9].end, 9, check(),
-           "two pages of a chunk differ in their chunk or memory");
-    DAMAGE(chunks[4].first, 1, check(),
-           "two pages of a chunk differ in their chunk or memory");
-    DAMAGE(tile_of('a')->span->phys.page[4], 1234, check(),
-           "two pages of a chunk differ in their chunk or memory");
-    DAMAGE(p->stock.spare_pages, 1, check(),
-           "`spare_pages` is not the pages of the spare chunks");
     canvas_close(&canvas);
 }
 
@@ -226,7 +206,6 @@ int main(void)
         cmocka_unit_test(a_span_that_is_not_tiled_is_found),
         cmocka_unit_test(a_tile_whose_memory_is_not_right_is_found),
         cmocka_unit_test(counts_and_sets_that_are_not_right_are_found),
-        cmocka_unit_test(a_chunk_that_is_not_one_is_found),
         cmocka_unit_test(a_loan_that_is_not_one_is_found),
         cmocka_unit_test(a_call_that_breaks_the_contract_is_stopped),
         cmocka_unit_test(every_policy_of_pages_is_checked),

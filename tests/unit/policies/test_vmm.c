@@ -105,26 +105,9 @@ static const struct picture pictures[] = {
     {"remap", ROOM, "a4 b6 -a !",                  "bbbb|bb.."},
     {"remap", ROOM, "a4 b6 -a ! c6",               "bbbb|bbcc|cccc"},
     {"remap:page=4MiB", ROOM, "a8 b8 -a c16",      "bbbbbbbb|cccccccc|cccccccc"},
-    /* With pack=full: chunks of ten pages while the device has memory, and
-     * nothing is remapped. */
-    {"remap:pack=full", ROOM, "a1", "a......................................."},
-    {"remap:pack=full", ROOM, "a4 b4 -a c8", "....bbbbcccccccc........................"},
-    /* After a refusal single pages, and a chunk moves if all of it is free. */
-    {"remap:pack=full", 12, "a4",                  "aaaa"},
-    {"remap:pack=full", 60, "a40 b4",             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|bbbb"},
-    {"remap:pack=full", 60, "a40 b4 -a c44",      "bbbb|cccc|cccccccccccccccccccccccccccccccccccccccc"},
-    {"remap:pack=full", 60, "a40 b4 -a c44 -c d4", "bbbb|dddd|........................................"},
-    {"remap:pack=full", 60, "a40 b4 -a c8 -b -c d60", "dddddddddddddddddddddddddddddddddddddddd|dddd|dddd|dddd|dddd|dddd"},
-    {"remap:pack=full", 140, "a40 b4 c36 d40 -a -d e44", "bbbbcccccccccccccccccccccccccccccccccccc|eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee|eeee"},
-    /* A free end of a chunk in use holds an end of a block; what is free
-     * inside of it cannot. */
-    {"remap:pack=full", 60, "a1 b39 c4 -b d44",   "a.......................................|cccc|....dddddddddddddddddddddddddddddddddddd|dddd|dddd"},
-    {"remap:pack=full", 60, "a1 b39 c4 -b d44 -d !", "a.......................................|cccc"},
-    {"remap:pack=full", 60, "b39 a1 c4 -b d44",   ".......................................a|cccc|dddd|dddd|dddddddddddddddddddddddddddddddddddd...."},
-    {"remap:pack=full", 60, "a1 b38 x1 c4 -b d44", "a......................................x|cccc"},
     /* Without page sharing two halves of pages are no page. */
     {"remap:slack=1", 12, "a2 b2 c2 d2 -b -c e6",  "aa..|..dd"},
-    /* A new block lodges: its head, its tail, both, and with no page between.
+    /* A new block shares pages: its head, its tail, both, and with no page between.
      * Of two ends that would do it takes the one that leaves less. */
     {"remap", ROOM, "a3 b3 c2 -b d5",      "aaa.|..cc|...d|dddd"},
     {"remap", ROOM, "a1 b4 c3 -b d5",      "a...|.ccc|dddd|d..."},
@@ -145,84 +128,14 @@ static const struct picture pictures[] = {
     {"remap:slack=0.5", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
     {"remap:budget=1", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
     {"remap:budget=0", 12, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
-    /* Early it does before it breaks whole free pages, with fewer of them; */
+    /* Not where whole pages are free. */
     {"remap", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|eeee"},
-    {"remap:lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|....|..ee|ee.."},
-    {"remap:lodge=early", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
-    {"remap:lodge=early", ROOM, "a3 b1 x12 y8 -b -y e8", "aaa.|xxxx|xxxx|xxxx|eeee|eeee"},
-    /* not with more than two, nor while more than a third of all are free, nor
-     * below a page, the slack or beyond the budget. */
-    {"remap:lodge=early", ROOM, "a2 b2 x20 y12 -b -y e9", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|....|...e|eeee|eeee"},
-    {"remap:lodge=early", ROOM, "a2 b2 x28 y16 -b -y e13", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|eeee|eeee|eeee|e..."},
-    {"remap:lodge=early", ROOM, "a2 b2 x8 y8 -b -y e5", "aa..|xxxx|xxxx|eeee|e..."},
-    {"remap:lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e3", "aa..|xxxx|..dd|eee."},
-    {"remap:lodge=early,slack=0.1", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
-    {"remap:lodge=early,budget=2", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
-    {"remap:lodge=early,budget=3", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
     /* clang-format on */
 };
 
 static void memory_is_as_drawn(void **state)
 {
     canvas_check(*state, UNIT, NULL);
-}
-
-/* ---- chunks of long blocks ---- */
-
-/* A device of `device` pages on which all but 65 are in use, a block of `pages`
- * pages, and the pages of the chunk in which the block begins. */
-static const struct long_block {
-    uint64_t device, pages;
-    uint32_t chunk;
-} long_blocks[] = {
-    /* A 32nd of the block, */
-    {4608, 63, 1},
-    {4608, 64, 2},
-    /* at most a 1536th of the device. */
-    {1536, 64, 1},
-    {3071, 64, 1},
-    {3072, 64, 2},
-};
-
-static struct frag_block block_of(struct frag_heap *heap, frag_size size)
-{
-    const struct frag_request req = {.size = size, .frees_at = FRAG_NEVER};
-    struct frag_block block;
-
-    assert_int_equal(heap->policy->alloc(heap, &req, &block), FRAG_OK);
-    return block;
-}
-
-static uint32_t chunk_of_block(const struct long_block *l)
-{
-    const frag_size page = 2 * FRAG_MIB;
-    const struct frag_arena_options opts = {.capacity = l->device * page};
-    struct frag_backend *arena = frag_arena_open(&opts);
-    struct page_chunk chunk;
-    struct page_tile *tile;
-    struct frag_block b;
-    struct frag_heap heap;
-    struct frag_error e;
-
-    assert_non_null(arena);
-    assert_int_equal(frag_heap_open(&heap, frag_policy_find("remap"), arena,
-                                    "pack=full", &e),
-                     FRAG_OK);
-    block_of(&heap, (l->device - 65) * page);
-    b = block_of(&heap, l->pages * page);
-    tile = b.node;
-    chunk = pages_chunk(tile->span, (b.addr - tile->span->addr) / page);
-    assert_null(gather_check(&heap));
-    frag_heap_close(&heap);
-    frag_arena_close(arena);
-    return chunk.end - chunk.first;
-}
-
-static void long_blocks_have_chunks(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof(long_blocks) / sizeof(*long_blocks); i++)
-        assert_int_equal(chunk_of_block(&long_blocks[i]), long_blocks[i].chunk);
 }
 
 /* ---- under a running program ---- */
@@ -285,13 +198,7 @@ static const char *const subjects[][2] = {
     {"remap", "budget=1"},
     {"remap", "slack=0"},
     {"remap", "slack=0,budget=4"},
-    {"remap", "slack=0,lodge=early"},
-    {"remap", "pack=full"},
-    {"remap", "pack=full,chunks=1"},
-    {"remap", "pack=full,chunks=8"},
-    {"remap", "pack=full,chunks=1,span=96MiB"},
     {"remap", "slack=0"},
-    {"remap", "slack=0,lodge=early"},
     {"remap", "span=96MiB"},
     {"compact", NULL},
     {"compact", "threshold=0"},
@@ -362,7 +269,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(live_blocks_keep_their_contents),
-        cmocka_unit_test(long_blocks_have_chunks),
     };
 
     return run_pictures("pictures", pictures,
