@@ -10,6 +10,15 @@ fragsim leaks -q "$bundled/leak_cpp.pickle.xz" -c 1GiB -p best_fit --json - |
     grep -A4 '"results"' | cut -c1-900
 fragsim leaks -q "$bundled/leak_frames.pickle.xz" --step-mark nothing 2>message
 echo "$? $(sed 's,[^ ]*/bundled,BUNDLED,' message)"
+# --fail: a leak, none, unknown, several traces, a trace that cannot be read.
+for traces in leak gpt2_train 'gpt2_train leak' 'leak none'; do
+    files=$(for name in $traces; do echo "$bundled/$name.pickle.xz"; done)
+    # shellcheck disable=SC2086 # the files are words
+    fragsim leaks -q --fail $files >shown 2>&1
+    echo "$traces: $?"
+done
+fragsim leaks -q --fail small.csv >shown
+echo "unknown: $?"
 # Pictures: of one trace, never over a file, whole or not at all.
 without=$(dirname "$(command -v fragsim)")
 for bad in '-o leaks.gif' '-o out.svg' '-o none/leaks.svg'; do

@@ -53,6 +53,7 @@ static enum frag_err answer(struct step_command *c, const struct input *in,
     FRAG_TRY(leaks_find(in->trace, in->device,
                         died == FRAG_NEVER ? in->device->count : died,
                         c->values->cell.mark, &l, e));
+    c->fails |= c->values->fail && l.verdict == LEAKS_FOUND;
     err = show(c, in, &l, e);
     leaks_close(&l);
     return err;
@@ -66,6 +67,8 @@ static int leaks_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     STEP_OPTIONS("also say when the leaks will have filled this much memory",
                  "what each leak holds in each step, with its growth"),
+    {"fail", 0, NULL, "exit code 1 if the verdict of a trace is leak",
+     OPTION_SWITCH, STEP_AT(fail), NULL},
     {0},
 };
 
@@ -94,7 +97,8 @@ const struct verb verb_leaks = {
         "own lines, outside of one call of a module.\n\n"
         "The verdict is leak, none, or unknown, with the reason why the "
         "recording cannot tell, and what grows in it. The exit code is 0 for "
-        "each. The evidence is printed with it. The kind of a leak is `kept' "
+        "each; with --fail it is 1 for a leak. The evidence is printed with "
+        "it. The kind of a leak is `kept' "
         "if its blocks stay live, and `replaced' if its block is replaced by a "
         "larger one again and again. A cache that still fills when the "
         "recording ends looks like a leak. Whether a job died of a leak is "

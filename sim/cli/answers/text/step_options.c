@@ -179,5 +179,7 @@ int step_command_run(const struct call *call, const struct step_values *values,
     err = run(&c, &e);
     progress_clear(&c.progress);
     ranks_free(&c.ranks);
-    return unread_exit(&c.unread, cli_fail(call, err, &e));
+    code = cli_fail(call, err, &e);
+    return unread_exit(&c.unread,
+                       code == EXIT_DONE && c.fails ? EXIT_NO : code);
 }

@@ -19,7 +19,7 @@ struct step_values {
     frag_size capacity;      /* 0: as recorded */
     const char *json;
     struct drawing drawing; /* out: NULL: none */
-    bool force;
+    bool force, fail;
 };
 
 #define STEP_DEFAULTS         \
@@ -61,6 +61,7 @@ struct step_command {
     bool color;
     size_t shown;       /* devices */
     struct ranks ranks; /* that the answers added; owned */
+    bool fails;         /* the exit code is EXIT_NO */
     /* Answers for one device. */
     enum frag_err (*answer)(struct step_command *c, const struct input *in,
                             struct frag_error *e);
