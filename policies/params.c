@@ -416,9 +416,11 @@ static enum frag_err unknown(const struct frag_policy *policy, const char *key,
                      nearest_names(&near, "parameters", names));
 }
 
-/* Reads one "key=value"; overwrites the '=' in the text. */
+/* Reads one "key=value"; overwrites the '=' in the text. `given` has the
+ * parameters before it. */
 static enum frag_err set_pair(const struct frag_policy *policy, void *state,
-                              char *pair, struct frag_error *e)
+                              char *pair, bool given[PARAMS_MOST],
+                              struct frag_error *e)
 {
     char *equals = strchr(pair, '=');
     const struct frag_param *param;
@@ -428,14 +430,21 @@ static enum frag_err set_pair(const struct frag_policy *policy, void *state,
                          policy->name, pair);
     *equals = '\0';
     param = param_named(policy, pair);
-    return param ? set_value(policy, state, param, equals + 1, e)
-                 : unknown(policy, pair, e);
+    if (!param)
+        return unknown(policy, pair, e);
+    if (given[param - policy->params])
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected %s once, found it twice", policy->name,
+                         pair);
+    given[param - policy->params] = true;
+    return set_value(policy, state, param, equals + 1, e);
 }
 
 static enum frag_err set_pairs(const struct frag_policy *policy, void *state,
                                const char *params, struct frag_error *e)
 {
     char pair[2 * VALUE_TEXT];
+    bool given[PARAMS_MOST] = {false};
 
     while (*params) {
         const size_t length = strcspn(params, ",");
@@ -448,7 +457,7 @@ static enum frag_err set_pairs(const struct frag_policy *policy, void *state,
                 policy->name, 40, params, (int)sizeof(pair) - 1);
         memcpy(pair, params, length);
         pair[length] = '\0';
-        FRAG_TRY(set_pair(policy, state, pair, e));
+        FRAG_TRY(set_pair(policy, state, pair, given, e));
         params += length + (params[length] == ',');
     }
     return FRAG_OK;

@@ -21,3 +21,5 @@ try replay small.csv -p PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 try replay small.csv -o x.csv
 try sweep small.csv -o x.json
 ls
+# A parameter has one value.
+try replay small.csv -p best_fit:segment=2MiB,segment=4MiB
