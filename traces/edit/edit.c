@@ -151,6 +151,14 @@ static enum frag_err note_edit(const struct making *m,
     if (err == FRAG_OK && m->edit->kind->limit)
         err = frag_build_note(m->build, "edit \"%.300s\": %s", m->edit->text,
                               m->edit->kind->limit);
+    if (err == FRAG_OK && m->loses_start)
+        err = frag_build_note(
+            m->build,
+            "edit \"%.300s\": it changes the state at the start, so that a run "
+            "begins with the live blocks alone; a run of the trace as it was "
+            "begins with the recorded segments, so the two differ in more than "
+            "the edit",
+            m->edit->text);
     for (uint32_t i = 0; err == FRAG_OK && other && i < other->note_count; i++)
         err = frag_build_note(m->build, "%.200s: %s", other->path,
                               other->notes[i]);
@@ -240,10 +248,17 @@ static enum frag_err open_track(struct edit_track *t, struct making *m,
     return FRAG_OK;
 }
 
+/* What the finished trace does not know of a device. */
+struct ended {
+    uint64_t added;   /* events that completed the trace */
+    bool keeps_start; /* the start layout of the input */
+};
+
 static enum frag_err run_opened(struct edit_job *job,
                                 const struct frag_trace *other,
                                 const struct frag_device_trace *d,
-                                const struct frag_device_trace *with)
+                                const struct frag_device_trace *with,
+                                struct ended *ended)
 {
     struct edit_track *t = &job->track;
     uint32_t stream;
@@ -257,23 +272,26 @@ static enum frag_err run_opened(struct edit_job *job,
     if (!t->d->stream_count) /* without events, one stream remains */
         FRAG_TRY(build_stream(job->making->build, t->d, d->streams[0], &stream,
                               job->making->error));
-    return track_finish(t);
+    ended->keeps_start = start_stays(t, &job->source);
+    job->making->loses_start |=
+        d->recorded.start.segment_count && !ended->keeps_start;
+    FRAG_TRY(track_finish(t, ended->keeps_start ? &job->source : NULL));
+    if (t->recorded != FRAG_NEVER)
+        ended->added = track_count(t) - t->recorded;
+    return FRAG_OK;
 }
 
-/* Sets *added to the number of events that completed the trace. */
 static enum frag_err run_device(struct making *m,
                                 const struct frag_trace *other,
                                 const struct frag_device_trace *d,
-                                uint64_t *added)
+                                struct ended *ended)
 {
     struct edit_job job = {.making = m, .edit = m->edit};
     const enum frag_err err =
-        run_opened(&job, other, d, other ? partner(m, other, d) : NULL);
+        run_opened(&job, other, d, other ? partner(m, other, d) : NULL, ended);
 
     source_close(&job.source);
     source_close(&job.other);
-    if (err == FRAG_OK && job.track.recorded != FRAG_NEVER)
-        *added = track_count(&job.track) - job.track.recorded;
     return err;
 }
 
@@ -289,27 +307,31 @@ static enum frag_err check_events(const struct making *m,
 }
 
 /* Gives the trace what the builder does not know. */
-static enum frag_err finish(const struct making *m, const uint64_t *added,
+static enum frag_err finish(const struct making *m, const struct ended *ended,
                             struct frag_trace *t)
 {
     const struct frag_trace *in = m->trace;
 
     memcpy(t->sha256, in->sha256, sizeof(t->sha256));
     t->file_bytes = in->file_bytes;
-    for (uint32_t i = 0; i < t->device_count; i++)
-        t->devices[i].added = added[i];
+    for (uint32_t i = 0; i < t->device_count; i++) {
+        t->devices[i].added = ended[i].added;
+        if (ended[i].keeps_start)
+            FRAG_TRY(start_copy(&in->devices[i], &t->devices[i], t));
+    }
     if (in->settings)
         t->settings = storage_text(t, in->settings, strlen(in->settings));
     if (in->releases)
         t->releases = storage_text(t, in->releases, strlen(in->releases));
     if ((in->settings && !t->settings) || (in->releases && !t->releases))
         return FRAG_NOMEM;
+    storage_share_settings(t);
     return check_events(m, t);
 }
 
 static enum frag_err run_devices(struct making *m,
                                  const struct frag_trace *other,
-                                 uint64_t *added, struct frag_trace **out)
+                                 struct ended *ended, struct frag_trace **out)
 {
     enum frag_err err;
 
@@ -317,10 +339,10 @@ static enum frag_err run_devices(struct making *m,
     FRAG_TRY(select_open(m));
     FRAG_TRY(copy_notes(m));
     for (uint32_t i = 0; i < m->trace->device_count; i++)
-        FRAG_TRY(run_device(m, other, &m->trace->devices[i], &added[i]));
+        FRAG_TRY(run_device(m, other, &m->trace->devices[i], &ended[i]));
     FRAG_TRY(note_edit(m, other));
     FRAG_TRY(frag_build_finish(m->build, NULL, out, m->error));
-    err = finish(m, added, *out);
+    err = finish(m, ended, *out);
     if (err != FRAG_OK)
         frag_trace_close(*out);
     return err;
@@ -330,19 +352,19 @@ static enum frag_err make_trace(struct making *m,
                                 const struct frag_trace *other,
                                 struct frag_trace **out)
 {
-    uint64_t *added =
-        calloc((size_t)m->trace->device_count + 1, sizeof(*added));
+    struct ended *ended =
+        calloc((size_t)m->trace->device_count + 1, sizeof(*ended));
     struct frag_trace *made = NULL;
     enum frag_err err = FRAG_NOMEM;
 
     m->build = frag_build_open(m->trace->path, m->trace->format);
-    if (added && m->build)
-        err = run_devices(m, other, added, &made);
+    if (ended && m->build)
+        err = run_devices(m, other, ended, &made);
     if (err == FRAG_OK)
         *out = made;
     if (err == FRAG_NOMEM)
         frag_no_memory(m->error, "the edited trace");
-    free(added);
+    free(ended);
     frag_build_close(m->build);
     select_close(m);
     return err;

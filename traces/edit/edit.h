@@ -8,7 +8,8 @@
  *
  * An edited trace has no recorded answers (segments, addresses), because the
  * recorded allocator did not serve these requests. Times, marks and stacks are
- * kept. The path, format, SHA-256 and settings are those of the input, and a
+ * kept, and so are the segments at the start if the blocks that were live then
+ * are. The path, format, SHA-256 and settings are those of the input, and a
  * note for each edit says what it changed. The memory is that of two traces and
  * 64 bytes for each event.
  */

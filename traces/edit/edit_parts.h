@@ -84,6 +84,7 @@ struct making {
     uint8_t *sites; /* for each stack of `trace`: whether it matches site=;
                        NULL: site= is not given */
     uint64_t changed, total; /* what the note of the edit reports */
+    bool loses_start;        /* a device had a start layout that is not kept */
     struct frag_error *error;
 };
 
@@ -106,6 +107,7 @@ struct edit_track {
     struct device_build *d; /* of making->build */
     bool has_time, has_stack;
     uint64_t recorded; /* events that are not `added`; FRAG_NEVER: all */
+    bool begins_later; /* the first events of the input are left out */
 };
 
 /* One device of the input, and the same device of another trace if the edit
@@ -168,8 +170,18 @@ void source_close(struct edit_source *s);
 /* Prepares the slots and marks for another pass over the source. */
 void source_rewind(struct edit_source *s);
 
-/* Drops the pools that no event uses. NOMEM. */
-enum frag_err track_finish(struct edit_track *track) FRAG_MUST_CHECK;
+/* Drops the pools that no event uses; the start layout of `keeps` (NULL: none)
+ * uses some, too. NOMEM. */
+enum frag_err track_finish(struct edit_track *track,
+                           const struct edit_source *keeps) FRAG_MUST_CHECK;
+
+/* Whether the recorded layout at the start of the source is that of the track,
+ * too. */
+bool start_stays(const struct edit_track *track, const struct edit_source *s);
+/* Copies the layout to a finished device. NOMEM. */
+enum frag_err start_copy(const struct frag_device_trace *from,
+                         struct frag_device_trace *to,
+                         struct frag_trace *t) FRAG_MUST_CHECK;
 
 /* The events of the track so far. */
 static inline uint64_t track_count(const struct edit_track *track)

@@ -262,15 +262,35 @@ enum frag_err track_all(struct edit_track *t, struct edit_source *s)
 
 /* ---- the end ---- */
 
+/* The streams and pools of the start layout that is kept. NOMEM. */
+static enum frag_err use_start(struct edit_track *t,
+                               const struct edit_source *s, uint8_t *is_used)
+{
+    const struct frag_layout *l = &s->device->recorded.start;
+    frag_stream row;
+
+    for (uint64_t i = 0; i < l->segment_count; i++) {
+        is_used[s->pools[l->segments[i].pool]] = true;
+        FRAG_TRY(
+            stream_of(t, s->streams[l->segments[i].stream], UINT16_MAX, &row));
+    }
+    return FRAG_OK;
+}
+
 /* The default pool stays. */
-enum frag_err track_finish(struct edit_track *t)
+enum frag_err track_finish(struct edit_track *t,
+                           const struct edit_source *keeps)
 {
     struct device_build *d = t->d;
     uint8_t *is_used = calloc((size_t)d->pool_count + 1, 1);
     frag_pool *row = calloc((size_t)d->pool_count + 1, sizeof(*row));
     uint64_t count = 0;
-    const bool fine = is_used && row;
+    enum frag_err err = is_used && row ? FRAG_OK : FRAG_NOMEM;
+    bool fine;
 
+    if (err == FRAG_OK && keeps)
+        err = use_start(t, keeps, is_used);
+    fine = err == FRAG_OK;
     for (uint64_t i = 0; fine && i < d->events.count; i++)
         is_used[d->events.pool[i]] = true;
     for (uint64_t k = 0; fine && k < d->pool_count; k++)
@@ -284,5 +304,5 @@ enum frag_err track_finish(struct edit_track *t)
         d->pool_count = count;
     free(is_used);
     free(row);
-    return fine ? FRAG_OK : FRAG_NOMEM;
+    return err;
 }

@@ -161,6 +161,7 @@ enum frag_err run_slice(struct edit_job *job)
 
     if (count)
         FRAG_TRY(find_part(job, &part));
+    job->track.begins_later = part.from > job->source.device->initial;
     FRAG_TRY(put_live(job, part.from));
     skip_marks(&job->source, part.from);
     for (uint64_t i = part.from; i < part.to; i++) {

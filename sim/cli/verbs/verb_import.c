@@ -111,7 +111,9 @@ const struct verb verb_import = {
         "stacks are kept. The answers of the recorded allocator (segments, "
         "addresses, failed requests) are left out, because the allocator did "
         "not serve these requests; `fragsim validate' therefore refuses an "
-        "edited trace. Each edit adds a note to the trace that says what it "
+        "edited trace. The segments at the start are kept if the edits leave "
+        "the blocks that were live then as they are; a note says if not. Each "
+        "edit adds a note to the trace that says what it "
         "changed, and every answer repeats the notes. The file also keeps the "
         "path and the SHA-256 of its input. The memory is that of two traces "
         "and 64 bytes for each event.",

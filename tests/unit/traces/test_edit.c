@@ -1266,6 +1266,73 @@ static void added_events_stay_added(void **unused)
     frag_trace_close(t);
 }
 
+/* A segment with the two initial blocks and a free part, on the stream 900 in
+ * the pool 0:1, which no event uses. */
+static void the_start_stays_if_its_blocks_do(void **unused)
+{
+    static const struct {
+        const char *text;
+        bool stays;
+    } rows[] = {{"scale:factor=1", true},
+                {"slice:events=0..99", true},
+                {"empty-cache:every=9;repeat:times=2", true},
+                {"scale:factor=2", false},
+                {"drop:max=7", false},
+                {"pool:to=0:5", false},
+                {"slice:events=4..", false}};
+    static struct columns c;
+    struct frag_recorded_segment segment = {
+        .addr = 512, .size = 1536, .block_count = 3, .stream = 2, .pool = 1};
+    struct frag_recorded_block blocks[] = {
+        {512, 512, 500, FRAG_ACTIVE_ALLOCATED, 0},
+        {1024, 512, 500, FRAG_ACTIVE_ALLOCATED, 0},
+        {1536, 512, 0, FRAG_INACTIVE, UINT32_MAX}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_trace *t;
+        const struct frag_layout *l;
+
+        make(&in, 5, 2);
+        in.items[0].bytes = 7;
+        for (int k = 0; k < in.count; k++)
+            in.items[k].pool = 0;
+        /* At event 4, the same blocks are live as at the start. */
+        if (!strcmp(rows[i].text, "slice:events=4..")) {
+            in.count = 5;
+            in.items[2] = (struct entry){
+                .op = FRAG_ALLOC, .block = 2, .bytes = 9, .time = 1100};
+            in.items[3] =
+                (struct entry){.op = FRAG_FREE, .block = 2, .time = 1101};
+            in.items[4] = (struct entry){
+                .op = FRAG_ALLOC, .block = 3, .bytes = 9, .time = 1102};
+        }
+        trace_of(&in, &c);
+        for (uint64_t k = 0; k < c.device.count; k++)
+            c.id[k] += c.op[k] != FRAG_EMPTY_CACHE;
+        blocks[0].slot = c.id[1];
+        blocks[1].slot = c.id[0];
+        c.device.recorded.start = (struct frag_layout){1, 3, &segment, blocks};
+        t = applied(&c.trace, rows[i].text);
+        l = &t->devices[0].recorded.start;
+        if ((l->segment_count == 1) != rows[i].stays)
+            fail_msg("%s: %u segments", rows[i].text,
+                     (unsigned)l->segment_count);
+        if (rows[i].stays) {
+            const struct frag_device_trace *d = &t->devices[0];
+
+            assert_int_equal(d->streams[l->segments[0].stream], 900);
+            assert_int_equal(d->pools[l->segments[0].pool].number, 1);
+            assert_int_equal(l->blocks[0].slot, d->id[1]);
+            assert_int_equal(l->blocks[1].slot, d->id[0]);
+            assert_int_equal(l->blocks[2].slot, UINT32_MAX);
+        } else {
+            assert_non_null(strstr(t->notes[t->note_count - 1], "the start"));
+        }
+        frag_trace_close(t);
+    }
+}
+
 /* Streams and pools that no event uses are not in the tables. */
 static void tables_hold_what_is_used(void **unused)
 {
@@ -1376,6 +1443,7 @@ int main(void)
         cmocka_unit_test(notes_say_what_changed),
         cmocka_unit_test(texts_are_read_again),
         cmocka_unit_test(added_events_stay_added),
+        cmocka_unit_test(the_start_stays_if_its_blocks_do),
         cmocka_unit_test(tables_hold_what_is_used),
         cmocka_unit_test(devices_are_edited_apart),
         cmocka_unit_test(a_device_without_a_partner_is_an_error),
