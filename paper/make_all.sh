@@ -38,7 +38,7 @@ steps          | -                           | python3 tables/steps_table.py
 frontier       | -                           | python3 tables/frontier_table.py
 open_prs       | recorded/dev                | python3 tables/open_prs_table.py -j $jobs
 dead           | recorded/dev                | python3 tables/dead_table.py -j $jobs
-tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs
+tune           | -                           | python3 tables/tune_table.py
 dry            | -                           | python3 tables/dry_table.py page
 gate           | -                           | python3 tables/gate_table.py page
 touched        | recorded/dev                | python3 tables/touched.py -j $jobs
@@ -127,10 +127,10 @@ echo
 echo "Not made here, because a GPU made the data: data/dead_new.csv,"
 echo "device_*.csv, dry_faults_gpu.csv, dry_recorded*.csv, dry_repeats.csv, dry_confirmed.csv, explain_real.csv,"
 echo "frontier_measured.csv, live.jsonl,"
-echo "maps.csv, opening_runs.csv, pool_programs.csv, run_ahead.csv, steps*.csv, tune_real.csv,"
+echo "maps.csv, opening_runs.csv, pool_programs.csv, run_ahead.csv, steps*.csv,"
 echo "upstream_gpu*.csv. Nor these, which need PyTorch, another build or public clones:"
 echo "data/dry_*.csv, estimators.csv, frontier_predicted.csv, gate.csv,"
-echo "public_snapshots.csv, tune_search.csv, upstream_*.csv; and corpus*.csv, which"
+echo "public_snapshots.csv, upstream_*.csv; tune*.csv, which fragsim 0.1 made; and corpus*.csv, which"
 echo "corpus/make.py makes. README.md names the script of each."
 [ -z "$skipped" ] || printf 'Skipped:\n%s' "$skipped"
 [ -z "$failed" ] || {

@@ -25,6 +25,12 @@ static const struct {
     {"remap", "lodge", "use the policy compact"},
     {"policies", "keys", "use `fragsim policies torch'"},
     {"policies", "platform", "the settings are read as by PyTorch for CUDA"},
+    {"tune", "no-hold-out", "nothing is held out any more, so leave it out"},
+    {"tune", "verify-with", "`fragsim compare' replays a trace on a GPU"},
+    {"tune", "max-calls-ratio",
+     "the table has the calls of each setting, and --without leaves one out"},
+    {"tune", "max-seconds",
+     "the table has the calls of each setting, and --without leaves one out"},
 };
 
 const char *nearest_removed(const char *what, const char *name)

@@ -137,7 +137,7 @@ def new_recordings(folder):
 
 def answer(dead, limit):
     """The exit status, the setting, and what is said of it."""
-    status, (told,) = run("tune", "-q", "-j", "1", "--no-hold-out", dead,
+    status, (told,) = run("tune", "-q", "-j", "1", dead,
                           "--process-limit", f"{limit}B")
     word = "nearest" if status else "chosen"
     case, = told["cases"]

@@ -1,22 +1,18 @@
 #!/usr/bin/env python3
-"""tune_table.py [-j N] [--jobs FOLDER | --search OLD | --table]: what `fragsim tune`
-chooses, and what its choice saves on steps that it did not see.
+"""tune_table.py: writes pages/tune.md from what `fragsim tune` of fragsim 0.1 chose, and
+what its choice saves on steps that it did not see.
 
 Whole recordings: the default recordings of ../shared, without a bound, with at most
 1 % more driver calls, and with this bound but without the driver's virtual memory
 calls; with the keys of PyTorch 2.11, which recorded them (data/tune.csv).
-Halves: these and further recordings of complete runs are cut at the step in their
-middle; tune chooses on the first half, and its choice, expandable_segments:True
-alone, and what the search of earlier versions found are replayed on the second
-(data/tune_halves.csv). --search OLD runs that search, with a build OLD of commit
-e0ca3b40, the last one that has it, and writes data/tune_search.csv.
-
-Makes pages/tune.md. --jobs FOLDER also writes FOLDER/jobs.jsonl and the event
-streams, with which PyTorch's own allocator can confirm the figures on a device
-(gpu/tune_confirm.py; data/tune_real.csv). --table makes tune.md from the data alone.
-Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
+Halves: these and further recordings of complete runs were cut at the step in their
+middle; tune chose on the first half, and its choice, expandable_segments:True
+alone, and what the search of still earlier versions found (data/tune_search.csv)
+were replayed on the second (data/tune_halves.csv). data/tune_real.csv has the same
+events in PyTorch's own allocator on a GPU. Commit 073f8ac0 has the scripts that
+made these files.
+Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR, for halves_need.py.
 """
-import argparse
 import glob
 import json
 import math
@@ -24,36 +20,24 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 
-from data_header import RECORDINGS, read_csv, replayed, write_csv
+from data_header import read_csv
 from places import DATA, PAGES
 from policy_table import FRAGSIM, SHARED, recordings
 
 NO_VMM = "no VMM"
-QUESTIONS = {
-    "no bound": [],
-    "calls +1 %": ["--max-calls-ratio", "0.01"],
-    "calls +1 %, no VMM": ["--max-calls-ratio", "0.01", "--no-vmm"],
-}
-HALVES = {"all settings": [], NO_VMM: ["--no-vmm"]}
-COLUMNS = ["trace", "question", "default_peak_reserved_bytes",
-           "peak_reserved_bytes", "saving_ratio", "default_driver_calls",
-           "driver_calls", "default_modelled_device_seconds",
-           "modelled_device_seconds", "settings_tried", "settings"]
-HALF_COLUMNS = ["trace", "group", "settings", "steps", "default_bytes",
-                "ladder", "ladder_bytes", "switch_bytes", "search",
-                "search_bytes"]
-SEARCH_COLUMNS = ["trace", "settings", "search", "settings_tried"]
+QUESTIONS = ("no bound", "calls +1 %", "calls +1 %, no VMM")
+HALVES = ("all settings", NO_VMM)
 SWITCH = "expandable_segments:True"
 READING = """
 On the second halves, expandable segments alone save as much as what a search of up to
 {tried} settings found on the first halves: which further sizes help is not a
 property of the program, but of the steps that were seen. Where they cannot be
 deployed, larger segments (`large_segment_size_mb`, new in PyTorch 2.11) help some
-programs; over all recordings, four sizes save as much as the search does. So `tune`
-tries at most 20 settings, the simplest first.
+programs; over all recordings, four sizes save as much as the search does. So `tune` of
+fragsim 0.1, which these tables are of, tried at most 20 settings, the simplest first;
+today it tries four: the default, expandable segments, these with pages of 12 MiB, and
+`max_split_size_mb:128`.
 """
 TABLE = os.path.join(DATA, "tune.csv")
 HALF_TABLE = os.path.join(DATA, "tune_halves.csv")
@@ -65,69 +49,6 @@ GIB = 2 ** 30
 def run(tool, *command):
     return subprocess.run([tool, *command], capture_output=True, text=True,
                           check=True).stdout
-
-
-def answer(tool, path, *options):
-    text = run(tool, "tune", "-q", "-j", "1", path, "--no-hold-out", "--json",
-               "-", *options)
-    return json.loads(text)["results"][0]
-
-
-# ---- whole recordings ----
-
-def tune(path, options, jobs):
-    """The choice. Also writes the jobs, except for a trace with private pools."""
-    options = ["--torch-version", "2.11", *options]
-    if jobs:
-        try:
-            return answer(FRAGSIM, path, *options, "-f", "--verify-with", jobs)
-        except subprocess.CalledProcessError as error:
-            if "private pools" not in error.stderr:
-                raise SystemExit(error.stderr) from None
-    return answer(FRAGSIM, path, *options)
-
-
-def row_of(question, found):
-    case = found["cases"][0]
-    base, best = case["recorded"], case["chosen"]
-    row = {"trace": case["trace"], "question": question,
-           "saving_ratio": 1 - best["peak_reserved_bytes"] /
-           base["peak_reserved_bytes"],
-           "settings_tried": found["settings_tried"],
-           "settings": found["chosen"]["settings"]}
-    for key in ("peak_reserved_bytes", "driver_calls",
-                "modelled_device_seconds"):
-        row["default_" + key] = base[key]
-        row[key] = best[key]
-    return row
-
-
-def measure(path, folder):
-    name = os.path.basename(path).split(".")[0]
-    return [row_of(question, tune(path, options, folder and os.path.join(
-        folder, f"{name}.{i}.jobs")))
-        for i, (question, options) in enumerate(QUESTIONS.items())]
-
-
-def gather_jobs(folder):
-    """Writes all jobs to one file, each setting of a trace once."""
-    seen = {}
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".jobs"):
-            continue
-        with open(os.path.join(folder, name), encoding="utf-8") as lines:
-            for job in map(json.loads, lines):
-                stream = os.path.basename(job["events"])
-                trace = stream.split(".")[0]
-                if os.path.exists(job["events"]):
-                    os.replace(job["events"],
-                               os.path.join(folder, f"{trace}.events"))
-                job["events"] = f"{trace}.events"
-                seen[trace, job["conf"]] = job
-        os.remove(os.path.join(folder, name))
-    with open(os.path.join(folder, "jobs.jsonl"), "w",
-              encoding="utf-8") as out:
-        out.writelines(json.dumps(job) + "\n" for job in seen.values())
 
 
 # ---- halves ----
@@ -160,41 +81,6 @@ def halves(path, folder):
         run(FRAGSIM, "edit", "-q", path, "-e", f"slice:events={events}", "-o",
             file)
     return *files, len(starts)
-
-
-def peak(path, settings):
-    text = run(FRAGSIM, "replay", "-q", path, "-p",
-               f"torch:{settings}" if settings else "torch", "--json", "-")
-    return json.loads(text)["results"][0]["peak_reserved_bytes"]
-
-
-def judge(group, path, found):
-    """The rows of one recording; `found` has what the search found."""
-    name = os.path.basename(path).split(".")[0]
-    with tempfile.TemporaryDirectory() as folder:
-        first, second, steps = halves(path, folder)
-        for settings, options in HALVES.items():
-            ladder = answer(FRAGSIM, first, "--torch-version", "2.11",
-                            *options)["chosen"]["settings"]
-            row = {"trace": name, "group": group, "settings": settings,
-                   "steps": steps, "default_bytes": peak(second, ""),
-                   "ladder": ladder, "ladder_bytes": peak(second, ladder),
-                   "switch_bytes": "" if options else peak(second, SWITCH),
-                   "search": found[name, settings]}
-            row["search_bytes"] = peak(second, row["search"])
-            yield row
-
-
-def search(old, path):
-    """What the search of an older build finds on the first half."""
-    name = os.path.basename(path).split(".")[0]
-    with tempfile.TemporaryDirectory() as folder:
-        first, _, _ = halves(path, folder)
-        for settings, options in HALVES.items():
-            found = answer(old, first, *options)
-            yield {"trace": name, "settings": settings,
-                   "search": found["chosen"]["settings"],
-                   "settings_tried": found["settings_tried"]}
 
 
 # ---- the page ----
@@ -304,7 +190,7 @@ def real_table(rows, found):
 def markdown():
     rows, half = read_csv(TABLE)[1], read_csv(HALF_TABLE)[1]
     tried = max(int(r["settings_tried"]) for r in read_csv(SEARCH_TABLE)[1])
-    lines = ["# The settings that `tune` chooses", "",
+    lines = ["# The settings that `tune` chose", "",
              "Made by `paper/tables/tune_table.py` from `paper/data/tune.csv`, "
              "`tune_halves.csv` and `tune_search.csv`.", "Peak reserved, driver "
              "calls and modelled time in the driver, at unlimited capacity.",
@@ -317,48 +203,9 @@ def markdown():
     return "\n".join(lines).rstrip() + "\n"
 
 
-def tune_all(pool, folder):
-    if folder:
-        os.makedirs(folder, exist_ok=True)
-    rows = sum(pool.map(lambda p: measure(p, folder), recordings()), [])
-    rows.sort(key=lambda r: (list(QUESTIONS).index(r["question"]), r["trace"]))
-    if folder:
-        gather_jobs(folder)
-    return rows
-
-
-def write(path, tool, option, columns, rows):
-    write_csv(path, replayed(tool, "paper/tables/tune_table.py" + option,
-                             RECORDINGS if path == TABLE else "../shared/recorded"),
-              columns, rows)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-j", type=int, default=os.cpu_count())
-    parser.add_argument("--jobs")
-    parser.add_argument("--search")
-    parser.add_argument("--table", action="store_true")
-    arguments = parser.parse_args()
-    if not arguments.table and not recordings():
-        print("tune_table: there are no recordings")
-        return 77
-    with ThreadPoolExecutor(arguments.j) as pool:
-        if arguments.search:
-            rows = sum(pool.map(lambda r: list(search(arguments.search, r[1])),
-                                complete_runs()), [])
-            write(SEARCH_TABLE, arguments.search, " --search", SEARCH_COLUMNS,
-                  rows)
-        if not arguments.table:
-            found = {(r["trace"], r["settings"]): r["search"]
-                     for r in read_csv(SEARCH_TABLE)[1]}
-            write(TABLE, FRAGSIM, "", COLUMNS, tune_all(pool, arguments.jobs))
-            write(HALF_TABLE, FRAGSIM, "", HALF_COLUMNS, sum(pool.map(
-                lambda r: list(judge(*r, found)), complete_runs()), []))
-    text = markdown()
     with open(os.path.join(PAGES, "tune.md"), "w", encoding="utf-8") as out:
-        out.write(text)
-    print(text, end="")
+        out.write(markdown())
     return 0
 
 

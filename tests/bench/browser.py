@@ -16,7 +16,7 @@ from harness import BUNDLED, FRAGSIM
 
 import check_browser
 
-COMMANDS = [["validate"], ["explain"], ["fit", "-p", "torch"], ["tune", "--no-hold-out"],
+COMMANDS = [["validate"], ["explain"], ["fit", "-p", "torch"], ["tune"],
             ["triage", "-c", "24GiB", "-f", "-o", "page.html"]]
 
 

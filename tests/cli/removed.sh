@@ -15,3 +15,7 @@ for parameter in pack=full chunks=4 lodge=early; do
 done
 gone conf --torch-version 2.6 max_split_size_mb:64
 gone policies --keys
+gone tune small.csv --no-hold-out
+gone tune small.csv --verify-with jobs
+gone tune small.csv --max-calls-ratio 0.01
+gone tune small.csv --max-seconds=1

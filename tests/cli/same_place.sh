@@ -1,5 +1,4 @@
 fragsim sweep small.csv -o x.h5 --csv x.h5
-fragsim tune small.csv --json x --verify-with x
 fragsim fit small.csv --csv - --frontier -
 fragsim export small.csv --device 7
 fragsim plot small.csv map --device 7 -o x.svg

@@ -6,22 +6,22 @@ free,1,0,0
 alloc,1,133169152,0
 free,1,0,0
 END
-fragsim tune growing.csv -q --no-hold-out >answer
+fragsim tune growing.csv -q >answer
 . ./answer
 test "$(tail -n 1 answer)" = "export PYTORCH_CUDA_ALLOC_CONF='$PYTORCH_CUDA_ALLOC_CONF'" && echo sourced
 grep -c -v '^#' answer
 cat answer
-fragsim tune growing.csv -q --no-hold-out --torch-version 2.10 | tail -n 1
-fragsim tune growing.csv -q --no-hold-out --worth 0.5 | tail -n 1
-fragsim tune growing.csv -q --no-hold-out -c 200MiB --simplest | tail -n 1
+fragsim tune growing.csv -q --torch-version 2.10 | tail -n 1
+fragsim tune growing.csv -q --worth 0.5 | tail -n 1
+fragsim tune growing.csv -q -c 200MiB --simplest | tail -n 1
 
 # No setting survives: the exit code is 1, and eval runs nothing.
-fragsim tune growing.csv -q -c 127MiB --no-hold-out >answer
+fragsim tune growing.csv -q -c 127MiB >answer
 echo $?
 grep -c -v '^#' answer
 tail -n 1 answer
 PYTORCH_CUDA_ALLOC_CONF=mine
-eval "$(fragsim tune growing.csv -q -c 127MiB --no-hold-out)"
+eval "$(fragsim tune growing.csv -q -c 127MiB)"
 echo $PYTORCH_CUDA_ALLOC_CONF
 
 # The requests alone exceed the capacity: no setting is tried.

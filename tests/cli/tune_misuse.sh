@@ -1,11 +1,8 @@
 fragsim tune small.csv --without large_segments
-fragsim tune small.csv --max-calls-ratio -1
-fragsim tune small.csv --max-seconds 1s
 fragsim tune small.csv --worth much
 fragsim tune small.csv --simplest -c 1GiB --worth 0
 fragsim tune small.csv --torch-version 1.13
 fragsim tune small.csv --torch-version 2.x
-fragsim tune small.csv --verify-with -
 fragsim tune small.csv --json small.csv
 fragsim tune small.csv --device 1
 fragsim tune nothing.csv

@@ -68,7 +68,7 @@ def check_commands(folder):
     both = run("merge", "-q", sweep[2], sweep[0], sweep[1], code=(2, 3))
     assert "settings" in both.stderr, both
 
-    tune = run("tune", "-q", BUNDLED, "-c", "4GiB", "--no-hold-out", code=(1,)).stdout
+    tune = run("tune", "-q", BUNDLED, "-c", "4GiB", code=(1,)).stdout
     assert "no allocator can help at 4 GiB" in tune and "# note on" in tune, tune
     assert all(line.startswith("#") for line in tune.splitlines()), tune
 
@@ -106,7 +106,7 @@ def spread(dead):
 
 def answer(dead, *options):
     """The exit status of tune, its answer, the setting and what is said of it."""
-    done = run("tune", "-q", "--no-hold-out", dead, "--json", "-", *options,
+    done = run("tune", "-q", dead, "--json", "-", *options,
                    code=(0, 1))
     told, = json.loads(done.stdout)["results"]
     word = "nearest" if done.returncode else "chosen"
@@ -149,8 +149,7 @@ def check_exports():
     _, _, _, said = check_answer(BUNDLED)
     enough = said["enough_bytes"]
     for limit, status in ((enough, 0), (enough - 1, 1)):
-        options = "--without", "max_split_size_mb", "--without", \
-            "garbage_collection_threshold", "--process-limit", f"{limit}B"
+        options = "--without", "max_split_size_mb", "--process-limit", f"{limit}B"
         assert check_answer(BUNDLED, *options)[0] == status, limit
         text = run("tune", "-q", BUNDLED, *options, code=(status,)).stdout
         assert ("\nexport PYTORCH" in text) == (status == 0), text

@@ -44,7 +44,7 @@ def check_answers():
     make_log()
     answers = [["info"], ["replay", "-p", "first_fit"], ["fit"], ["explain"],
                ["summary"], ["top"], ["leaks"], ["steps"],
-               ["tune", "--no-hold-out"]]
+               ["tune"]]
     for verb, *options in answers:
         done = run(verb, "run.mtrace", *options)
         text = done.stdout + done.stderr

@@ -71,7 +71,7 @@ COMMANDS = [
     "info T", "info T U",
     "replay T -p torch -p best_fit -c 8MiB,inf", "replay T U",
     "fit T -p torch -p best_fit", "fit T U -p best_fit",
-    "sweep T U -p torch -o sweep.h5", "tune T --no-hold-out",
+    "sweep T U -p torch -o sweep.h5", "tune T",
     "explain T -c 8MiB", "top T", "steps T", "leaks T", "summary T",
     "diff T U", "steps T U", "top T U", "check T --rules good.rules",
     "validate T", "validate T U",

@@ -198,13 +198,12 @@ def check_trace(name, trace):
 
 def check_tune(name, trace):
     """A shell executes the export of tune, and nothing of the name."""
-    few = ("--no-hold-out",)
-    check_table(name, run(name, "tune", trace, *few))
-    check_json(name, run(name, "tune", trace, *few, "--json", "-"))
+    check_table(name, run(name, "tune", trace))
+    check_json(name, run(name, "tune", trace, "--json", "-"))
     for shell in filter(shutil.which, ("sh", "bash")):
         done = subprocess.run(
-            [shell, "-c", 'eval "$("$0" tune "$1" -q "$2")" && env',
-             FRAGSIM, trace, *few], capture_output=True, check=False)
+            [shell, "-c", 'eval "$("$0" tune "$1" -q)" && env',
+             FRAGSIM, trace], capture_output=True, check=False)
         assert done.returncode == 0 and not done.stderr, done
         assert b"PYTORCH_CUDA_ALLOC_CONF=" in done.stdout, done.stdout
         assert not re.search(rb"^EVIL", done.stdout, re.M), done.stdout

@@ -28,7 +28,6 @@ LIVE = ("the run does not start from the recorded segments (8.734 GiB): all "
         "runs that are compared start from the live blocks")
 REMEDY = ("record with torch.cuda.memory._record_memory_history() before the "
           "job starts")
-TUNE = ["--no-hold-out"]
 
 
 def make_traces():
@@ -71,10 +70,10 @@ def check_late():
         assert row["notes"][:len(notes)] == notes, row
         assert (row["start"] == "adopted") == (not own), row
         assert all(f"late.pickle: {note}\n" in done.stderr for note in own)
-    text = run("tune", "-q", "late.pickle", *TUNE).stdout
+    text = run("tune", "-q", "late.pickle").stdout
     assert text.startswith(
         "".join(f"# note on late: {note}\n" for note in notes)), text
-    best = rows_of("tune", "-q", "late.pickle", *TUNE, "--json", "-")[0]
+    best = rows_of("tune", "-q", "late.pickle", "--json", "-")[0]
     own = best["cases"][0]["notes"][len(notes):]
     assert best["cases"][0]["notes"][:len(notes)] == notes, best
     assert len(own) == 1 and own[0].endswith(LIVE), best
@@ -112,7 +111,7 @@ def check_cells(notes):
     said = f"device 0: torch, capacity 7 GiB: {reason}"
     row = rows_of("replay", "-q", "late.pickle", *cells, "--json", "-")[0]
     assert row["notes"] == notes + [said], row
-    late = ["tune", "late.pickle", "-c", "8GiB", *TUNE, "-q"]
+    late = ["tune", "late.pickle", "-c", "8GiB", "-q"]
     text = run(*late, code=None).stdout
     row = rows_of(*late, "--json", "-")[0]["cases"][0]
     own = row["notes"][len(notes):]
@@ -122,7 +121,7 @@ def check_cells(notes):
 
 def check_whole():
     assert notes_of(WHOLE) == []
-    for verb, more in ("fit", []), ("replay", []), ("tune", TUNE):
+    for verb, more in ("fit", []), ("replay", []), ("tune", []):
         done = run(verb, WHOLE, *more)
         assert "lower bound" not in done.stderr + done.stdout
         row = rows_of(verb, "-q", WHOLE, *more, "--json", "-")[0]
@@ -130,7 +129,7 @@ def check_whole():
 
 
 def check_bare():
-    for verb, more in ("fit", []), ("tune", TUNE):
+    for verb, more in ("fit", []), ("tune", []):
         done = run(verb, "-q", "bare.pickle", *more, code=3)
         assert not done.stdout and REMEDY in done.stderr, done
     done = run("replay", "bare.pickle", code=3)

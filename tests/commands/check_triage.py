@@ -154,7 +154,7 @@ def check_dead(folder):
         BUNDLED, "gpt2_train.pickle.xz"), "80GiB", folder)
     for words in ("Holes at the failed request", "-o map.html",
                   "Steps of lstm", "Leaks of lstm", "-o holes.svg",
-                  "fragsim tune " + DEAD + " -q --no-hold-out -c 6442450944B"):
+                  "fragsim tune " + DEAD + " -q -c 6442450944B"):
         assert words in shown, words
     assert page.count("<figure>") == 3, page.count("<figure>")
     check_lines(folder)
@@ -182,8 +182,7 @@ def check_setting(folder):
     """The line to copy is the one that tune exports."""
     gpt2 = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
     line = verdict(page_of(gpt2, "8.4GiB", folder))[1]
-    assert line and line in run("tune", "-q", gpt2, "-c", "8.4GiB",
-                                "--no-hold-out").stdout.splitlines(), line
+    assert line and line in run("tune", "-q", gpt2, "-c", "8.4GiB").stdout.splitlines(), line
     assert verdict(page_of(gpt2, "80GiB", folder))[1] is None
 
 

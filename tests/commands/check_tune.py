@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """check_tune.py: compares the results of `fragsim tune` with `fragsim replay`.
 
-`replay` must confirm the figures of every rung of the ladder, of the recorded
-settings and of the held-out half; the choice must follow --worth and --simplest,
-which a few lines here repeat; the bounds must hold. No rung has a list, nor a key
+`replay` must confirm the figures of every rung of the ladder and of the recorded
+settings; the choice must follow --worth and --simplest,
+which a few lines here repeat. No rung has a list, nor a key
 that the release of the recording does not know. The baseline is the recorded job:
 a recording with expandable segments saves nothing by them. No export line may
-appear without a setting within the bounds. The streams of --verify-with must be
-those of the trace, a terminal must see the progress, the answer must not depend
+appear without a setting that survives. A terminal must see the progress, the answer must not depend
 on the number of threads, and the example script must find the setting that fits.
 With ../shared, a recording of 2.7 million entries is tuned too: no faster way to
 run a setting is needed than to replay it.
@@ -85,20 +84,19 @@ def known_answer(folder):
     for options, setting, least in (
             ([], "expandable_segments:True", 140),
             (["--capacity", "142MiB"], "", 128)):
-        answer = tune(path, "--no-hold-out", "--torch-version", "2.10",
+        answer = tune(path, "--torch-version", "2.10",
                       *options)
         case = answer["cases"][0]
         expect(case["recorded"]["peak_reserved_bytes"] == 680 * MIB and
                case["chosen"]["peak_reserved_bytes"] == least * MIB and
                answer["chosen"]["settings"] == setting,
                f"growing {options}: {case}")
-    answer = tune(path, "--no-hold-out", "--no-vmm", "--without",
+    answer = tune(path, "--no-vmm", "--without",
                   "large_segment_size_mb")
     expect(answer["chosen"]["settings"] == "" and answer["chosen"]["recorded"],
            f"nothing helps, and it chose {answer['chosen']}")
     answer = tune(path, "--capacity", "127MiB", code=1)
-    expect(answer["chosen"] is None and not answer["impossible"] and
-           not any(r["within_bounds"] for r in answer["ladder"]), f"{answer}")
+    expect(answer["chosen"] is None and not answer["impossible"], f"{answer}")
     answer = tune(path, "--capacity", "126MiB", code=1)
     expect(answer["impossible"] == [{
         "trace": "growing", "device": 0, "capacity_bytes": 126 * MIB,
@@ -106,7 +104,7 @@ def known_answer(folder):
         "event": 10}] and answer["settings_tried"] == 0,
         f"126 MiB: {answer['impossible']}, {answer['settings_tried']} tried")
     for capacity in ("127MiB", "126MiB"):
-        lines = output("tune", "-q", path, "-c", capacity, "--no-hold-out",
+        lines = output("tune", "-q", path, "-c", capacity,
                     code=1).splitlines()
         expect(lines and all(line.startswith("#") for line in lines),
                f"{capacity}: a line for the shell: {lines[-1:]}")
@@ -140,7 +138,7 @@ def expected(ladder, ratios, worth):
 def rungs(path, *options, capacity="inf", worth=0.01):
     """Every rung is replayed, and the choice repeated."""
     name = os.path.basename(path)
-    answer = tune(path, "--no-hold-out", "-c", capacity, *options,
+    answer = tune(path, "-c", capacity, *options,
                   code=(0, 1))
     case, ladder = answer["cases"][0], answer["ladder"]
     found = [figures(row) for row in replay(
@@ -149,16 +147,12 @@ def rungs(path, *options, capacity="inf", worth=0.01):
     expect(ladder[0]["recorded"] and base == case["recorded"],
            f"{name}: the recorded job: {case['recorded']}")
     peak = base["peak_reserved_bytes"]
-    limit = [float(x) for x in options[1:2] if options[0] == "--max-calls-ratio"]
-    most = base["driver_calls"] * (1 + limit[0]) if limit else float("inf")
     ratios = []
     for rung, row in zip(ladder, found):
         survives = row["first_oom_event"] is None
-        within = survives and row["driver_calls"] <= most
         ratios.append((row["peak_reserved_bytes"] + 1) / (peak + 1)
-                      if within else None)
-        expect(rung["within_bounds"] == within and
-               rung["driver_calls"] == row["driver_calls"] and
+                      if survives else None)
+        expect(rung["driver_calls"] == row["driver_calls"] and
                (rung["saving_ratio"] is None) == (not survives) and
                (not survives or abs(1 - rung["saving_ratio"] - (
                    row["peak_reserved_bytes"] + 1) / (peak + 1)) < 1e-9),
@@ -169,7 +163,7 @@ def rungs(path, *options, capacity="inf", worth=0.01):
     expect(answer["chosen"] == (None if best is None else ladder[best]),
            f"{name} {options}: {answer['chosen']} is not rung {best}")
     expect(best is None or case["chosen"] == found[best], f"{name}: {case}")
-    expect(len(ladder) <= 20 and answer["settings_tried"] == len(ladder), name)
+    expect(len(ladder) <= 5 and answer["settings_tried"] == len(ladder), name)
     return answer
 
 
@@ -179,14 +173,14 @@ def worth(folder):
     write_events(path, [("alloc", 1, 5 * MIB, 0), ("alloc", 2, 5 * MIB, 0),
                         ("alloc", 3, 5 * MIB, 0), ("free", 2, 0, 0),
                         ("alloc", 4, 12 * MIB, 0)])
-    answers = [tune(path, "--no-hold-out", *options)["chosen"]["settings"]
+    answers = [tune(path, *options)["chosen"]["settings"]
                for options in ([], ["--simplest", "-c", "40MiB"],
                                ["--worth", "0.5"])]
     expect(answers == ["", "", ""], f"four: {answers}")
     for part, capacity in ("multistream", "inf"), ("gpt2_train", "8.477GiB"):
         rungs(bundled(part), "--worth", "0", capacity=capacity, worth=0)
         rungs(bundled(part), "--worth", "0.3", capacity=capacity, worth=0.3)
-    at = tune(bundled("gpt2_train"), "--simplest", "--no-hold-out", "-c",
+    at = tune(bundled("gpt2_train"), "--simplest", "-c",
               "8.8GiB")
     expect(at["chosen"]["settings"] == "", f"--simplest: {at['chosen']}")
 
@@ -210,7 +204,7 @@ def releases(folder):
 def as_recorded():
     """A job that had expandable segments is its own baseline."""
     path = bundled("lstm_varlen__cap_tight_exp")
-    answer = tune(path, "--no-hold-out", "--as-recorded", "-c", "inf")
+    answer = tune(path, "--as-recorded", "-c", "inf")
     first = answer["ladder"][0]
     expect(first["settings"] == "expandable_segments:True" and
            first["recorded"] and first["saving_ratio"] == 0 and
@@ -233,7 +227,7 @@ def bounds():
     if not os.path.exists(path):
         print(f"check_tune: no {path}")
         return
-    answer = tune(path, "--no-hold-out", code=1)
+    answer = tune(path, code=1)
     limit = 6463185536
     case, ladder = answer["cases"][0], answer["ladder"]
     expect(case["process_limit_bytes"] == limit and
@@ -246,10 +240,6 @@ def bounds():
     for rung, row in zip(ladder, map(figures, rows)):
         expect((rung["saving_ratio"] is None) ==
                (row["first_oom_event"] is not None), f"{rung}: {row}")
-    expect(any("garbage_collection" in rung["settings"] for rung in ladder) and
-           not any("garbage_collection" in rung["settings"] for rung in tune(
-               path, "-c", "7GiB", "--no-hold-out", code=(0, 1))["ladder"]),
-           "garbage is collected by the share of a limit")
 
 
 def progress():
@@ -257,80 +247,15 @@ def progress():
         print("check_tune: no pseudo-terminal; progress is not checked")
         return
     seen = on_a_terminal("tune", bundled("multistream"), bundled("gpt2_train"))
-    expect("tune [" in seen and "(1 of 3)" in seen, f"progress: {seen[-200:]}")
+    expect("tune [" in seen, f"progress: {seen[-200:]}")
     seen = on_a_terminal("tune", "-q", bundled("leak"))
     expect(seen == "", f"--quiet: {seen[:80]}")
-
-
-def held_out(folder):
-    """The second half of the trace, divided in the middle by hand."""
-    whole = os.path.join(folder, "whole.csv")
-    output("export", bundled("multistream"), "-o", whole)
-    steps = json.loads(output("steps", "-q", "--json", "-", whole))["results"][0]
-    starts = [part["from_event"] for part in steps["parts"]
-              if part["part"] == "step"]
-    cut = starts[len(starts) // 2]
-    with open(whole, encoding="ascii") as file:
-        events = [tuple(line.split(",")) for line in
-                  file.read().splitlines()[1:]]
-    live = {}
-    for event in events[:cut]:
-        if event[0] == "alloc":
-            live[event[1]] = event
-        elif event[0] == "free":
-            del live[event[1]]
-    first, rest = (os.path.join(folder, n) for n in ("first.csv", "rest.csv"))
-    write_events(first, events[:cut])
-    write_events(rest, [*live.values(), *events[cut:]])
-    found = tune(whole, "--no-vmm")["held_out"][0]
-    expect((found["settings"] or "") ==
-           tune(first, "--no-vmm", "--no-hold-out")["chosen"]["settings"],
-           f"the first half alone gives another setting than {found}")
-    rows = replay(rest, ["", found["settings"] or ""])
-    expect(figures(rows[0]) == found["recorded"], f"held out: {found}")
-    expect(figures(rows[1]) == found["found"], f"held out: {found}")
-    both = tune(whole, first, "--no-vmm")
-    expect([h["part"] for h in both["held_out"]] == ["whole", "first"],
-           "two traces: each is held out once")
 
 
 def determinism():
     answers = [output("tune", bundled("leak"), "--json", "-", "-j", threads,
                    "--no-vmm").split('"results"')[1] for threads in (1, 3)]
     expect(answers[0] == answers[1], "threads change the answer")
-
-
-def verify(folder):
-    jobs = os.path.join(folder, "jobs")
-    answer = tune(bundled("multistream"), "--no-hold-out", "--verify-with", jobs)
-    with open(jobs, encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    case = answer["cases"][0]
-    expect([(r["conf"], r["cap"], r["predicted"]["peak_reserved"])
-            for r in rows] ==
-           [("", 0, case["recorded"]["peak_reserved_bytes"]),
-            (answer["chosen"]["settings"], 0,
-             case["chosen"]["peak_reserved_bytes"])], f"jobs: {rows}")
-    with open(rows[0]["events"], "rb") as file:
-        stream = list(struct.iter_unpack("<IIQQ", file.read()))
-    path = os.path.join(folder, "streams.csv")
-    output("export", bundled("multistream"), "-o", path)
-    with open(path, encoding="ascii") as file:
-        ops = [row for row in csv.DictReader(file)
-               if row["op"] in ("alloc", "free", "empty_cache")]
-    # Names of blocks differ: pair them up. Streams are numbered by handle.
-    names = {}
-    streams = sorted({0, *(int(row["stream"] or 0) for row in ops)})
-    for event, row in zip(stream, ops):
-        op = ("alloc", "free", "empty_cache")[event[0]]
-        if op == "alloc":
-            names[event[2]] = row["id"]
-        expect(op == row["op"] and (op != "alloc" or (
-            event[3] == int(row["bytes"]) and
-            streams[event[1]] == int(row["stream"])))
-            and (op != "free" or names[event[2]] == row["id"]),
-            f"stream: {event} is not {row}")
-    expect(len(stream) == len(ops), "stream: another length")
 
 
 def example(folder):
@@ -351,8 +276,7 @@ def large():
         print(f"check_tune: no {path}; a large recording is not tuned")
         return
     answer = tune(path)
-    expect(answer["settings_tried"] > 5 and answer["held_out"],
-           f"large: {answer['chosen']}")
+    expect(answer["settings_tried"] == 3, f"large: {answer['chosen']}")
 
 
 def main():
@@ -361,18 +285,15 @@ def main():
         known_answer(folder)
         for name in ("multistream", "gpt2_train", "leak"):
             rungs(bundled(name))
-        rungs(bundled("gpt2_train"), "--max-calls-ratio", "0.01",
-              "--torch-version", "2.11")
+        rungs(bundled("gpt2_train"), "--torch-version", "2.11")
         rungs(bundled("gpt2_train"), capacity="8.477GiB")
         rungs(bundled("gpt2_train"), capacity="8.08GiB")
         worth(folder)
         releases(folder)
         as_recorded()
         bounds()
-        held_out(folder)
         determinism()
         progress()
-        verify(folder)
         example(folder)
     large()
     for fault in faults[:10]:

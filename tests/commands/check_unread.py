@@ -27,7 +27,7 @@ GOOD = "leak.pickle", "multistream.pickle"
 # command: its options, beside the traces
 COMMANDS = {
     "info": [], "validate": [], "replay": ["-p", "torch", "-p", "best_fit"],
-    "fit": ["-p", "best_fit"], "tune": ["--no-hold-out"], "steps": [],
+    "fit": ["-p", "best_fit"], "tune": [], "steps": [],
     "leaks": [], "check": ["--rules", "rules"], "top": [],
     "sweep": ["-p", "best_fit", "-o", "sweep.h5", "-f"],
 }

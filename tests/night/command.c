@@ -30,7 +30,7 @@ static const struct {
 } plans[] = {
     {&verb_triage, 2, "@snapshot --capacity=@bytes --output=out/t.html"},
     {&verb_explain, 6, "@snapshot"},
-    {&verb_tune, 2, "@trace --no-hold-out --jobs=1"},
+    {&verb_tune, 2, "@trace --jobs=1"},
     {&verb_fit, 2, "@trace --policy=@policy --jobs=1"},
     {&verb_replay, 12, "@trace --policy=@policy --capacity=@size"},
     {&verb_replay, 2, "@csv --stream --policy=@policy --points=0"},
@@ -143,7 +143,6 @@ static const struct {
     {"--output", "out/o.svg|out/o.h5"},
     {"--map", "out/m.svg|out/m.html"},
     {"--keep", "out/keep"},
-    {"--verify-with", "out/v"},
     /* These start programs or need a GPU. */
     {"--dry", ""},
     {"--gpu", ""},

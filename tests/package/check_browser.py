@@ -30,8 +30,8 @@ COMMANDS = [
     ["explain", "FILE", "--json", "-"],
     ["fit", "FILE", "-p", "torch", "-p", "best_fit"],
     ["fit", "FILE", "-p", "torch", "--json", "-"],
-    ["tune", "FILE", "--no-hold-out"],
-    ["tune", "FILE", "--no-hold-out", "--json", "-"],
+    ["tune", "FILE"],
+    ["tune", "FILE", "--json", "-"],
 ]
 RUN = """
 const [words, done] = arguments;

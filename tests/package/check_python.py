@@ -114,15 +114,13 @@ def check_import():
 def check_answers():
     assert fragsim.answer("explain", DEAD)["results"] == tool_json("explain", DEAD)
     assert fragsim.answer("info", LEAK)["results"] == tool_json("info", LEAK)
-    few = {"no_hold_out": True}
-    flags = ["--no-hold-out"]
-    assert fragsim.answer("tune", LEAK, **few)["results"] == \
-        tool_json("tune", LEAK, *flags)
-    assert fragsim.answer("tune", LEAK, **few, without=[
+    assert fragsim.answer("tune", LEAK)["results"] == \
+        tool_json("tune", LEAK)
+    assert fragsim.answer("tune", LEAK, without=[
         "expandable_segments", "max_split_size_mb"])["results"] == \
-        tool_json("tune", LEAK, *flags, "--without", "expandable_segments",
+        tool_json("tune", LEAK, "--without", "expandable_segments",
                   "--without", "max_split_size_mb")
-    refused = fragsim.answer("tune", LEAK, capacity=10 << 20, **few)
+    refused = fragsim.answer("tune", LEAK, capacity=10 << 20)
     assert refused["results"][0]["chosen"] is None and not refused.rows("chosen")
     assert fragsim.run("policies") == tool("policies").stdout
 
@@ -341,8 +339,8 @@ def check_tables(folder):
     assert alone.capacity_bytes.dtype == alone.first_oom_event.dtype == float
     check_rows(fragsim.fit(LEAK, policy=policies[1:]), tool_json(
         "fit", LEAK, "-p", policies[1], "-p", policies[2]))
-    check_rows(fragsim.tune(LEAK, no_hold_out=True),
-               tool_json("tune", LEAK, "--no-hold-out")[0]["ladder"])
+    check_rows(fragsim.tune(LEAK),
+               tool_json("tune", LEAK)[0]["ladder"])
     changes = fragsim.explain(DEAD, table="changes")
     check_rows(changes.drop(columns=["trace", "device"]),
                changes.attrs["answer"]["results"][0]["changes"])
@@ -381,9 +379,9 @@ def commands(folder):
                    {"results": (4, "trace")}),
         "fit": ([frames], {"frontier": os.path.join(folder, "frontier.csv")},
                 {"results": (1, "need_bytes"), "frontier": (None, "from_bytes")}),
-        "tune": ([LEAK], {"no_hold_out": True},
-                 {"ladder": (7, "settings"), "chosen": (1, "outcome"),
-                  "cases": (1, "recorded_peak_reserved_bytes"), "held_out": (0, None),
+        "tune": ([LEAK], {},
+                 {"ladder": (3, "settings"), "chosen": (1, "outcome"),
+                  "cases": (1, "recorded_peak_reserved_bytes"),
                   "results": (1, "settings_tried")}),
         "explain": ([DEAD], {}, {"results": (1, "request_event"),
                                  "changes": (10, "trace"), "spaces": (2, "holes"),
@@ -525,7 +523,7 @@ def check_page(folder):
     assert html.unescape(inside) == page.html
     bound = str(6 << 30) + "B"
     for name, arguments in [("explain", []),
-                            ("tune", ["--no-hold-out", "-c", bound]),
+                            ("tune", ["-c", bound]),
                             ("leaks", ["-c", bound]), ("summary", ["--at", "oom"])]:
         assert getattr(page, name)["results"] == tool_json(name, DEAD, *arguments)
         assert name in dir(page)

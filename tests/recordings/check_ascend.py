@@ -123,10 +123,10 @@ def check_answers(file):
     plain, bare = results("replay", "-q", file, "-p", "torch", "-p", "torch:padding:0")
     peak = plain["peak_reserved_bytes"]
     assert peak != bare["peak_reserved_bytes"], peak
-    answer, = results("tune", "-q", file, "--no-hold-out")
+    answer, = results("tune", "-q", file)
     assert answer["cases"][0]["recorded"]["peak_reserved_bytes"] == peak, answer
     assert "padding" not in answer["chosen"]["settings"], answer["chosen"]
-    said = run("tune", "-q", file, "--no-hold-out").stdout
+    said = run("tune", "-q", file).stdout
     assert "PYTORCH_NPU_ALLOC_CONF" in said, said
     assert "PYTORCH_CUDA_ALLOC_CONF" not in said, said
     need = results("fit", "-q", file, "-p", "torch")[0]["need_bytes"]

@@ -11,7 +11,7 @@
 
 #include "sim/answers/explain/explain.h"
 #include "sim/experiments/tune/ladder.h"
-#include "sim/experiments/tune/need.h"
+#include "sim/experiments/tune/requested_peak.h"
 
 /* What to do: the word, and when it is chosen. The first that holds is. */
 #define VERDICT_ACTIONS(X)                                                  \
@@ -95,10 +95,10 @@ struct verdict {
     const struct frag_trace *whole; /* the trace to which the next apply */
     const struct frag_device_trace *device; /* of it */
     struct tune_case tuned;
-    struct tune_ladder ladder; /* not climbed if the requests of a complete run
-                                  alone exceed the bound */
-    struct cell_notes notes;   /* of tune_shown */
-    struct tune_need live;     /* the most that the requests alone need */
+    struct tune_ladder ladder;  /* not climbed if the requests of a complete run
+                                   alone exceed the bound */
+    struct cell_notes notes;    /* of tune_shown */
+    struct requested_peak live; /* the most that the requests alone need */
     struct cell_settings need_settings;
     struct verdict_need needs[VERDICT_NEEDS];
 

@@ -90,11 +90,11 @@ static enum frag_err climb(struct verdict *v, struct frag_error *e)
         .settings = v->question.settings,
         .cases = &v->tuned,
         .case_count = 1,
-        .goal = {INFINITY, INFINITY, TUNE_WORTH},
+        .worth = TUNE_WORTH,
         .version = tune_release(&v->tuned, 1),
         .on = v->question.on,
     };
-    FRAG_TRY(tune_need(v->device, &v->live, e));
+    FRAG_TRY(requested_peak_find(v->device, &v->live, e));
     if (v->live.bytes > v->question.bound.bytes && !tune_is_open(&v->tuned))
         return FRAG_OK;
     FRAG_TRY(tune_climb(l, e));

@@ -135,7 +135,7 @@ const struct triage_part triage_parts[] = {
      "Which setting",
      "The simplest setting of PyTorch's allocator with which the job survives, "
      "and what each further setting saves.",
-     {"tune", THE_WHOLE, "-q", "--no-hold-out", THE_BOUND, THE_CAPACITY},
+     {"tune", THE_WHOLE, "-q", THE_BOUND, THE_CAPACITY},
      {{0}},
      NULL,
      put_settings,

@@ -73,10 +73,10 @@ static enum frag_err run_rest(struct triage *t, const struct triage_values *v,
 static enum frag_err peak_of(const struct frag_device_trace *d, frag_size *peak,
                              struct frag_error *e)
 {
-    struct tune_need need;
+    struct requested_peak found;
 
-    FRAG_TRY(tune_need(d, &need, e));
-    *peak = need.bytes;
+    FRAG_TRY(requested_peak_find(d, &found, e));
+    *peak = found.bytes;
     return FRAG_OK;
 }
 

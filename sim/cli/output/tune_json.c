@@ -74,24 +74,8 @@ static void json_impossible(struct frag_json *j, const struct tune_answer *a)
 
         frag_json_new_object(j, 4, NULL);
         json_case_name(j, &a->ladder->cases[k->of]);
-        frag_json_number(j, "asked_bytes", k->need.bytes);
-        frag_json_number(j, "event", k->need.event);
-        frag_json_end(j);
-    }
-    frag_json_end(j);
-}
-
-static void json_held_out(struct frag_json *j, const struct tune_answer *a)
-{
-    frag_json_new_array(j, 3, "held_out");
-    for (size_t i = 0; i < a->held_out.count; i++) {
-        const struct tune_held_out *h = &a->held_out.parts[i];
-
-        frag_json_new_object(j, 4, NULL);
-        frag_json_text(j, "part", h->name);
-        frag_json_text(j, "settings", h->text);
-        json_result(j, "recorded", &h->base);
-        json_result(j, "found", &h->found);
+        frag_json_number(j, "asked_bytes", k->peak.bytes);
+        frag_json_number(j, "event", k->peak.event);
         frag_json_end(j);
     }
     frag_json_end(j);
@@ -111,8 +95,6 @@ static void json_rung(struct frag_json *j, const char *key,
     frag_json_number(j, "knobs", r->knobs);
     frag_json_real(j, "saving_ratio", tune_saving(r));
     frag_json_number(j, "driver_calls", r->calls);
-    frag_json_real(j, "modelled_device_seconds", r->seconds);
-    frag_json_bool(j, "within_bounds", r->within);
     frag_json_end(j);
 }
 
@@ -128,7 +110,6 @@ void tune_print_json(const struct tune_answer *a, struct frag_json *j)
     frag_json_number(j, "settings_tried", l->count);
     json_impossible(j, a);
     json_cases(j, a);
-    json_held_out(j, a);
     frag_json_new_array(j, 3, "ladder");
     for (size_t i = 0; i < l->count; i++) {
         frag_json_line(j, 4);

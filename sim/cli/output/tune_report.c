@@ -1,5 +1,5 @@
-/* tune_report.c - prints savings, costs, held-out results, caveats, and the
- * ladder of settings. */
+/* tune_report.c - prints savings, costs, caveats, and the ladder of settings.
+ */
 #include "sim/cli/output/tune_report.h"
 
 #include <inttypes.h>
@@ -106,14 +106,14 @@ static void print_case(const struct tune_ladder *l, size_t i, FILE *out)
 static void print_impossible(const struct tune_answer *a, size_t i, FILE *out)
 {
     const struct tune_case *c = &a->ladder->cases[a->impossible[i].of];
-    const struct tune_need *need = &a->impossible[i].need;
+    const struct requested_peak *peak = &a->impossible[i].peak;
 
     print_case_name(c, out);
     fprintf(out,
             "the job asks for %s at event %" PRIu64 ", %s more than the %s: no "
             "allocator can help at %s\n",
-            FRAG_SHOW_SIZE(need->bytes), need->event,
-            FRAG_SHOW_SIZE(need->bytes - c->bound.bytes),
+            FRAG_SHOW_SIZE(peak->bytes), peak->event,
+            FRAG_SHOW_SIZE(peak->bytes - c->bound.bytes),
             frag_bound_words[c->bound.kind], FRAG_SHOW_BOUND(c->bound));
 }
 
@@ -149,19 +149,6 @@ const char *tune_note(const struct tune_answer *a, size_t i, size_t k,
     return text;
 }
 
-static void print_held_out(const struct tune_held_out *h, FILE *out)
-{
-    fputs("# held out, ", out);
-    printable_put(out, h->name);
-    if (h->found.first_oom != FRAG_NEVER)
-        fprintf(out, ": runs out of memory at event %" PRIu64,
-                h->found.first_oom);
-    else
-        fprintf(out, ": saves %.1f %%",
-                100 * saving(h->base.peak, h->found.peak));
-    fprintf(out, "; chosen without it: %s\n", settings_of(h->text));
-}
-
 /* Warnings for the user before exporting a setting. */
 static const struct {
     const char *key, *text;
@@ -193,17 +180,6 @@ static uint64_t base_calls(const struct tune_ladder *l)
     return calls;
 }
 
-/* The most of what is enough for the cases that died. */
-static void add_enough(struct table *t, const struct tune_ladder *l,
-                       const struct tune_rung *r)
-{
-    frag_size most = 0;
-
-    for (size_t i = 0; i < l->case_count; i++)
-        most = r->results[i].enough > most ? r->results[i].enough : most;
-    table_cell(t, false, "%s", most ? FRAG_SHOW_SIZE(most) : "");
-}
-
 static void add_rung(struct table *t, const struct tune_ladder *l,
                      const struct tune_rung *r)
 {
@@ -213,10 +189,7 @@ static void add_rung(struct table *t, const struct tune_ladder *l,
         table_cell(t, false, "%s", "");
     else
         table_cell(t, false, "%.1f %%", 100 * tune_saving(r));
-    add_enough(t, l, r);
     table_cell(t, false, "%+" PRId64, (int64_t)(r->calls - base_calls(l)));
-    table_cell(t, false, "%.2f ms", 1e3 * r->seconds);
-    table_cell(t, false, "%s", r->within ? "yes" : "no");
     table_cell(t, false, "%s%s", settings_of(r->text),
                r->recorded && r->text ? ", as recorded" : "");
 }
@@ -224,8 +197,7 @@ static void add_rung(struct table *t, const struct tune_ladder *l,
 static void print_ladder(const struct tune_ladder *l, FILE *out)
 {
     struct table t =
-        table_of("llrorrll", "#   knobs|outcome|saves|enough|calls|modelled|"
-                             "within bounds|settings");
+        table_of("llrrl", "#   knobs|outcome|saves|calls|settings");
 
     for (size_t i = 0; i < l->count; i++)
         add_rung(&t, l, &l->rungs[i]);
@@ -244,21 +216,19 @@ static void print_choice(const struct tune_ladder *l, FILE *out)
         fputs("# none of them is known to stay within the bounds, so none is "
               "exported\n",
               out);
-    else if (!isfinite(l->goal.worth))
+    else if (!isfinite(l->worth))
         fputs("# the chosen setting is the first within the bounds\n", out);
     else
         fprintf(out,
                 "# no other saves %.1f %% of the peak more for each further "
                 "knob\n",
-                100 * l->goal.worth);
+                100 * l->worth);
 }
 
 static void print_climb(const struct tune_answer *a, FILE *out)
 {
     for (size_t i = 0; i < a->ladder->case_count; i++)
         print_case(a->ladder, i, out);
-    for (size_t i = 0; i < a->held_out.count; i++)
-        print_held_out(&a->held_out.parts[i], out);
     print_caveats(tune_shown(a->ladder), out);
     print_ladder(a->ladder, out);
     print_choice(a->ladder, out);

@@ -5,20 +5,19 @@
 
 #include <stdio.h>
 
-#include "sim/experiments/tune/hold_out.h"
-#include "sim/experiments/tune/need.h"
+#include "sim/experiments/tune/ladder.h"
+#include "sim/experiments/tune/requested_peak.h"
 #include "sim/results/json.h"
 
 /* Requests of a case that no allocator can meet at the capacity. */
 struct tune_impossible {
     size_t of; /* index of the case */
-    struct tune_need need;
+    struct requested_peak peak;
 };
 
 struct tune_answer {
     const struct tune_ladder *ladder; /* not climbed if some cases are
                                          impossible */
-    struct tune_held_outs held_out;   /* borrowed */
     const struct tune_impossible *impossible;
     size_t impossible_count;
     const struct cell_notes *notes; /* of each case with the settings that are
@@ -42,13 +41,5 @@ const char *tune_note(const struct tune_answer *a, size_t i, size_t k,
 void tune_print(const struct tune_answer *a, FILE *out);
 /* Adds one object to the list of results. */
 void tune_print_json(const struct tune_answer *a, struct frag_json *j);
-
-/* Writes the jobs of all cases, of the recorded settings and of `rung`, to
- * `path`, and the event stream of each case to PATH.TRACE.DEVICE.events, as
- * sim/experiments/tune/verify.h describes them. Errors of tune_verify_check;
- * IO, NOMEM. */
-enum frag_err tune_files_write(const char *path, const struct tune_ladder *l,
-                               const struct tune_rung *rung,
-                               struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

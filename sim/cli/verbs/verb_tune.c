@@ -25,9 +25,9 @@ struct tune_values {
     struct cell_values cell;
     struct texts without;
     struct outputs outputs;
-    const char *max_calls, *max_seconds, *worth, *torch_version, *verify;
+    const char *worth, *torch_version;
     uint64_t jobs;
-    bool no_vmm, no_hold_out, simplest;
+    bool no_vmm, simplest;
 };
 
 struct tuning {
@@ -35,7 +35,6 @@ struct tuning {
     const struct tune_values *values;
     struct progress progress;
     struct unread unread;
-    size_t climbs; /* that began */
     struct cell_settings settings;
     struct texts without;
     struct bound_choice *bounds; /* one */
@@ -46,7 +45,6 @@ struct tuning {
     struct tune_case *cases; /* their names are owned */
     size_t case_count;
     uint64_t case_room;
-    struct tune_held_outs held_out;
     struct tune_impossible *impossible;
     size_t impossible_count;
     struct cell_notes *notes; /* [case_count] */
@@ -58,13 +56,12 @@ static void begin_progress(void *user, const struct tune_case *cases,
                            size_t count)
 {
     struct tuning *t = user;
-    const size_t climbs = 1 + (t->values->no_hold_out ? 0 : t->case_count);
     double events = 0;
 
     for (size_t i = 0; i < count; i++)
         events += (double)cases[i].device->count;
-    progress_step(&t->progress, ++t->climbs, climbs, " events",
-                  events / (double)count, "tune");
+    progress_step(&t->progress, 1, 1, " events", events / (double)count,
+                  "tune");
 }
 
 static void tell_progress(void *user, uint64_t done, uint64_t total)
@@ -77,9 +74,9 @@ static void tell_progress(void *user, uint64_t done, uint64_t total)
 
 /* ---- options ---- */
 
-/* Reads a number; *bound is unchanged if the option is not given. */
-static enum frag_err read_number(const char *option, const char *text,
-                                 double *bound, struct frag_error *e)
+/* *worth is unchanged if the option is not given. */
+static enum frag_err read_worth(const char *text, double *worth,
+                                struct frag_error *e)
 {
     char *end;
     double x;
@@ -89,9 +86,10 @@ static enum frag_err read_number(const char *option, const char *text,
     x = strtod(text, &end);
     if (end == text || *end || !(x >= 0) || !isfinite(x))
         return frag_fail(e, FRAG_INVALID,
-                         "--%s: expected a number, 0 or more, found \"%.40s\"",
-                         option, text);
-    *bound = x;
+                         "--worth: expected a number, 0 or more, found "
+                         "\"%.40s\"",
+                         text);
+    *worth = x;
     return FRAG_OK;
 }
 
@@ -174,7 +172,6 @@ static enum frag_err read_version(struct tuning *t, struct frag_error *e)
 static enum frag_err read_options(struct tuning *t, struct frag_error *e)
 {
     const struct tune_values *v = t->values;
-    struct tune_goal *goal = &t->ladder.goal;
 
     FRAG_TRY(cell_settings_read(&v->cell, &t->settings, e));
     t->settings.from_requests = true; /* or only some settings would be charged
@@ -182,16 +179,13 @@ static enum frag_err read_options(struct tuning *t, struct frag_error *e)
     t->settings.stop_at_oom = true;
     t->ladder = (struct tune_ladder){
         .settings = &t->settings,
-        .goal = {INFINITY, INFINITY, v->simplest ? INFINITY : TUNE_WORTH},
+        .worth = v->simplest ? INFINITY : TUNE_WORTH,
         .without = &t->without,
         .on = cli_threads(t->call, v->jobs, v->common.quiet),
         .progress = {begin_progress, tell_progress, t},
     };
     FRAG_TRY(read_bounds(t, e));
-    FRAG_TRY(read_number("worth", v->worth, &goal->worth, e));
-    FRAG_TRY(read_number("max-calls-ratio", v->max_calls,
-                         &goal->max_calls_ratio, e));
-    FRAG_TRY(read_number("max-seconds", v->max_seconds, &goal->max_seconds, e));
+    FRAG_TRY(read_worth(v->worth, &t->ladder.worth, e));
     FRAG_TRY(
         read_version(t, e)); /* refuses a wrong text before a file is read */
     return read_without(t, e);
@@ -284,12 +278,12 @@ static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
     if (!t->impossible)
         return FRAG_NOMEM;
     for (size_t i = 0; i < t->case_count; i++) {
-        struct tune_need need;
+        struct requested_peak peak;
 
-        FRAG_TRY(tune_need(t->cases[i].device, &need, e));
-        if (need.bytes > t->cases[i].bound.bytes)
+        FRAG_TRY(requested_peak_find(t->cases[i].device, &peak, e));
+        if (peak.bytes > t->cases[i].bound.bytes)
             t->impossible[t->impossible_count++] =
-                (struct tune_impossible){i, need};
+                (struct tune_impossible){i, peak};
     }
     return FRAG_OK;
 }
@@ -309,9 +303,7 @@ static enum frag_err find_notes(struct tuning *t, struct frag_error *e)
 static enum frag_err climb(struct tuning *t, struct frag_error *e)
 {
     FRAG_TRY(tune_climb(&t->ladder, e));
-    FRAG_TRY(find_notes(t, e));
-    return t->values->no_hold_out ? FRAG_OK
-                                  : tune_hold_out(&t->ladder, &t->held_out, e);
+    return find_notes(t, e);
 }
 
 /* ---- all of it ---- */
@@ -335,7 +327,6 @@ static enum frag_err say(const struct tuning *t, struct frag_error *e)
 {
     const struct tune_answer answer = {
         .ladder = &t->ladder,
-        .held_out = t->held_out,
         .impossible = t->impossible,
         .impossible_count = t->impossible_count,
         .notes = t->notes,
@@ -364,16 +355,12 @@ static enum frag_err tune_all(struct tuning *t, struct frag_error *e)
     err = climb(t, e);
     progress_clear(&t->progress);
     FRAG_TRY(err);
-    if (t->values->verify)
-        FRAG_TRY(tune_files_write(t->values->verify, &t->ladder,
-                                  tune_shown(&t->ladder), e));
     return say(t, e);
 }
 
 static void close_all(struct tuning *t)
 {
     tune_ladder_close(&t->ladder);
-    tune_held_outs_close(&t->held_out);
     for (size_t i = 0; i < t->case_count; i++)
         free((void *)(uintptr_t)t->cases[i].name);
     for (size_t i = 0; i < t->trace_count; i++)
@@ -388,16 +375,10 @@ static void close_all(struct tuning *t)
 
 static int check_options(const struct call *call, const struct tune_values *v)
 {
-    struct outputs o = v->outputs;
-
     if (v->simplest && v->worth)
         return cli_misuse(call, "--simplest allows any saving; leave out "
                                 "--worth");
-    if (sink_is_stdout(v->verify))
-        return cli_misuse(call, "--verify-with writes several files, and not "
-                                "to stdout");
-    o.own[0] = v->verify;
-    return outputs_check(call, &o);
+    return outputs_check(call, &v->outputs);
 }
 
 static int tune_run_verb(const struct call *call, const void *values)
@@ -429,21 +410,12 @@ static const struct option_row options[] = {
      "recorded job ran)",
      OPTION_LIST, AT(cell.bounds[FRAG_BOUND_CAPACITY]), NULL},
     CELL_LIMIT_OPTION(AT),
-    {"max-calls-ratio", 0, "R",
-     "upper bound on extra driver calls, relative to the recorded settings: "
-     "0.01 is 1 % (default: no bound)",
-     OPTION_TEXT, AT(max_calls), NULL},
-    {"max-seconds", 0, "X",
-     "upper bound on extra seconds in the driver, compared with the recorded "
-     "settings, by the cost model (default: no bound)",
-     OPTION_TEXT, AT(max_seconds), NULL},
     {"worth", 0, "R",
      "what each further knob must save, of the peak (default: 0.01, that is 1 "
      "%)",
      OPTION_TEXT, AT(worth), NULL},
     {"simplest", 0, NULL,
-     "choose the first setting that survives and stays within the bounds, "
-     "whatever it saves",
+     "choose the first setting that survives, whatever it saves",
      OPTION_SWITCH, AT(simplest), NULL},
     {"torch-version", 0, "VERSION",
      "try only settings that this version of PyTorch knows, such as 2.6 "
@@ -456,15 +428,6 @@ static const struct option_row options[] = {
     {"without", 0, "SETTING", "do not try this setting; repeat the option for "
                               "more settings",
      OPTION_LIST, AT(without), NULL},
-    {"no-hold-out", 0, NULL,
-     "skip the hold-out test, which chooses without a part of the traces and "
-     "runs that choice on the part",
-     OPTION_SWITCH, AT(no_hold_out), NULL},
-    {"verify-with", 0, "FILE",
-     "write files for a run on a real device that verifies the figures: jobs "
-     "as JSON lines (events, conf, cap, predicted), and the event streams "
-     "beside them",
-     OPTION_TEXT, AT(verify), NULL},
     OUTPUT_JSON_OPTION(AT, "the result as JSON; - is stdout"),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     JOBS_OPTION(AT(jobs)),
@@ -478,16 +441,16 @@ const struct verb verb_tune = {
     .args = "TRACE...",
     .summary = "find the simplest PYTORCH_CUDA_ALLOC_CONF that saves memory",
     .about =
-        "The command runs the traces with at most 20 settings of PyTorch's "
+        "The command runs the traces with the few settings of PyTorch's "
         "allocator that a person would try, the simplest first: the recorded "
-        "ones, PyTorch's default, expandable segments, a few values of "
-        "max_split_size_mb and large_segment_size_mb. It tries none that the "
+        "ones, PyTorch's default, expandable segments, max_split_size_mb:128, "
+        "and expandable segments with pages of 12 MiB. It tries none that the "
         "release of PyTorch that wrote a recording does not know. It chooses "
-        "the first that is within the bounds, and a later one only if each "
-        "further knob saves at least 1 % of the peak (--worth).\n\n"
+        "the first that survives, and a later one only if each further knob "
+        "saves at least 1 % of the peak (--worth).\n\n"
         "What a setting saves is the share of peak reserved memory that the "
         "job as it was recorded needs in addition: the geometric mean over all "
-        "traces. Every trace must stay within the bounds.\n\n"
+        "traces. Every trace must survive its bound.\n\n"
         "Each answer says one of three words: survives, of a run that is known "
         "to its end; serves what was recorded, of a job that died; or fails. A "
         "setting for a job that died is exported only if its bound is enough "
@@ -496,14 +459,12 @@ const struct verb verb_tune = {
         "which says what would be enough, if the steps tell.\n\n"
         "The output is comments and one line that exports the variable, so "
         "that a shell can source it. The comments state what the setting "
-        "saves, what it costs, how it does on steps (or, with several traces, "
-        "on whole traces) that were held out of the choice, what it cannot be "
-        "combined with, and all settings that were tried.\n\n"
-        "If no setting is within the bounds, the exit code is 1 and every line "
+        "saves, what it costs, what it cannot be combined with, and all "
+        "settings that were tried.\n\n"
+        "If no setting survives, the exit code is 1 and every line "
         "is a comment. If the requests of a complete run alone exceed the "
         "bound, none is tried, because then no allocator can help.",
-    .example = "fragsim tune snapshot.pickle --capacity 24GiB "
-               "--max-calls-ratio 0.01",
+    .example = "fragsim tune snapshot.pickle --capacity 24GiB",
     .options = options,
     .size = sizeof(struct tune_values),
     .defaults = &(const struct tune_values){.cell = CELL_DEFAULTS},

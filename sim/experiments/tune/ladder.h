@@ -2,7 +2,8 @@
  * simplest first, and the choice among them.
  *
  * The first rung is what the jobs had; then come PyTorch's default, expandable
- * segments, and a few sizes. No rung has a list of sizes, and no key that the
+ * segments, one size of blocks that are not split, and expandable segments with
+ * smaller pages. No rung has a list of sizes, and no key that the
  * release which wrote a recording does not know. A further rung is chosen only
  * if it is worth its knobs: on steps that a search of 2,000 settings did not
  * see, what it found saved no more than expandable segments alone
@@ -17,7 +18,7 @@
 #include "sim/experiments/parallel.h"
 
 enum {
-    TUNE_RUNGS = 24,  /* upper bound on their number */
+    TUNE_RUNGS = 12,  /* upper bound on their number */
     TUNE_TEXT = 1024, /* bytes that the text of a rung fits in */
 };
 
@@ -61,16 +62,6 @@ struct tune_result {
     frag_size need, enough;
 };
 
-/* Every case must survive its bound and stay within both bounds on its costs,
- * which are relative to the job as it was recorded; INFINITY means none. */
-struct tune_goal {
-    double max_calls_ratio; /* upper bound on extra driver calls, relative:
-                               0.01 is 1 % */
-    double max_seconds;     /* upper bound on extra modelled seconds */
-    double worth; /* what each further knob must save, of the peak; INFINITY:
-                     the first rung within the bounds is chosen */
-};
-
 struct tune_rung {
     const char *text;            /* PYTORCH_CUDA_ALLOC_CONF; NULL: the recorded
                                     settings of each case, which differ */
@@ -78,11 +69,9 @@ struct tune_rung {
     unsigned knobs;              /* settings in the text */
     struct tune_result *results; /* one for each case */
     double ratio;   /* mean of its peaks to those of the recorded settings */
-    double seconds; /* over all cases */
-    uint64_t calls;
+    uint64_t calls; /* over all cases */
     enum tune_outcome outcome; /* the worst of all cases */
-    bool within; /* every case survives, or its bound is enough, and all are
-                    within the bounds on the costs */
+    bool within;               /* every case survives, or its bound is enough */
 };
 
 /* Is told after each run, by one thread at a time, how many of `total` are
@@ -98,7 +87,8 @@ struct tune_ladder {
     const struct cell_settings *settings; /* with stop_at_oom set */
     const struct tune_case *cases;
     size_t case_count;
-    struct tune_goal goal;
+    double worth; /* what each further knob must save, of the peak; INFINITY:
+                     the first rung within the bounds is chosen */
     const struct texts *without; /* keys that no rung has */
     unsigned version; /* of PyTorch 2: no rung has a key that it does not know
                        */

@@ -41,10 +41,9 @@ VERBS = {
     "tune": Verb(
         "Finds the simplest PYTORCH_CUDA_ALLOC_CONF that saves memory: one row for "
         "each setting that was tried. `chosen` has the one to export, and no row if "
-        "no setting is within the bounds.",
+        "no setting survives.",
         'tune("oom.pickle", capacity="24GiB", table="chosen").settings',
-        ["results.ladder", "results.chosen", "results.cases", "results.held_out",
-         "results"]),
+        ["results.ladder", "results.chosen", "results.cases", "results"]),
     "explain": Verb(
         "Explains why a request of a recorded job failed: one row for each device, "
         "with the cause in one word (\"none\" if no request failed), the evidence in "
