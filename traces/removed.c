@@ -20,6 +20,8 @@ static const struct {
      "use `fragsim steps FILE...' or `fragsim top FILE...'"},
     {"policies", "torch-version",
      "write torch_version:2.N, before the settings"},
+    {"figure", "distributions",
+     "use the CSV that `fragsim export' writes, with each request"},
     {"remap", "pack", "use the policy expandable"},
     {"remap", "chunks", "use the policy expandable"},
     {"remap", "lodge", "use the policy compact"},

@@ -13,6 +13,7 @@ gone ranks small.csv small.csv
 for parameter in pack=full chunks=4 lodge=early; do
     gone replay small.csv -p remap:$parameter
 done
+gone plot small.csv distributions -o x.svg
 gone conf --torch-version 2.6 max_split_size_mb:64
 gone policies --keys
 gone tune small.csv --no-hold-out

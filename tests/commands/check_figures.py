@@ -407,25 +407,6 @@ def requests(trace):
     return out
 
 
-def check_distributions(folder):
-    trace = os.path.join(BUNDLED, "leak.pickle.xz")
-    kept = cells(os.path.join(draw_from(folder, trace, "distributions"),
-                              "distributions.tsv"))
-    every = requests(trace)
-    for kind, of in (("size", 0), ("lifetime", 1)):
-        expected = {}
-        for request in every:
-            power = request[of].bit_length() - 1
-            count, size = expected.get(power, (0, 0))
-            expected[power] = count + 1, size + request[0]
-        found = {int(c["power"]): (int(c["requests"]), int(c["bytes"]))
-                 for c in kept if c["kind"] == kind}
-        assert found == expected, kind
-        for share, total in (("request_share", 1), ("byte_share", 1)):
-            assert abs(sum(float(c[share]) for c in kept
-                           if c["kind"] == kind) - total) < 1e-4
-
-
 def grid(kept):
     with open(os.path.join(kept, "map.cells"), encoding="utf-8") as file:
         return [list(map(float, line.split())) for line in file]

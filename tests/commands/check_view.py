@@ -513,7 +513,6 @@ def check_names(folder):
 
 def check_misuse(folder):
     out = os.path.join(folder, "none.html")
-    run("plot", "-q", GPT2, "distributions", "-o", out, code=2)
     run("plot", "-q", GPT2, "map", "-o", out, "--keep", folder, code=2)
     for count in 3, 4:
         options = ["-p", "torch"] * count

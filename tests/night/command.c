@@ -57,7 +57,6 @@ static const struct {
     {&verb_export, 6, "@trace --to=@to"},
     {&verb_policies, 1, "@policy"},
     {&verb_plot, 4, "@results @figure --output=out/p.svg"},
-    {&verb_plot, 1, "@trace distributions --output=out/p.svg"},
     {&verb_plot, 1, "@trace map --output=out/p.svg"},
     {&verb_plot, 1, "@trace map --output=out/p.html"},
     {&verb_report, 3, "@results --output=out/r.html"},

@@ -20,9 +20,6 @@ FIGURE(heatmap, "peak reserved over the lower bound, policy by trace, in "
 FIGURE(frontier, "which policy survives which capacity; for the others, where "
                  "the first OOM is and how many OOMs there are")
 FIGURE(sweep, "peak reserved over the values of one parameter of a policy")
-FIGURE(distributions,
-       "of a trace: sizes and lifetimes of its requests, counted "
-       "by requests and by bytes")
 FIGURE(map, "of a trace: addresses over events under a policy; blocks are "
             "coloured by lifetime or size. With -o FILE.html it is a page for "
             "a browser: one zooms into blocks, sees their stacks, and compares "

@@ -130,7 +130,7 @@ def report(*results: _inputs.Input, progress: bool = True,
 def plot(source: _inputs.Input, figure: str, output: _options.Path | None = None,
          **options: _options.Option) -> Picture | str:
     """Draws a figure of `fragsim help plot`: of one or more result files, or,
-    for `distributions` and `map`, of a trace. gnuplot must be installed.
+    for `map`, of a trace. gnuplot must be installed.
 
         fragsim.plot("results.h5", "timeline")                  # in a notebook
         fragsim.plot("results.h5", "compare", "compare.pdf")
