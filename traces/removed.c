@@ -20,6 +20,7 @@ static const struct {
      "use `fragsim steps FILE...' or `fragsim top FILE...'"},
     {"policies", "torch-version",
      "write torch_version:2.N, before the settings"},
+    {"command", "calibrate", "use `fragsim compare --calibrate'"},
     {"figure", "distributions",
      "use the CSV that `fragsim export' writes, with each request"},
     {"remap", "pack", "use the policy expandable"},

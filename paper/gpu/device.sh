@@ -49,7 +49,7 @@ compare() {
 }
 
 part_costs() {
-    "$fragsim" calibrate -q --rounds 12 -o "$costs" -f \
+    "$fragsim" compare --calibrate -q --repeat 12 --csv "$costs" -f \
         --calls "$out/device_calls.csv"
 }
 

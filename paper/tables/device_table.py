@@ -137,7 +137,7 @@ def other_devices(lines):
         return
     lines += ["### On other devices", "",
               "The recordings without a limit, as above. The costs of the calls "
-              "are those that `fragsim calibrate` measured on that device.", "",
+              "are those that `fragsim compare --calibrate` measured on that device.", "",
               "| device | recordings | runs | the same | all policies of a "
               "recording, at pace | single runs within 20 % | without the "
               "correction | pace | made by |",

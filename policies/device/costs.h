@@ -1,10 +1,10 @@
 /* costs.h - the time that each driver call costs: a fixed part, and a part for
  * each MiB.
  *
- * The default costs were measured on an H200 by `fragsim calibrate`, others on
- * an H100 (raw data in real/data). They are the host's time of a call on an
- * idle device; for copy, the time until the device has finished. The costs of
- * another device are read from a CSV file.
+ * The default costs were measured on an H200 by `fragsim compare --calibrate`,
+ * others on an H100 (raw data in real/data). They are the host's time of a call
+ * on an idle device; for copy, the time until the device has finished. The
+ * costs of another device are read from a CSV file.
  */
 #ifndef FRAG_POLICIES_DEVICE_COSTS_H
 #define FRAG_POLICIES_DEVICE_COSTS_H

@@ -14,6 +14,7 @@ for parameter in pack=full chunks=4 lodge=early; do
     gone replay small.csv -p remap:$parameter
 done
 gone plot small.csv distributions -o x.svg
+gone calibrate --from calls.csv
 gone conf --torch-version 2.6 max_split_size_mb:64
 gone policies --keys
 gone tune small.csv --no-hold-out

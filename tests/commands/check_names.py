@@ -348,8 +348,9 @@ def check_calibrate(name):
                      "synchronize").split():
             for mib in (1, 2, 4, 8, 16):
                 file.write(f"{call},{mib << 20},1,{3000 + mib}\n".encode())
-    run(name, "calibrate", "--from", "calls.csv", "-o", "-")
-    run(name, "calibrate", "--from", "calls.csv", "-o", name[:200])
+    run(name, "compare", "--calibrate", "--from", "calls.csv", "--csv", "-")
+    run(name, "compare", "--calibrate", "--from", "calls.csv", "--csv",
+        name[:200])
     run(name, "replay", BUNDLED, "--costs", name[:200], "-q")
     os.unlink(name[:200])
 

@@ -177,8 +177,8 @@ def calibrates(folder):
     """--costs reads the written costs; after a failure of any call nothing is
     held."""
     os.environ["FRAGSIM_DRY_MEMORY"] = "64"
-    what = ["calibrate", "-q", "-f", "--rounds", "1",
-            "-o", os.path.join(folder, "costs.csv"),
+    what = ["compare", "--calibrate", "-q", "-f", "--repeat", "1",
+            "--csv", os.path.join(folder, "costs.csv"),
             "--calls", os.path.join(folder, "calls.csv")]
     count = calls_of(folder, *what)
     for k in [*range(1, 40), *range(40, count - 1, count // 40)]:
@@ -200,7 +200,7 @@ def interrupted(folder):
                    check=True)
     env = dict(os.environ, LD_LIBRARY_PATH=STANDINS)
     for what in (["replay", trace, "-p", "direct", "--backend", "cuda"],
-                 ["calibrate", "--rounds", "10000"]):
+                 ["compare", "--calibrate", "--repeat", "10000"]):
         calls = os.path.join(folder, "calls")
         with subprocess.Popen([FRAGSIM, *what], env=dict(
                 env, FRAGSIM_DRY_MEMORY="1024", FRAGSIM_DRY_CALLS=calls), text=True,

@@ -52,7 +52,7 @@ static const struct {
     {&verb_info, 8, "@trace"},
     {&verb_import, 6, "@trace --output=out/i.h5"},
     {&verb_import, 4, "@trace --edit=@edit --output=out/e.h5"},
-    {&verb_calibrate, 1, "--from=@timings"},
+    {&verb_compare, 1, "--calibrate --from=@timings"},
     {&verb_gen, 1, "@generator --output=out/g.h5"},
     {&verb_export, 6, "@trace --to=@to"},
     {&verb_policies, 1, "@policy"},

@@ -224,7 +224,7 @@ static bool may_say_no(char *const *args, size_t count)
  * as under PyTorch. */
 static bool may_meet_the_driver(char *const *args, size_t count)
 {
-    if (!strcmp(args[0], "calibrate"))
+    if (!strcmp(args[0], "compare"))
         return true;
     for (size_t i = 1; i < count; i++)
         if (strstr(args[i], "large_segment_size_mb:"))

@@ -53,7 +53,7 @@ VERBS = {
     "plot": ["{T}", "map", "-p", "torch@2.15", "-o", "{D}/map.svg"],
     "report": ["{D}/grid.h5", "-o", "{D}/report.html"],
     "policies": None, "gen": None, "help": None, "record": None,
-    "run": None, "dry": None, "compare": None, "calibrate": None,
+    "run": None, "dry": None, "compare": None,
 }
 
 

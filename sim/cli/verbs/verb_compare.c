@@ -1,6 +1,8 @@
 /* verb_compare.c - the command compare: runs cells on a GPU and on the
- * simulated device, and compares the results. */
+ * simulated device, and compares the results; with --calibrate, it measures the
+ * driver's calls. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +14,7 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
+#include "sim/cli/verbs/calibration.h"
 #include "sim/experiments/recording.h"
 #include "sim/results/columns.h"
 #include "sim/twin.h"
@@ -19,9 +22,13 @@
 struct compare_values {
     struct common common;
     struct cell_values cell;
-    struct outputs outputs;
-    uint64_t repeat;
+    struct outputs outputs; /* own[0]: the times of --calibrate */
+    uint64_t repeat;        /* UINT64_MAX: the default */
+    const char *from;
+    bool calibrate;
 };
+
+enum { RUNS = 5, ROUNDS = 24 }; /* defaults of --repeat */
 
 struct comparison {
     const struct call *call;
@@ -276,7 +283,9 @@ static enum frag_err compare_device(void *user, const struct input *in,
                                     struct frag_error *e)
 {
     struct comparison *s = user;
-    uint64_t rounds = s->values->repeat + s->values->cell.check;
+    const uint64_t repeat = s->values->repeat;
+    const uint64_t rounds =
+        (repeat == UINT64_MAX ? RUNS : repeat) + s->values->cell.check;
     enum frag_err err = begin(s, in, e);
 
     for (uint64_t r = 0; err == FRAG_OK && r <= rounds; r++)
@@ -312,7 +321,7 @@ static void choose_costs(struct comparison *s)
             fprintf(stderr,
                     "fragsim compare: note: the costs of calls are those of an "
                     "%s; this GPU (%s) was not measured, see `fragsim "
-                    "calibrate'\n",
+                    "compare --calibrate'\n",
                     own->device, gpu);
     }
     s->real.costs = *own->costs;
@@ -390,21 +399,72 @@ static int refuse_results(const struct call *call, const struct texts *args)
     return EXIT_DONE;
 }
 
+/* Whether an option of a comparison was given that --calibrate has no use for.
+ */
+static bool has_cell_options(const struct call *call,
+                             const struct compare_values *v)
+{
+    const struct compare_values *unset = call->verb->defaults;
+    struct cell_values cell = v->cell;
+
+    cell.gpu = unset->cell.gpu;
+    return v->outputs.json || memcmp(&cell, &unset->cell, sizeof(cell)) != 0;
+}
+
+/* Wrong use that the options alone show; EXIT_DONE if there is none. */
+static int check_use(const struct call *call, const struct compare_values *v)
+{
+    const uint64_t most = v->calibrate ? 10000 : 1000;
+
+    if (!v->repeat || (v->repeat > most && v->repeat != UINT64_MAX))
+        return cli_misuse(call, "--repeat: expected 1 to %" PRIu64, most);
+    if (!v->calibrate && (v->from || v->outputs.own[0]))
+        return cli_misuse(call, "--calls and --from are for --calibrate");
+    if (!v->calibrate && !call->args->count)
+        return cli_misuse(call, "expected TRACE...; --calibrate takes none");
+    if (!v->calibrate)
+        return refuse_results(call, call->args);
+    if (call->args->count || has_cell_options(call, v))
+        return cli_misuse(call, "--calibrate replays nothing: it takes no "
+                                "trace, and of the options only --csv, "
+                                "--calls, --from, --gpu, --repeat and --force");
+    if (v->from && v->outputs.own[0])
+        return cli_misuse(call, "--calls writes times that are measured now; "
+                                "it cannot be combined with --from");
+    return v->cell.gpu > INT_MAX
+               ? cli_misuse(call, "--gpu: expected the number of a GPU, found "
+                                  "a larger number")
+               : EXIT_DONE;
+}
+
+static int calibrate(const struct call *call, const struct compare_values *v)
+{
+    const struct calibration c = {
+        .common = &v->common,
+        .costs = v->outputs.csv,
+        .calls = v->outputs.own[0],
+        .from = v->from,
+        .gpu = v->cell.gpu,
+        .rounds = v->repeat == UINT64_MAX ? ROUNDS : v->repeat,
+    };
+    struct frag_error e = {""};
+
+    return cli_fail(call, calibration_run(&c, &e), &e);
+}
+
 static int compare_run(const struct call *call, const void *values)
 {
     struct comparison s = {.call = call, .values = values};
     struct frag_error e = {""};
     enum frag_err err;
-    int code;
+    int code = check_use(call, s.values);
 
-    if (!s.values->repeat || s.values->repeat > 1000)
-        return cli_misuse(call, "--repeat: expected 1 to 1000");
-    code = refuse_results(call, &s.values->common.args);
+    if (code == EXIT_DONE)
+        code = outputs_check(call, &s.values->outputs);
     if (code != EXIT_DONE)
         return code;
-    code = outputs_check(call, &s.values->outputs);
-    if (code != EXIT_DONE)
-        return code;
+    if (s.values->calibrate)
+        return calibrate(call, s.values);
     s.progress = progress_start(&s.values->common);
     s.unread = unread_of(call, &s.values->common);
     cli_catch_signals();
@@ -423,8 +483,20 @@ static int compare_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct compare_values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
-    {"repeat", 0, "N", "number of timed runs on the GPU; the fastest run "
-                       "counts (default: 5)", OPTION_NUMBER, AT(repeat), NULL},
+    {"repeat", 0, "N",
+     "number of timed runs on the GPU; the fastest run counts (default: 5); "
+     "with --calibrate, of rounds through all calls and sizes (default: 24)",
+     OPTION_NUMBER, AT(repeat), NULL},
+    {"calibrate", 0, NULL,
+     "take no trace: measure the costs of the driver's calls; --csv writes "
+     "them, for --costs",
+     OPTION_SWITCH, AT(calibrate), NULL},
+    {"calls", 0, "FILE",
+     "with --calibrate: write the time of every call as CSV; - is stdout",
+     OPTION_TEXT, AT(outputs.own[0]), NULL},
+    {"from", 0, "FILE",
+     "with --calibrate: compute the costs from such a CSV file, without a GPU",
+     OPTION_TEXT, AT(from), NULL},
     {"check", 0, NULL,
      "add a run on the GPU that verifies every block that the policy "
      "allocates, and that blocks keep their contents",
@@ -444,8 +516,9 @@ static const struct option_row options[] = {
 
 const struct verb verb_compare = {
     .name = "compare",
-    .args = "TRACE...",
-    .summary = "compare replays on a GPU with replays on the simulated device",
+    .args = "TRACE...|--calibrate",
+    .summary = "compare replays on a GPU with replays on the simulated device, "
+               "or measure its driver's calls",
     .about =
         "Every count of a run (reserved bytes, OOMs and the first of them, "
         "driver calls, segments) must be the same on the GPU of this machine "
@@ -456,19 +529,30 @@ const struct verb verb_compare = {
         "rule of the simulated device.\n\n"
         "The table also compares seconds: the time of the driver's calls, "
         "until all memory is freed, and the time by the cost model (--costs, "
-        "see `fragsim calibrate'). The speed of a machine varies: before and "
+        "see --calibrate). The speed of a machine varies: before and "
         "after each timed run a fixed series of calls is timed, and `paced' "
         "is the ratio of modelled to measured seconds at that speed. Between "
         "two runs the device has time to clear freed memory.\n\n"
         "Without a capacity, a run that requests too much ends when the GPU's "
-        "own memory is full; the simulation does not know that limit.",
+        "own memory is full; the simulation does not know that limit.\n\n"
+        "With --calibrate the command times each memory call of the driver "
+        "for sizes from 512 B up, and prints the cost model: a robust straight "
+        "line through these times, with a fixed time for each call, and a time "
+        "for each MiB. Several allocations exist at once, as in a replay. The "
+        "calls are timed in rounds; the first round only warms up the device. "
+        "The time for a size is the mean of a round without its slowest "
+        "sixteenth, and then the smallest of all rounds, because a disturbance "
+        "only makes a call slower. `residual' is the relative distance between "
+        "line and time, as the median over the sizes; `worst' is the largest "
+        "distance. At most 16 GiB and at most half of the device's free memory "
+        "are allocated, and all of it is freed.",
     .example = "fragsim compare snapshot.pickle -p torch -p remap -c inf,0.9x "
                "--check",
     .options = options,
     .size = sizeof(struct compare_values),
-    .defaults =
-        &(const struct compare_values){.cell = CELL_DEFAULTS, .repeat = 5},
-    .args_min = 1,
+    .defaults = &(const struct compare_values){.cell = CELL_DEFAULTS,
+                                               .repeat = UINT64_MAX},
+    .args_min = 0,
     .args_max = SIZE_MAX,
     .run = compare_run,
 };
