@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "policies/device/relay.h"
 #include "sim/ranges.h"
 
 /* A segment, a reservation or a physical allocation that exists on both sides.
@@ -21,7 +22,10 @@ struct clearing {
 };
 
 struct twin {
-    struct frag_backend base;
+    union { /* base is that of the relay */
+        struct frag_relay relay;
+        struct frag_backend base;
+    };
     struct frag_backend *device, *arena;
     struct ranges segments, reservations, phys;
     struct frag_twin_cost costs[FRAG_DRIVER_CALL_COUNT];
@@ -66,22 +70,31 @@ static frag_addr arena_addr(const struct twin *t, frag_addr addr)
 
 /* ---- times ---- */
 
-/* Sets err to the result of a call on one side, and `time` to its duration. */
-#define TIMED(err, mem, time, call)             \
-    do {                                        \
-        frag_time from_ = (mem)->ops->now(mem); \
-                                                \
-        err = call;                             \
-        time = (mem)->ops->now(mem) - from_;    \
-    } while (0)
+/* Makes the call on one side and adds its duration to *time. A copy also waits
+ * for the device, because the modelled time of a copy includes its execution.
+ */
+static enum frag_err make(const struct twin *t, struct frag_backend *mem,
+                          struct frag_relayed *c, frag_time *time)
+{
+    const frag_time from = mem->ops->now(mem);
+    enum frag_err err = frag_relay_pass(mem, c);
 
-static void note(struct twin *t, enum frag_driver_call call, frag_size size,
+    if (err == FRAG_OK && c->call == FRAG_DRIVER_COPY && mem == t->device)
+        err = mem->ops->synchronize(mem);
+    *time += mem->ops->now(mem) - from;
+    return err;
+}
+
+static void note(struct twin *t, const struct frag_relayed *c,
                  frag_time modelled, frag_time measured, enum frag_err err)
 {
-    t->costs[call].calls++;
-    t->costs[call].bytes += size;
-    t->costs[call].modelled += modelled;
-    t->costs[call].measured += measured;
+    struct frag_twin_cost *cost =
+        &t->costs[frag_call_of_size(c->call, c->size)];
+
+    cost->calls++;
+    cost->bytes += c->size;
+    cost->modelled += modelled;
+    cost->measured += measured;
     t->spent += measured;
     t->modelled += modelled;
     t->refusals += err == FRAG_OOM;
@@ -129,195 +142,121 @@ static void release_dirty(struct twin *t, frag_size size)
     t->clearing.dirty += size;
 }
 
-/* ---- segments, reservations, physical memory ---- */
+/* ---- calls ---- */
 
-/* The calls of the table that acquire an address or a handle (both are 64 bits)
- * and the calls that release it. */
-typedef enum frag_err acquire_fn(struct frag_backend *, frag_size, uint64_t *);
-typedef enum frag_err release_fn(struct frag_backend *, uint64_t, frag_size);
-
-struct calls {
-    acquire_fn *acquire;
-    release_fn *release;
-};
-
-/* Acquires on the arena first. If the arena refuses, the device is not called;
- * if the device refuses, the arena's part is released. */
-static enum frag_err acquire(struct twin *t, struct ranges *set,
-                             enum frag_driver_call kind, struct calls arena,
-                             struct calls device, frag_size size, uint64_t *out)
+/* Where the addresses of a call that acquires or releases one are kept. */
+static struct ranges *set_of(struct twin *t, enum frag_driver_call call)
 {
-    struct twin_address *b = malloc(sizeof(*b));
-    uint64_t on_arena = 0, on_device = 0;
-    frag_time modelled, measured;
-    enum frag_err err;
-
-    if (!b)
-        return FRAG_NOMEM;
-    TIMED(err, t->arena, modelled, arena.acquire(t->arena, size, &on_arena));
-    if (err == FRAG_OK) {
-        TIMED(err, t->device, measured,
-              device.acquire(t->device, size, &on_device));
-        if (err == FRAG_OK && set != &t->reservations)
-            modelled += acquire_cleared(t, size);
-        note(t, kind, size, modelled, measured, err);
-        if (err != FRAG_OK &&
-            arena.release(t->arena, on_arena, size) != FRAG_OK)
-            err = FRAG_DEVICE;
+    switch (call) {
+    case FRAG_DRIVER_SEGMENT_ALLOC:
+    case FRAG_DRIVER_SEGMENT_FREE:
+        return &t->segments;
+    case FRAG_DRIVER_VA_RESERVE:
+    case FRAG_DRIVER_VA_FREE:
+        return &t->reservations;
+    default:
+        return &t->phys;
     }
-    if (err != FRAG_OK) {
-        free(b);
-        return err;
-    }
-    enter(set, b, on_device, on_arena, set == &t->phys ? 1 : size);
-    *out = on_device;
-    return FRAG_OK;
 }
 
-/* Releases on the device first. If the device fails, nothing has changed, and
- * the call can be repeated. */
-static enum frag_err release(struct twin *t, struct ranges *set,
-                             enum frag_driver_call kind, release_fn *arena,
-                             release_fn *device, uint64_t at, frag_size size)
+/* Makes the call on the arena first. If the arena refuses, the device is not
+ * called; if the device refuses, the arena's part is taken back. */
+static enum frag_err arena_first(struct twin *t, struct frag_relayed *on_arena,
+                                 struct frag_relayed *c)
 {
-    struct twin_address *b = find(set, at);
-    frag_time modelled = 0, measured;
+    const bool takes = c->call == FRAG_DRIVER_SEGMENT_ALLOC ||
+                       c->call == FRAG_DRIVER_PHYS_CREATE;
+    frag_time modelled = 0, measured = 0;
     enum frag_err err;
 
-    if (!b)
-        return FRAG_INVALID;
-    TIMED(err, t->device, measured, device(t->device, at, size));
-    if (err == FRAG_OK)
-        TIMED(err, t->arena, modelled, arena(t->arena, b->arena, size));
-    note(t, kind, size, modelled, measured, err);
-    if (err != FRAG_OK)
-        return err;
-    if (set != &t->reservations)
-        release_dirty(t, size);
-    leave(set, b);
-    return FRAG_OK;
-}
-
-/* The acquiring and the releasing call of one side. */
-#define PAIR(mem, acquire_call, release_call) \
-    (struct calls)                            \
-    {                                         \
-        .acquire = (mem)->ops->acquire_call,  \
-        .release = (mem)->ops->release_call   \
-    }
-
-/* Defines the two calls of the twin for one set: segments, reservations or
- * physical memory. */
-#define DEFINE_PAIR(set, upper_acquire, acquire_call, upper_release,          \
-                    release_call)                                             \
-    static enum frag_err acquire_call(struct frag_backend *mem,               \
-                                      frag_size size, uint64_t *out)          \
-    {                                                                         \
-        struct twin *t = twin_of(mem);                                        \
-                                                                              \
-        return acquire(                                                       \
-            t, &t->set, frag_call_of_size(FRAG_DRIVER_##upper_acquire, size), \
-            PAIR(t->arena, acquire_call, release_call),                       \
-            PAIR(t->device, acquire_call, release_call), size, out);          \
-    }                                                                         \
-                                                                              \
-    static enum frag_err release_call(struct frag_backend *mem, uint64_t at,  \
-                                      frag_size size)                         \
-    {                                                                         \
-        struct twin *t = twin_of(mem);                                        \
-                                                                              \
-        return release(t, &t->set,                                            \
-                       frag_call_of_size(FRAG_DRIVER_##upper_release, size),  \
-                       t->arena->ops->release_call,                           \
-                       t->device->ops->release_call, at, size);               \
-    }
-
-DEFINE_PAIR(segments, SEGMENT_ALLOC, segment_alloc, SEGMENT_FREE, segment_free)
-DEFINE_PAIR(reservations, VA_RESERVE, va_reserve, VA_FREE, va_free)
-DEFINE_PAIR(phys, PHYS_CREATE, phys_create, PHYS_RELEASE, phys_release)
-
-/* ---- maps ---- */
-
-static enum frag_err map(struct frag_backend *mem, frag_addr addr,
-                         frag_size size, frag_phys phys)
-{
-    struct twin *t = twin_of(mem);
-    const struct twin_address *b = find(&t->phys, phys);
-    const frag_addr at = arena_addr(t, addr);
-    frag_time modelled, measured;
-    enum frag_err err;
-
-    if (!b)
-        return FRAG_INVALID;
-    TIMED(err, t->arena, modelled,
-          t->arena->ops->map(t->arena, at, size, b->arena));
-    FRAG_TRY(err);
-    TIMED(err, t->device, measured,
-          t->device->ops->map(t->device, addr, size, phys));
-    note(t, FRAG_DRIVER_MAP, size, modelled, measured, err);
-    if (err != FRAG_OK && t->arena->ops->unmap(t->arena, at, size) != FRAG_OK)
+    FRAG_TRY(make(t, t->arena, on_arena, &modelled));
+    err = make(t, t->device, c, &measured);
+    if (err == FRAG_OK && takes)
+        modelled += acquire_cleared(t, c->size);
+    note(t, c, modelled, measured, err);
+    if (err != FRAG_OK && c->call != FRAG_DRIVER_COPY &&
+        frag_relay_undo(t->arena, on_arena) != FRAG_OK)
         return FRAG_DEVICE;
     return err;
 }
 
-static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
-                           frag_size size)
+/* Makes the call on the device first. If the device fails, nothing has changed,
+ * and the call can be repeated. */
+static enum frag_err device_first(struct twin *t, struct frag_relayed *on_arena,
+                                  struct frag_relayed *c)
 {
-    struct twin *t = twin_of(mem);
-    frag_time modelled = 0, measured;
-    enum frag_err err;
+    frag_time modelled = 0, measured = 0;
+    enum frag_err err = make(t, t->device, c, &measured);
 
-    TIMED(err, t->device, measured,
-          t->device->ops->unmap(t->device, addr, size));
     if (err == FRAG_OK)
-        TIMED(err, t->arena, modelled,
-              t->arena->ops->unmap(t->arena, arena_addr(t, addr), size));
-    note(t, FRAG_DRIVER_UNMAP, size, modelled, measured, err);
+        err = make(t, t->arena, on_arena, &modelled);
+    note(t, c, modelled, measured, err);
     return err;
+}
+
+static enum frag_err acquire(struct twin *t, struct frag_relayed *c)
+{
+    struct ranges *set = set_of(t, c->call);
+    struct twin_address *b = malloc(sizeof(*b));
+    struct frag_relayed on_arena = *c;
+    enum frag_err err = b ? arena_first(t, &on_arena, c) : FRAG_NOMEM;
+
+    if (err == FRAG_OK)
+        enter(set, b, c->at, on_arena.at, set == &t->phys ? 1 : c->size);
+    else
+        free(b);
+    return err;
+}
+
+static enum frag_err release(struct twin *t, struct frag_relayed *c)
+{
+    struct ranges *set = set_of(t, c->call);
+    struct twin_address *b = find(set, c->at);
+    struct frag_relayed on_arena = *c;
+
+    if (!b)
+        return FRAG_INVALID;
+    on_arena.at = b->arena;
+    FRAG_TRY(device_first(t, &on_arena, c));
+    if (set != &t->reservations)
+        release_dirty(t, c->size);
+    leave(set, b);
+    return FRAG_OK;
+}
+
+static enum frag_err serve(struct frag_relay *relay, struct frag_relayed *c)
+{
+    struct twin *t = (struct twin *)relay;
+    struct frag_relayed on_arena = *c;
+    const struct twin_address *b;
+
+    switch (c->call) {
+    case FRAG_DRIVER_SEGMENT_ALLOC:
+    case FRAG_DRIVER_VA_RESERVE:
+    case FRAG_DRIVER_PHYS_CREATE:
+        return acquire(t, c);
+    case FRAG_DRIVER_SEGMENT_FREE:
+    case FRAG_DRIVER_VA_FREE:
+    case FRAG_DRIVER_PHYS_RELEASE:
+        return release(t, c);
+    case FRAG_DRIVER_MAP:
+        b = find(&t->phys, c->with);
+        if (!b)
+            return FRAG_INVALID;
+        on_arena.at = arena_addr(t, c->at);
+        on_arena.with = b->arena;
+        return arena_first(t, &on_arena, c);
+    case FRAG_DRIVER_UNMAP:
+        on_arena.at = arena_addr(t, c->at);
+        return device_first(t, &on_arena, c);
+    case FRAG_DRIVER_COPY: /* an arena looks at the distance only */
+        return arena_first(t, &on_arena, c);
+    default:
+        return device_first(t, &on_arena, c);
+    }
 }
 
 /* ---- everything else ---- */
-
-/* Copies and waits for the device, because the modelled time of a copy includes
- * its execution. */
-static enum frag_err copy_and_wait(struct frag_backend *mem, frag_addr dst,
-                                   frag_addr src, frag_size size,
-                                   frag_stream stream)
-{
-    FRAG_TRY(mem->ops->copy(mem, dst, src, size, stream));
-    return mem->ops->synchronize(mem);
-}
-
-static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
-                          frag_addr src, frag_size size, frag_stream stream)
-{
-    struct twin *t = twin_of(mem);
-    frag_time modelled, before;
-    enum frag_err err;
-
-    /* The device's addresses: an arena looks at their distance only. */
-    TIMED(err, t->arena, modelled,
-          t->arena->ops->copy(t->arena, dst, src, size, stream));
-    FRAG_TRY(err);
-    before = t->device->ops->now(t->device);
-    err = copy_and_wait(t->device, dst, src, size, stream);
-    note(t, FRAG_DRIVER_COPY, size, modelled,
-         t->device->ops->now(t->device) - before, err);
-    return err;
-}
-
-static enum frag_err synchronize(struct frag_backend *mem)
-{
-    struct twin *t = twin_of(mem);
-    frag_time modelled = 0, measured;
-    enum frag_err err;
-
-    TIMED(err, t->device, measured, t->device->ops->synchronize(t->device));
-    if (err == FRAG_OK)
-        TIMED(err, t->arena, modelled, t->arena->ops->synchronize(t->arena));
-    note(t, FRAG_DRIVER_SYNCHRONIZE, 0, modelled, measured, err);
-    return err;
-}
 
 static frag_time now(struct frag_backend *mem)
 {
@@ -328,29 +267,13 @@ static void stream_used(struct frag_backend *mem, frag_stream stream)
 {
     struct twin *t = twin_of(mem);
 
-    if (t->arena->ops->stream_used)
-        t->arena->ops->stream_used(t->arena, stream);
-    if (t->device->ops->stream_used)
-        t->device->ops->stream_used(t->device, stream);
+    frag_backend_stream_used(t->arena, stream);
+    frag_backend_stream_used(t->device, stream);
 }
 
 /* ---- both ends ---- */
 
-static const struct frag_backend_ops twin_ops = {
-    .name = "twin",
-    .segment_alloc = segment_alloc,
-    .segment_free = segment_free,
-    .va_reserve = va_reserve,
-    .va_free = va_free,
-    .phys_create = phys_create,
-    .phys_release = phys_release,
-    .map = map,
-    .unmap = unmap,
-    .copy = copy,
-    .synchronize = synchronize,
-    .now = now,
-    .stream_used = stream_used,
-};
+static const struct frag_engine_ops twin_engine = {.stream_used = stream_used};
 
 enum frag_err frag_twin_open(struct frag_backend *device,
                              struct frag_backend *arena,
@@ -360,7 +283,11 @@ enum frag_err frag_twin_open(struct frag_backend *device,
 
     if (!t)
         return FRAG_NOMEM;
-    t->base = (struct frag_backend){.ops = &twin_ops,
+    frag_relay_open(&t->relay, NULL, serve);
+    t->relay.ops.name = "twin";
+    t->relay.ops.now = now;
+    t->base = (struct frag_backend){.ops = &t->relay.ops,
+                                    .engine = &twin_engine,
                                     .capacity = arena->capacity,
                                     .total = arena->total,
                                     .granularity = device->granularity,

@@ -21,7 +21,7 @@ typedef uint64_t frag_phys; /* handle of physical memory; 0: none */
 
 struct frag_backend;
 
-/* The declaration passed to frag_backend_ops.hold. */
+/* The declaration passed to frag_engine_ops.hold. */
 enum frag_holding {
     FRAG_HOLD_SEGMENT,     /* an ordinary segment */
     FRAG_HOLD_RESERVATION, /* reserved addresses, nothing of them mapped */
@@ -71,16 +71,17 @@ struct frag_backend_ops {
     enum frag_err (*synchronize)(struct frag_backend *mem);
 
     frag_time (*now)(struct frag_backend *mem); /* ns; never runs backwards */
+};
 
-    /* Not for policies. The caller of the policy calls it before the first
-     * request on each stream except index 0, to report that the client has
-     * created the stream. NULL if the backend ignores it. */
+/* Calls that the caller of a policy makes, and no policy. Each may be NULL. */
+struct frag_engine_ops {
+    /* Made before the first request on each stream except index 0, to report
+     * that the client has created the stream. */
     void (*stream_used)(struct frag_backend *mem, frag_stream stream);
 
-    /* Not for policies. Declares, before any other call, that this range is
-     * already in use. frag_policy.adopt relies on it. NULL if the backend
-     * cannot do this. INVALID if part of the range is in use or is no address
-     * of the device; OOM, NOMEM. */
+    /* Declares, before any other call, that this range is already in use.
+     * frag_policy.adopt relies on it. INVALID if part of the range is in use or
+     * is no address of the device; OOM, NOMEM. */
     enum frag_err (*hold)(struct frag_backend *mem, frag_addr addr,
                           frag_size size, enum frag_holding what);
 };
@@ -106,7 +107,16 @@ struct frag_backend {
     bool busy; /* true: the program may queue work on live blocks at any time,
                   so their memory must stay mapped during a request too */
     unsigned asked; /* FRAG_ASKED_*: what the policy has read */
+    const struct frag_engine_ops *engine; /* NULL: the backend has none */
 };
+
+/* frag_engine_ops.stream_used, if the backend has it. */
+static inline void frag_backend_stream_used(struct frag_backend *mem,
+                                            frag_stream stream)
+{
+    if (mem->engine && mem->engine->stream_used)
+        mem->engine->stream_used(mem, stream);
+}
 
 /* Properties that influenced the policy's decisions. A policy that reads none
  * learns about its bound only from requests that are refused; its run is then

@@ -8,8 +8,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "policies/device/relay.h"
+
 struct cuda {
-    struct frag_backend base;
+    union { /* base is that of the relay */
+        struct frag_relay relay;
+        struct frag_backend base;
+    };
     const struct cu_driver *cu;
     cu_device device;
     cu_context context;
@@ -71,115 +76,7 @@ void frag_cuda_leave(struct frag_backend *mem)
         }                                                     \
     } while (0)
 
-/* ---- segments ---- */
-
-static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
-                                   frag_addr *addr)
-{
-    struct cuda *c = cuda_of(mem);
-    cu_address at = 0;
-    enum frag_err err;
-
-    if (size == 0)
-        return FRAG_INVALID;
-    CALL(c, err, cuMemAlloc_v2(&at, size));
-    if (err == FRAG_OK)
-        *addr = at;
-    return err;
-}
-
-static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
-                                  frag_size size)
-{
-    struct cuda *c = cuda_of(mem);
-    enum frag_err err;
-
-    (void)size;
-    CALL(c, err, cuMemFree_v2(addr));
-    return err;
-}
-
-/* ---- virtual memory ---- */
-
-static bool aligned(const struct cuda *c, frag_addr addr, frag_size size)
-{
-    return size > 0 && addr % c->base.granularity == 0 &&
-           size % c->base.granularity == 0;
-}
-
-static enum frag_err va_reserve(struct frag_backend *mem, frag_size size,
-                                frag_addr *addr)
-{
-    struct cuda *c = cuda_of(mem);
-    cu_address at = 0;
-    enum frag_err err;
-
-    if (!aligned(c, 0, size))
-        return FRAG_INVALID;
-    CALL(c, err, cuMemAddressReserve(&at, size, 0, 0, 0));
-    if (err == FRAG_OK)
-        *addr = at;
-    return err;
-}
-
-static enum frag_err va_free(struct frag_backend *mem, frag_addr addr,
-                             frag_size size)
-{
-    struct cuda *c = cuda_of(mem);
-    enum frag_err err;
-
-    CALL(c, err, cuMemAddressFree(addr, size));
-    return err;
-}
-
-static enum frag_err phys_create(struct frag_backend *mem, frag_size size,
-                                 frag_phys *phys)
-{
-    struct cuda *c = cuda_of(mem);
-    cu_memory memory = 0;
-    enum frag_err err;
-
-    if (!aligned(c, 0, size))
-        return FRAG_INVALID;
-    CALL(c, err, cuMemCreate(&memory, size, &c->memory, 0));
-    if (err == FRAG_OK)
-        *phys = memory;
-    return err;
-}
-
-static enum frag_err phys_release(struct frag_backend *mem, frag_phys phys,
-                                  frag_size size)
-{
-    struct cuda *c = cuda_of(mem);
-    enum frag_err err;
-
-    (void)size;
-    CALL(c, err, cuMemRelease(phys));
-    return err;
-}
-
-static enum frag_err synchronize(struct frag_backend *mem)
-{
-    struct cuda *c = cuda_of(mem);
-    enum frag_err err;
-
-    CALL(c, err, cuCtxSynchronize());
-    return err;
-}
-
-static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
-                           frag_size size)
-{
-    struct cuda *c = cuda_of(mem);
-    enum frag_err err;
-
-    if (!aligned(c, addr, size))
-        return FRAG_INVALID;
-    if (mem->busy)
-        FRAG_TRY(synchronize(mem));
-    CALL(c, err, cuMemUnmap(addr, size));
-    return err;
-}
+/* ---- peers ---- */
 
 enum frag_err frag_cuda_grant(struct frag_backend *mem, frag_addr addr,
                               frag_size size)
@@ -251,34 +148,90 @@ static enum frag_err find_peers(struct cuda *c)
     return FRAG_OK;
 }
 
-static enum frag_err map(struct frag_backend *mem, frag_addr addr,
-                         frag_size size, frag_phys phys)
+/* ---- calls ---- */
+
+static enum frag_err map(struct cuda *c, const struct frag_relayed *r)
 {
-    struct cuda *c = cuda_of(mem);
     enum frag_err err, undone;
 
-    if (!aligned(c, addr, size))
-        return FRAG_INVALID;
-    CALL(c, err, cuMemMap(addr, size, 0, phys, 0));
+    CALL(c, err, cuMemMap(r->at, r->size, 0, r->with, 0));
     FRAG_TRY(err);
-    err = frag_cuda_grant(mem, addr, size);
+    err = frag_cuda_grant(&c->base, r->at, r->size);
     if (err != FRAG_OK) {
-        CALL(c, undone, cuMemUnmap(addr, size));
+        CALL(c, undone, cuMemUnmap(r->at, r->size));
         (void)undone;
     }
     return err;
 }
 
-/* ---- everything else ---- */
-
-static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
-                          frag_addr src, frag_size size, frag_stream stream)
+static bool aligned(const struct cuda *c, const struct frag_relayed *r)
 {
-    struct cuda *c = cuda_of(mem);
-    enum frag_err err;
+    return r->size > 0 && r->at % c->base.granularity == 0 &&
+           r->size % c->base.granularity == 0;
+}
 
-    (void)stream;
-    CALL(c, err, cuMemcpyDtoDAsync_v2(dst, src, size, NULL));
+/* Whether the call keeps the rule of policies/device/backend.h, as far as that
+ * shows without a list of the memory. */
+static bool keeps_rule(const struct cuda *c, const struct frag_relayed *r)
+{
+    switch (r->call) {
+    case FRAG_DRIVER_SEGMENT_ALLOC:
+        return r->size > 0;
+    case FRAG_DRIVER_VA_RESERVE:
+    case FRAG_DRIVER_PHYS_CREATE:
+    case FRAG_DRIVER_MAP:
+    case FRAG_DRIVER_UNMAP:
+        return aligned(c, r);
+    default:
+        return true;
+    }
+}
+
+static enum frag_err serve(struct frag_relay *relay, struct frag_relayed *r)
+{
+    struct cuda *c = (struct cuda *)relay;
+    cu_address at = 0;
+    cu_memory memory = 0;
+    enum frag_err err = FRAG_OK;
+
+    if (!keeps_rule(c, r))
+        return FRAG_INVALID;
+    switch (r->call) {
+    case FRAG_DRIVER_SEGMENT_ALLOC:
+        CALL(c, err, cuMemAlloc_v2(&at, r->size));
+        r->at = at;
+        break;
+    case FRAG_DRIVER_SEGMENT_FREE:
+        CALL(c, err, cuMemFree_v2(r->at));
+        break;
+    case FRAG_DRIVER_VA_RESERVE:
+        CALL(c, err, cuMemAddressReserve(&at, r->size, 0, 0, 0));
+        r->at = at;
+        break;
+    case FRAG_DRIVER_VA_FREE:
+        CALL(c, err, cuMemAddressFree(r->at, r->size));
+        break;
+    case FRAG_DRIVER_PHYS_CREATE:
+        CALL(c, err, cuMemCreate(&memory, r->size, &c->memory, 0));
+        r->at = memory;
+        break;
+    case FRAG_DRIVER_PHYS_RELEASE:
+        CALL(c, err, cuMemRelease(r->at));
+        break;
+    case FRAG_DRIVER_MAP:
+        return map(c, r);
+    case FRAG_DRIVER_UNMAP:
+        if (c->base.busy)
+            CALL(c, err, cuCtxSynchronize());
+        FRAG_TRY(err);
+        CALL(c, err, cuMemUnmap(r->at, r->size));
+        break;
+    case FRAG_DRIVER_COPY:
+        CALL(c, err, cuMemcpyDtoDAsync_v2(r->at, r->with, r->size, NULL));
+        break;
+    default:
+        CALL(c, err, cuCtxSynchronize());
+    }
     return err;
 }
 
@@ -290,21 +243,6 @@ static frag_time now(struct frag_backend *mem)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (frag_time)t.tv_sec * 1000000000 + (frag_time)t.tv_nsec;
 }
-
-static const struct frag_backend_ops cuda_ops = {
-    .name = "cuda",
-    .segment_alloc = segment_alloc,
-    .segment_free = segment_free,
-    .va_reserve = va_reserve,
-    .va_free = va_free,
-    .phys_create = phys_create,
-    .phys_release = phys_release,
-    .map = map,
-    .unmap = unmap,
-    .copy = copy,
-    .synchronize = synchronize,
-    .now = now,
-};
 
 /* ---- open and close ---- */
 
@@ -336,7 +274,10 @@ static cu_result find_device(struct cuda *c,
                                                     CU_MINIMUM);
     if (code == CU_SUCCESS)
         code = c->cu->cuDevicePrimaryCtxRetain(&c->context, c->device);
-    c->base = (struct frag_backend){.ops = &cuda_ops,
+    frag_relay_open(&c->relay, NULL, serve);
+    c->relay.ops.name = "cuda";
+    c->relay.ops.now = now;
+    c->base = (struct frag_backend){.ops = &c->relay.ops,
                                     .capacity = FRAG_UNLIMITED,
                                     .total = total,
                                     .granularity = granularity};

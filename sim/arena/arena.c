@@ -172,6 +172,9 @@ static const struct frag_backend_ops arena_ops = {
     .copy = copy,
     .synchronize = synchronize,
     .now = now,
+};
+
+static const struct frag_engine_ops arena_engine = {
     .stream_used = stream_used,
     .hold = frag_arena_hold,
 };
@@ -192,6 +195,7 @@ struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
     if (!a)
         return NULL;
     a->base = (struct frag_backend){.ops = &arena_ops,
+                                    .engine = &arena_engine,
                                     .capacity = opts->capacity,
                                     .limit = opts->limit,
                                     .total = reported_total(opts),

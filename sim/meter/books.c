@@ -1,19 +1,8 @@
 /* books.c - the books of the meter: the table of segments and the set of held
  * ranges. It makes no call of the backend. */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/meter/meter_parts.h"
-
-enum frag_err meter_blame(struct frag_ledger *ledger, const char *call,
-                          frag_addr addr, frag_size size, const char *rule)
-{
-    return frag_ledger_blame(ledger,
-                             "the policy calls %.*s with address 0x%" PRIx64
-                             " and %" PRIu64 " bytes: expected %s",
-                             (int)strcspn(call, "("), call, addr, size, rule);
-}
 
 uint32_t meter_new_segment(struct meter *m)
 {

@@ -1,7 +1,8 @@
-/* meter.c - the meter as a backend: opens and closes it, and passes on the
- * calls for segments, copies and waits. */
+/* meter.c - the meter as a backend: opens and closes it, passes on the calls,
+ * and records those for segments, copies and waits. */
 #include "sim/meter/meter.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "sim/meter/meter_parts.h"
@@ -40,85 +41,58 @@ static enum frag_err book_segment(struct meter *m, frag_addr addr,
     return FRAG_OK;
 }
 
-static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
-                                   frag_addr *addr)
+enum frag_err meter_undo(struct meter *m, const struct frag_relayed *c,
+                         enum frag_err err)
 {
-    struct meter *m = meter_of(mem);
-    frag_addr at;
+    return frag_relay_undo(m->relay.under, c) == FRAG_OK ? err : FRAG_DEVICE;
+}
+
+static enum frag_err segment_allocated(struct meter *m, struct frag_relayed *c)
+{
     enum frag_err err;
 
-    meter_note_request(m);
-    if (meter_refuses(m, size))
-        err = FRAG_OOM;
-    else
-        METER_TIMED(m, err, segment_alloc(m->under, size, &at), 0, size,
-                    "a size above 0");
-    meter_note_answer(m, err);
-    FRAG_TRY(err);
-    meter_announce(m, m->reserved + size);
-    err = book_segment(m, at, size);
+    meter_announce(m, m->reserved + c->size);
+    err = book_segment(m, c->at, c->size);
     if (err != FRAG_OK)
-        return m->under->ops->segment_free(m->under, at, size) == FRAG_OK
-                   ? err
-                   : FRAG_DEVICE;
+        return meter_undo(m, c, err);
     m->calls[FRAG_CALL_SEGMENT_ALLOC]++;
     meter_note_peak(m);
-    meter_tell(m, FRAG_CALL_SEGMENT_ALLOC, at, size, 0);
-    *addr = at;
+    meter_tell(m, FRAG_CALL_SEGMENT_ALLOC, c->at, c->size, 0);
     return FRAG_OK;
 }
 
-static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
-                                  frag_size size)
+static enum frag_err segment_freed(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
-    struct range *r = ranges_at(&m->held, addr);
-    enum frag_err err;
+    struct range *r = ranges_at(&m->held, c->at);
 
-    METER_TIMED(m, err, segment_free(m->under, addr, size), addr, size,
-                "a segment that the policy holds, with the address and the "
-                "size of its allocation");
-    FRAG_TRY(err);
     m->calls[FRAG_CALL_SEGMENT_FREE]++;
     m->returned |= m->waited;
     if (r) {
         meter_announce(m, 0);
         meter_remove_segment(m, ((struct held_range *)r)->segment);
         meter_leave(m, (struct held_range *)r);
-        m->reserved -= size;
+        m->reserved -= c->size;
         m->segments_now--;
-        meter_tell(m, FRAG_CALL_SEGMENT_FREE, addr, size, 0);
+        meter_tell(m, FRAG_CALL_SEGMENT_FREE, c->at, c->size, 0);
     }
-    return m->ledger ? frag_ledger_drop(m->ledger, addr, size) : FRAG_OK;
+    return m->ledger ? frag_ledger_drop(m->ledger, c->at, c->size) : FRAG_OK;
 }
 
-/* --------------------------------------------------------- other calls --- */
+/* ----------------------------------------------------------- all calls --- */
 
-static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
-                          frag_addr src, frag_size size, frag_stream stream)
+static enum frag_err copied(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
-    enum frag_err err;
-
-    METER_TIMED(m, err, copy(m->under, dst, src, size, stream), dst, size,
-                "two ranges that do not overlap");
-    FRAG_TRY(err);
     m->calls[FRAG_CALL_COPY]++;
     m->rearranged |= m->waited;
-    m->bytes_moved += size;
+    m->bytes_moved += c->size;
     if (m->ledger)
-        frag_ledger_copied(m->ledger, dst, size);
+        frag_ledger_copied(m->ledger, c->at, c->size);
     return FRAG_OK;
 }
 
-static enum frag_err synchronize(struct frag_backend *mem)
+static enum frag_err waited(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
-    enum frag_err err;
-
-    METER_TIMED(m, err, synchronize(m->under), 0, 0,
-                "no queued work that failed");
-    FRAG_TRY(err);
+    (void)c;
     m->calls[FRAG_CALL_SYNCHRONIZE]++;
     m->waited = true;
     if (m->synchronized)
@@ -126,23 +100,93 @@ static enum frag_err synchronize(struct frag_backend *mem)
     return FRAG_OK;
 }
 
-static frag_time now(struct frag_backend *mem)
+/* The rule of policies/device/backend.h for each call, and what follows it. */
+static const struct {
+    const char *rule;
+    enum frag_err (*record)(struct meter *m, struct frag_relayed *c);
+} calls[FRAG_DRIVER_CALL_COUNT] = {
+    [FRAG_DRIVER_SEGMENT_ALLOC] = {"a size above 0", segment_allocated},
+    [FRAG_DRIVER_SEGMENT_FREE] =
+        {"a segment that the policy holds, with the address and the size of "
+         "its allocation",
+         segment_freed},
+    [FRAG_DRIVER_VA_RESERVE] = {"whole granules, at least one", meter_reserved},
+    [FRAG_DRIVER_VA_FREE] =
+        {"a reservation as va_reserve made it, in which nothing is mapped",
+         meter_unreserved},
+    [FRAG_DRIVER_PHYS_CREATE] = {"whole granules, at least one", meter_created},
+    [FRAG_DRIVER_PHYS_RELEASE] = {"a handle of phys_create with its size, once",
+                                  meter_released},
+    [FRAG_DRIVER_MAP] =
+        {"whole granules of one reservation that are not mapped, and the size "
+         "of the handle",
+         meter_mapped},
+    [FRAG_DRIVER_UNMAP] = {"one whole map, or several adjacent ones",
+                           meter_unmapped},
+    [FRAG_DRIVER_COPY] = {"two ranges that do not overlap", copied},
+    [FRAG_DRIVER_SYNCHRONIZE] = {"no queued work that failed", waited},
+};
+
+/* Whether the limit of the process refuses memory before the device is asked.
+ */
+static bool refuses(struct meter *m, frag_size size)
 {
-    return meter_clock(meter_of(mem));
+    return m->guards_limit &&
+           (size > FRAG_UNLIMITED - m->reserved ||
+            !frag_backend_admits(&m->base, m->reserved + size));
+}
+
+static frag_time clock_of(struct frag_backend *mem)
+{
+    return mem->ops->now ? mem->ops->now(mem) : 0;
+}
+
+/* Makes the call and measures its time. INVALID is a fault of the policy for
+ * the ledger. */
+static enum frag_err pass(struct meter *m, struct frag_relayed *c)
+{
+    struct frag_backend *under = m->relay.under;
+    const frag_time before = clock_of(under);
+    enum frag_err err;
+
+    m->changes++;
+    err = frag_relay_pass(under, c);
+    m->spent += clock_of(under) - before;
+    if (err != FRAG_INVALID || !m->ledger)
+        return err;
+    return frag_ledger_blame(m->ledger,
+                             "the policy calls %s with address 0x%" PRIx64
+                             " and %" PRIu64 " bytes: expected %s",
+                             frag_driver_call_names[c->call], c->at, c->size,
+                             calls[c->call].rule);
+}
+
+static enum frag_err serve(struct frag_relay *relay, struct frag_relayed *c)
+{
+    struct meter *m = (struct meter *)relay;
+    const bool takes = c->call == FRAG_DRIVER_SEGMENT_ALLOC ||
+                       c->call == FRAG_DRIVER_PHYS_CREATE;
+    enum frag_err err = FRAG_OOM;
+
+    m->retried |= takes && m->refused;
+    if (!takes || !refuses(m, c->size))
+        err = pass(m, c);
+    m->refused |= takes && err == FRAG_OOM;
+    return err == FRAG_OK ? calls[c->call].record(m, c) : err;
 }
 
 /* ---------------------------------------------------------- both ends --- */
 
 /* Memory that was held before is no call of the policy. */
-static enum frag_err hold(struct frag_backend *mem, frag_addr addr,
-                          frag_size size, enum frag_holding what)
+static enum frag_err hold(struct meter *m, frag_addr addr, frag_size size,
+                          enum frag_holding what)
 {
-    struct meter *m = meter_of(mem);
+    struct frag_backend *under = m->relay.under;
     const struct held_range *r;
 
     m->changes++;
     meter_announce(m, 0);
-    FRAG_TRY(m->under->ops->hold(m->under, addr, size, what));
+    FRAG_TRY(under->engine->hold(under, addr, size, what));
     if (what == FRAG_HOLD_SEGMENT)
         return book_segment(m, addr, size);
     if (what == FRAG_HOLD_RESERVATION)
@@ -151,32 +195,13 @@ static enum frag_err hold(struct frag_backend *mem, frag_addr addr,
     return r ? meter_book_granules(m, addr, size, r->segment) : FRAG_INVALID;
 }
 
-static struct frag_backend_ops ops_over(const struct frag_backend_ops *under)
-{
-    struct frag_backend_ops ops = {.name = under->name, .now = now};
-
-    ops.segment_alloc = under->segment_alloc ? segment_alloc : NULL;
-    ops.segment_free = under->segment_free ? segment_free : NULL;
-    ops.va_reserve = under->va_reserve ? meter_va_reserve : NULL;
-    ops.va_free = under->va_free ? meter_va_free : NULL;
-    ops.phys_create = under->phys_create ? meter_phys_create : NULL;
-    ops.phys_release = under->phys_release ? meter_phys_release : NULL;
-    ops.map = under->map ? meter_map : NULL;
-    ops.unmap = under->unmap ? meter_unmap : NULL;
-    ops.copy = under->copy ? copy : NULL;
-    ops.synchronize = under->synchronize ? synchronize : NULL;
-    ops.hold = under->hold ? hold : NULL;
-    return ops;
-}
-
 enum frag_err meter_open(struct meter *m, struct frag_backend *under,
                          struct frag_ledger *ledger)
 {
     enum { FIRST_ROOM = 64 };
 
-    *m = (struct meter){.base = *under, .under = under, .ledger = ledger};
-    m->ops = ops_over(under->ops);
-    m->base.ops = &m->ops;
+    *m = (struct meter){.ledger = ledger};
+    frag_relay_open(&m->relay, under, serve);
     m->segments = calloc(FIRST_ROOM, sizeof(*m->segments));
     m->index = calloc((size_t)1 << METER_ROOT_BITS, sizeof(*m->index));
     if (!m->segments || !m->index) {
@@ -193,16 +218,17 @@ enum frag_err meter_open(struct meter *m, struct frag_backend *under,
  * of the device is ignored. */
 static void return_range(struct meter *m, const struct held_range *h)
 {
-    enum frag_err err =
-        h->phys
-            ? m->under->ops->unmap(m->under, h->range.at, h->range.size)
-            : m->under->ops->segment_free(m->under, h->range.at, h->range.size);
+    struct frag_relayed c = {.call = h->phys ? FRAG_DRIVER_UNMAP
+                                             : FRAG_DRIVER_SEGMENT_FREE,
+                             .at = h->range.at,
+                             .size = h->range.size};
 
-    (void)err;
+    (void)!frag_relay_pass(m->relay.under, &c);
 }
 
 static void return_everything(struct meter *m)
 {
+    struct frag_backend *under = m->relay.under;
     struct range *r;
 
     while ((r = ranges_pop(&m->held))) {
@@ -216,12 +242,11 @@ static void return_everything(struct meter *m)
         free(r);
     }
     while ((r = ranges_pop(&m->phys))) {
-        m->under->ops->phys_release(m->under, r->at,
-                                    ((struct phys_use *)r)->size);
+        under->ops->phys_release(under, r->at, ((struct phys_use *)r)->size);
         free(r);
     }
     while ((r = ranges_pop(&m->reservations))) {
-        m->under->ops->va_free(m->under, r->at, r->size);
+        under->ops->va_free(under, r->at, r->size);
         free(r);
     }
 }
@@ -229,21 +254,21 @@ static void return_everything(struct meter *m)
 void meter_close(struct meter *m)
 {
     return_everything(m);
-    m->under->asked |= m->base.asked;
-    m->under->limit_used = m->base.limit_used;
-    m->under->limit_refused = m->base.limit_refused;
+    m->relay.under->asked |= m->base.asked;
+    m->relay.under->limit_used = m->base.limit_used;
+    m->relay.under->limit_refused = m->base.limit_refused;
     meter_index_close(m);
     free(m->segments);
 }
 
 enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s)
 {
-    if (!m->under->ops->hold)
+    if (!m->relay.under->engine || !m->relay.under->engine->hold)
         return FRAG_UNSUPPORTED;
     if (!s->is_expandable)
-        return hold(&m->base, s->addr, s->size, FRAG_HOLD_SEGMENT);
+        return hold(m, s->addr, s->size, FRAG_HOLD_SEGMENT);
     if (!ranges_at(&m->reservations, s->reservation))
-        FRAG_TRY(hold(&m->base, s->reservation, s->reservation_size,
+        FRAG_TRY(hold(m, s->reservation, s->reservation_size,
                       FRAG_HOLD_RESERVATION));
-    return hold(&m->base, s->addr, s->size, FRAG_HOLD_MAPS);
+    return hold(m, s->addr, s->size, FRAG_HOLD_MAPS);
 }

@@ -16,6 +16,7 @@
 #ifndef FRAG_SIM_METER_METER_H
 #define FRAG_SIM_METER_METER_H
 
+#include "policies/device/relay.h"
 #include "policies/policy.h"
 #include "sim/measures.h"
 #include "sim/meter/ledger.h"
@@ -54,10 +55,11 @@ enum {
                   segments */
 
 struct meter {
-    struct frag_backend base;
-    struct frag_backend_ops ops; /* an op is NULL if it is NULL in `under` */
-    struct frag_backend *under;  /* the backend that serves the calls */
-    struct frag_ledger *ledger;  /* NULL: answers are not checked */
+    union { /* base is that of the relay */
+        struct frag_relay relay;
+        struct frag_backend base;
+    };
+    struct frag_ledger *ledger; /* NULL: answers are not checked */
     bool guards_limit; /* refuses what exceeds base.limit, for a policy without
                           FRAG_OWNS_LIMIT */
 
@@ -109,6 +111,31 @@ enum frag_err meter_open(struct meter *m, struct frag_backend *under,
  * `asked` flags and the answers of its limit to those of `under`, and frees the
  * books. */
 void meter_close(struct meter *m);
+
+/* Set what is called from now on, see above, and the bound that the policy
+ * reads. */
+static inline void meter_on_wait(struct meter *m,
+                                 void (*synchronized)(void *user), void *user)
+{
+    m->synchronized = synchronized;
+    m->user = user;
+}
+
+static inline void meter_on_change(struct meter *m,
+                                   void (*changed)(void *, enum frag_call,
+                                                   frag_addr, frag_size,
+                                                   frag_addr),
+                                   void *listener)
+{
+    m->changed = changed;
+    m->listener = listener;
+}
+
+static inline void meter_set_bound(struct meter *m, struct frag_bound bound)
+{
+    *(bound.kind == FRAG_BOUND_LIMIT ? &m->base.limit : &m->base.capacity) =
+        bound.bytes;
+}
 
 /* Marks a segment as held before the first call, for frag_policy.adopt.
  * UNSUPPORTED if `under` has no hold(); INVALID, OOM, NOMEM. */

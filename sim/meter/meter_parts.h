@@ -23,33 +23,6 @@ struct phys_use {
     bool released;   /* the handle was released */
 };
 
-static inline struct meter *meter_of(struct frag_backend *mem)
-{
-    return (struct meter *)mem;
-}
-
-static inline frag_time meter_clock(struct meter *m)
-{
-    return m->under->ops->now ? m->under->ops->now(m->under) : 0;
-}
-
-/* Makes a call of `under` and measures its time. INVALID means that the policy
- * made a call against the rule of policies/device/backend.h, which is a fault
- * for the ledger; `addr' and `size' are those of the call. */
-#define METER_TIMED(m, err, call, addr, size, rule)                    \
-    do {                                                               \
-        frag_time before_ = meter_clock(m);                            \
-        (m)->changes++;                                                \
-        (err) = (m)->under->ops->call;                                 \
-        (m)->spent += meter_clock(m) - before_;                        \
-        if ((err) == FRAG_INVALID && (m)->ledger)                      \
-            (err) = meter_blame((m)->ledger, #call, addr, size, rule); \
-    } while (0)
-
-/* The fault of a call, written in C, of which only the name is said. */
-enum frag_err meter_blame(struct frag_ledger *ledger, const char *call,
-                          frag_addr addr, frag_size size, const char *rule);
-
 /* Adds memory that the policy holds from now on. */
 static inline void meter_grow(struct meter *m, frag_size by)
 {
@@ -80,26 +53,6 @@ static inline void meter_tell(const struct meter *m, enum frag_call call,
         m->changed(m->listener, call, addr, size, same);
 }
 
-/* Called before memory is requested from the device, and after its answer. */
-static inline void meter_note_request(struct meter *m)
-{
-    m->retried |= m->refused;
-}
-
-static inline void meter_note_answer(struct meter *m, enum frag_err err)
-{
-    m->refused |= err == FRAG_OOM;
-}
-
-/* Whether the limit of the process refuses memory before the device is asked.
- */
-static inline bool meter_refuses(struct meter *m, frag_size size)
-{
-    return m->guards_limit &&
-           (size > FRAG_UNLIMITED - m->reserved ||
-            !frag_backend_admits(&m->base, m->reserved + size));
-}
-
 /* Index of a new entry of the table of segments; METER_NOWHERE if the host has
  * no memory. */
 uint32_t meter_new_segment(struct meter *m);
@@ -121,19 +74,18 @@ enum frag_err meter_book_granules(struct meter *m, frag_addr addr,
 /* Removes p if its handle is released and no map uses it. */
 void meter_drop_phys(struct meter *m, struct phys_use *p);
 
-/* The six virtual-memory calls of frag_backend_ops. */
-enum frag_err meter_va_reserve(struct frag_backend *mem, frag_size size,
-                               frag_addr *addr);
-enum frag_err meter_va_free(struct frag_backend *mem, frag_addr addr,
-                            frag_size size);
-enum frag_err meter_phys_create(struct frag_backend *mem, frag_size size,
-                                frag_phys *phys);
-enum frag_err meter_phys_release(struct frag_backend *mem, frag_phys phys,
-                                 frag_size size);
-enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
-                        frag_size size, frag_phys phys);
-enum frag_err meter_unmap(struct frag_backend *mem, frag_addr addr,
-                          frag_size size);
+/* What follows a virtual-memory call that `under` has made, in the books. NOMEM
+ * and CONTRACT; then the call was taken back. */
+enum frag_err meter_reserved(struct meter *m, struct frag_relayed *c);
+enum frag_err meter_unreserved(struct meter *m, struct frag_relayed *c);
+enum frag_err meter_created(struct meter *m, struct frag_relayed *c);
+enum frag_err meter_released(struct meter *m, struct frag_relayed *c);
+enum frag_err meter_mapped(struct meter *m, struct frag_relayed *c);
+enum frag_err meter_unmapped(struct meter *m, struct frag_relayed *c);
+/* Takes a call back whose entry failed with `err`. Returns err; DEVICE if that
+ * fails, too. */
+enum frag_err meter_undo(struct meter *m, const struct frag_relayed *c,
+                         enum frag_err err);
 
 /* The index: two levels of tables that cover 47 bits of address. The entry of a
  * granule that two segments touch is METER_SHARED; such a granule, and any

@@ -1,5 +1,5 @@
-/* meter_vmm.c - the virtual-memory calls of the meter: passes them on and
- * records reservations, physical memory and maps. */
+/* meter_vmm.c - records the virtual-memory calls of the meter: reservations,
+ * physical memory and maps. */
 #include <stdlib.h>
 
 #include "sim/meter/meter_parts.h"
@@ -21,36 +21,17 @@ enum frag_err meter_book_reservation(struct meter *m, frag_addr addr,
     return FRAG_OK;
 }
 
-enum frag_err meter_va_reserve(struct frag_backend *mem, frag_size size,
-                               frag_addr *addr)
+enum frag_err meter_reserved(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
-    frag_addr at;
-    enum frag_err err;
+    const enum frag_err err = meter_book_reservation(m, c->at, c->size);
 
-    METER_TIMED(m, err, va_reserve(m->under, size, &at), 0, size,
-                "whole granules, at least one");
-    FRAG_TRY(err);
-    err = meter_book_reservation(m, at, size);
-    if (err != FRAG_OK)
-        return m->under->ops->va_free(m->under, at, size) == FRAG_OK
-                   ? err
-                   : FRAG_DEVICE;
-    *addr = at;
-    return FRAG_OK;
+    return err == FRAG_OK ? FRAG_OK : meter_undo(m, c, err);
 }
 
-enum frag_err meter_va_free(struct frag_backend *mem, frag_addr addr,
-                            frag_size size)
+enum frag_err meter_unreserved(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
-    struct range *r = ranges_at(&m->reservations, addr);
-    enum frag_err err;
+    struct range *r = ranges_at(&m->reservations, c->at);
 
-    METER_TIMED(
-        m, err, va_free(m->under, addr, size), addr, size,
-        "a reservation as va_reserve made it, in which nothing is mapped");
-    FRAG_TRY(err);
     if (!r)
         return FRAG_OK;
     ranges_remove(&m->reservations, r);
@@ -60,31 +41,15 @@ enum frag_err meter_va_free(struct frag_backend *mem, frag_addr addr,
     return FRAG_OK;
 }
 
-enum frag_err meter_phys_create(struct frag_backend *mem, frag_size size,
-                                frag_phys *phys)
+enum frag_err meter_created(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
     struct phys_use *p = malloc(sizeof(*p));
-    frag_phys handle;
-    enum frag_err err;
 
     if (!p)
-        return FRAG_NOMEM;
-    meter_note_request(m);
-    if (meter_refuses(m, size))
-        err = FRAG_OOM;
-    else
-        METER_TIMED(m, err, phys_create(m->under, size, &handle), 0, size,
-                    "whole granules, at least one");
-    meter_note_answer(m, err);
-    if (err != FRAG_OK) {
-        free(p);
-        return err;
-    }
-    *p = (struct phys_use){.range = {.at = handle, .size = 1}, .size = size};
+        return meter_undo(m, c, FRAG_NOMEM);
+    *p = (struct phys_use){.range = {.at = c->at, .size = 1}, .size = c->size};
     ranges_add(&m->phys, &p->range);
-    meter_grow(m, size);
-    *phys = handle;
+    meter_grow(m, c->size);
     return FRAG_OK;
 }
 
@@ -96,16 +61,10 @@ void meter_drop_phys(struct meter *m, struct phys_use *p)
     free(p);
 }
 
-enum frag_err meter_phys_release(struct frag_backend *mem, frag_phys phys,
-                                 frag_size size)
+enum frag_err meter_released(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
-    struct phys_use *p = (struct phys_use *)ranges_at(&m->phys, phys);
-    enum frag_err err;
+    struct phys_use *p = (struct phys_use *)ranges_at(&m->phys, c->at);
 
-    METER_TIMED(m, err, phys_release(m->under, phys, size), phys, size,
-                "a handle of phys_create with its size, once");
-    FRAG_TRY(err);
     m->returned |= m->waited;
     if (!p)
         return FRAG_OK;
@@ -115,33 +74,27 @@ enum frag_err meter_phys_release(struct frag_backend *mem, frag_phys phys,
     return FRAG_OK;
 }
 
-enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
-                        frag_size size, frag_phys phys)
+enum frag_err meter_mapped(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
-    struct phys_use *p = (struct phys_use *)ranges_at(&m->phys, phys);
-    struct range *home = ranges_upto(&m->reservations, addr);
+    struct phys_use *p = (struct phys_use *)ranges_at(&m->phys, c->with);
+    struct range *home = ranges_upto(&m->reservations, c->at);
     enum frag_err err;
 
-    METER_TIMED(m, err, map(m->under, addr, size, phys), addr, size,
-                "whole granules of one reservation that are not mapped, and "
-                "the size of the handle");
-    FRAG_TRY(err);
     if (!p || !home)
         return FRAG_OK;
     meter_announce(m, m->reserved);
-    err = meter_enter(m, addr, size, ((struct held_range *)home)->segment, p);
+    err =
+        meter_enter(m, c->at, c->size, ((struct held_range *)home)->segment, p);
     if (err != FRAG_OK)
-        return m->under->ops->unmap(m->under, addr, size) == FRAG_OK
-                   ? err
-                   : FRAG_DEVICE;
+        return meter_undo(m, c, err);
     m->has_aliases |= p->maps > 0;
     if (!p->maps++)
-        p->first = addr;
+        p->first = c->at;
     m->calls[FRAG_CALL_MAP]++;
     m->rearranged |= m->waited;
     meter_note_peak(m);
-    meter_tell(m, FRAG_CALL_MAP, addr, size, p->first == addr ? 0 : p->first);
+    meter_tell(m, FRAG_CALL_MAP, c->at, c->size,
+               p->first == c->at ? 0 : p->first);
     return FRAG_OK;
 }
 
@@ -157,20 +110,13 @@ static void forget_maps(struct meter *m, frag_addr addr, frag_size size)
     }
 }
 
-enum frag_err meter_unmap(struct frag_backend *mem, frag_addr addr,
-                          frag_size size)
+enum frag_err meter_unmapped(struct meter *m, struct frag_relayed *c)
 {
-    struct meter *m = meter_of(mem);
-    enum frag_err err;
-
-    METER_TIMED(m, err, unmap(m->under, addr, size), addr, size,
-                "one whole map, or several adjacent ones");
-    FRAG_TRY(err);
     m->calls[FRAG_CALL_UNMAP]++;
     meter_announce(m, 0);
-    forget_maps(m, addr, size);
-    meter_tell(m, FRAG_CALL_UNMAP, addr, size, 0);
-    return m->ledger ? frag_ledger_drop(m->ledger, addr, size) : FRAG_OK;
+    forget_maps(m, c->at, c->size);
+    meter_tell(m, FRAG_CALL_UNMAP, c->at, c->size, 0);
+    return m->ledger ? frag_ledger_drop(m->ledger, c->at, c->size) : FRAG_OK;
 }
 
 enum frag_err meter_book_granules(struct meter *m, frag_addr addr,

@@ -275,13 +275,10 @@ enum frag_err run_rare(struct run *r, uint64_t i)
 
 void run_announce_stream(struct run *r, frag_stream stream)
 {
-    const struct frag_backend_ops *ops = r->spec->mem->ops;
-
     if (stream >= r->trace->stream_count || r->stream_announced[stream])
         return;
     r->stream_announced[stream] = true;
-    if (ops->stream_used)
-        ops->stream_used(r->spec->mem, stream);
+    frag_backend_stream_used(r->spec->mem, stream);
 }
 
 void run_moved(void *user, uint32_t owner, const struct frag_block *block)

@@ -219,14 +219,12 @@ enum frag_err run_open(struct run *r)
                               r->trace->slots);
     }
     r->meter.guards_limit = !(r->policy->needs & FRAG_OWNS_LIMIT);
-    r->meter.synchronized = run_synchronized;
-    r->meter.user = r;
+    meter_on_wait(&r->meter, run_synchronized, r);
     r->meter.rearranges = rearranges;
     r->meter.run = r;
-    if (r->spec->watch) {
-        r->meter.changed = r->spec->watch->changed;
-        r->meter.listener = r->spec->watch->user;
-    }
+    if (r->spec->watch)
+        meter_on_change(&r->meter, r->spec->watch->changed,
+                        r->spec->watch->user);
     err = open_heap(r);
     if (err != FRAG_OK) {
         free(r->out.params);
@@ -245,7 +243,7 @@ enum frag_err run_open(struct run *r)
 enum frag_err run_close(struct run *r, enum frag_err err)
 {
     r->meter.ledger = NULL; /* fini may return memory under live blocks */
-    r->meter.synchronized = NULL;
+    meter_on_wait(&r->meter, NULL, NULL);
     r->meter.rearranges = NULL;
     frag_heap_close(&r->heap);
     if (err == FRAG_OK && r->ledger && !frag_ledger_fault(r->ledger) &&

@@ -155,11 +155,9 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
         free(s);
         return err;
     }
-    s->run.meter.synchronized = synchronized;
-    s->run.meter.user = s;
     s->options = *options;
-    s->run.meter.changed = options->changed ? changed : NULL;
-    s->run.meter.listener = s;
+    meter_on_wait(&s->run.meter, synchronized, s);
+    meter_on_change(&s->run.meter, options->changed ? changed : NULL, s);
     *out = s;
     return FRAG_OK;
 }
@@ -168,7 +166,7 @@ void frag_serve_close(struct frag_serve *s)
 {
     if (!s)
         return;
-    s->run.meter.changed = NULL;
+    meter_on_change(&s->run.meter, NULL, NULL);
     (void)run_close(&s->run, FRAG_OK);
     frag_run_free(&s->run.out);
     live_fini(&s->live);
@@ -291,12 +289,12 @@ bool frag_serve_has_aliases(const struct frag_serve *s)
 
 void frag_serve_capacity(struct frag_serve *s, frag_size capacity)
 {
-    s->run.meter.base.capacity = capacity;
+    meter_set_bound(&s->run.meter, frag_capacity_bound(capacity));
 }
 
 void frag_serve_limit(struct frag_serve *s, frag_size limit)
 {
-    s->run.meter.base.limit = limit;
+    meter_set_bound(&s->run.meter, frag_bound_at(limit, FRAG_BOUND_LIMIT));
 }
 
 enum frag_err frag_serve_trim(struct frag_serve *s, struct frag_error *e)

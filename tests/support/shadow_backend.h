@@ -9,6 +9,7 @@
 #ifndef FRAG_TESTS_SUPPORT_SHADOW_BACKEND_H
 #define FRAG_TESTS_SUPPORT_SHADOW_BACKEND_H
 
+#include "policies/device/relay.h"
 #include "policies/policy.h"
 
 #include <stdlib.h>
@@ -22,8 +23,10 @@ struct shadow_map {
 };
 
 struct shadow {
-    struct frag_backend base;
-    struct frag_backend *inner;
+    union { /* base is that of the relay */
+        struct frag_relay relay;
+        struct frag_backend base;
+    };
     unsigned char *bytes[SHADOW_PHYS]; /* by handle */
     struct shadow_map maps[SHADOW_MAPS];
     size_t count;
@@ -32,11 +35,6 @@ struct shadow {
     frag_addr queued[SHADOW_COPIES]; /* sources since the last synchronize */
     size_t queued_count;
 };
-
-static inline struct shadow *shadow_of(struct frag_backend *mem)
-{
-    return (struct shadow *)mem;
-}
 
 /* The byte of an address. */
 static inline unsigned char *shadow_at(struct shadow *s, frag_addr addr)
@@ -104,44 +102,26 @@ static inline bool shadow_has(struct shadow *s, const struct frag_block *b,
     return shadow_wrong(s, b, value) == UINT64_MAX;
 }
 
-static inline enum frag_err shadow_create(struct frag_backend *mem,
-                                          frag_size size, frag_phys *phys)
+static inline void shadow_add(struct shadow *s, frag_addr addr, frag_size size,
+                              frag_phys phys)
 {
-    struct shadow *s = shadow_of(mem);
-
-    FRAG_TRY(s->inner->ops->phys_create(s->inner, size, phys));
-    assert_true(*phys < SHADOW_PHYS);
-    free(s->bytes[*phys]);
-    s->bytes[*phys] = calloc(size / FRAG_QUANTUM, 1);
-    assert_non_null(s->bytes[*phys]);
-    return FRAG_OK;
-}
-
-static inline enum frag_err shadow_release(struct frag_backend *mem,
-                                           frag_phys phys, frag_size size)
-{
-    struct shadow *s = shadow_of(mem);
-
-    return s->inner->ops->phys_release(s->inner, phys, size);
-}
-
-static inline enum frag_err shadow_map(struct frag_backend *mem, frag_addr addr,
-                                       frag_size size, frag_phys phys)
-{
-    struct shadow *s = shadow_of(mem);
-
-    FRAG_TRY(s->inner->ops->map(s->inner, addr, size, phys));
     assert_true(s->count < SHADOW_MAPS);
     s->maps[s->count++] = (struct shadow_map){addr, size, phys};
-    return FRAG_OK;
 }
 
-static inline enum frag_err shadow_unmap(struct frag_backend *mem,
-                                         frag_addr addr, frag_size size)
+/* New bytes for a handle. */
+static inline void shadow_create(struct shadow *s, frag_phys phys,
+                                 frag_size size)
 {
-    struct shadow *s = shadow_of(mem);
+    assert_true(phys < SHADOW_PHYS);
+    free(s->bytes[phys]);
+    s->bytes[phys] = calloc(size / FRAG_QUANTUM, 1);
+    assert_non_null(s->bytes[phys]);
+}
 
-    FRAG_TRY(s->inner->ops->unmap(s->inner, addr, size));
+static inline void shadow_unmap(struct shadow *s, frag_addr addr,
+                                frag_size size)
+{
     for (size_t i = 0; i < s->queued_count; i++)
         if (s->queued[i] >= addr && s->queued[i] < addr + size)
             fail_msg("memory was unmapped while a copy may read it");
@@ -151,16 +131,11 @@ static inline enum frag_err shadow_unmap(struct frag_backend *mem,
         else
             i++;
     }
-    return FRAG_OK;
 }
 
-static inline enum frag_err shadow_copy(struct frag_backend *mem, frag_addr dst,
-                                        frag_addr src, frag_size size,
-                                        frag_stream stream)
+static inline void shadow_copy(struct shadow *s, frag_addr dst, frag_addr src,
+                               frag_size size)
 {
-    struct shadow *s = shadow_of(mem);
-
-    (void)stream;
     assert_true(dst + size <= src || src + size <= dst);
     assert_true(s->queued_count < SHADOW_COPIES);
     s->queued[s->queued_count++] = src;
@@ -168,31 +143,21 @@ static inline enum frag_err shadow_copy(struct frag_backend *mem, frag_addr dst,
         *shadow_at(s, dst + at) = *shadow_at(s, src + at);
     if (++s->copies == s->spoils)
         *shadow_at(s, dst + size / 2) ^= 0x80;
-    return FRAG_OK;
 }
 
-static inline enum frag_err shadow_segment(struct frag_backend *mem,
-                                           frag_size size, frag_addr *addr)
+static inline void shadow_segment(struct shadow *s, frag_addr addr,
+                                  frag_size size)
 {
-    struct shadow *s = shadow_of(mem);
     frag_phys slot = SHADOW_PHYS - 1;
 
-    FRAG_TRY(s->inner->ops->segment_alloc(s->inner, size, addr));
     while (s->bytes[slot])
         slot--;
-    s->bytes[slot] = calloc(size / FRAG_QUANTUM, 1);
-    assert_non_null(s->bytes[slot]);
-    assert_true(s->count < SHADOW_MAPS);
-    s->maps[s->count++] = (struct shadow_map){*addr, size, slot};
-    return FRAG_OK;
+    shadow_create(s, slot, size);
+    shadow_add(s, addr, size, slot);
 }
 
-static inline enum frag_err shadow_segment_free(struct frag_backend *mem,
-                                                frag_addr addr, frag_size size)
+static inline void shadow_segment_free(struct shadow *s, frag_addr addr)
 {
-    struct shadow *s = shadow_of(mem);
-
-    FRAG_TRY(s->inner->ops->segment_free(s->inner, addr, size));
     for (size_t i = 0; i < s->count; i++)
         if (s->maps[i].addr == addr) {
             free(s->bytes[s->maps[i].phys]);
@@ -200,53 +165,39 @@ static inline enum frag_err shadow_segment_free(struct frag_backend *mem,
             s->maps[i] = s->maps[--s->count];
             break;
         }
+}
+
+/* The device copies no bytes. */
+static inline enum frag_err shadow_serve(struct frag_relay *relay,
+                                         struct frag_relayed *c)
+{
+    struct shadow *s = (struct shadow *)relay;
+
+    if (c->call == FRAG_DRIVER_COPY) {
+        shadow_copy(s, c->at, c->with, c->size);
+        return FRAG_OK;
+    }
+    if (c->call == FRAG_DRIVER_SYNCHRONIZE)
+        s->queued_count = 0;
+    FRAG_TRY(frag_relay_pass(relay->under, c));
+    if (c->call == FRAG_DRIVER_PHYS_CREATE)
+        shadow_create(s, c->at, c->size);
+    else if (c->call == FRAG_DRIVER_MAP)
+        shadow_add(s, c->at, c->size, c->with);
+    else if (c->call == FRAG_DRIVER_UNMAP)
+        shadow_unmap(s, c->at, c->size);
+    else if (c->call == FRAG_DRIVER_SEGMENT_ALLOC)
+        shadow_segment(s, c->at, c->size);
+    else if (c->call == FRAG_DRIVER_SEGMENT_FREE)
+        shadow_segment_free(s, c->at);
     return FRAG_OK;
 }
-
-static inline enum frag_err shadow_reserve(struct frag_backend *mem,
-                                           frag_size size, frag_addr *addr)
-{
-    struct shadow *s = shadow_of(mem);
-
-    return s->inner->ops->va_reserve(s->inner, size, addr);
-}
-
-static inline enum frag_err shadow_va_free(struct frag_backend *mem,
-                                           frag_addr addr, frag_size size)
-{
-    struct shadow *s = shadow_of(mem);
-
-    return s->inner->ops->va_free(s->inner, addr, size);
-}
-
-static inline enum frag_err shadow_synchronize(struct frag_backend *mem)
-{
-    struct shadow *s = shadow_of(mem);
-
-    s->queued_count = 0;
-    return s->inner->ops->synchronize(s->inner);
-}
-
-static const struct frag_backend_ops shadow_ops = {
-    .name = "shadow",
-    .segment_alloc = shadow_segment,
-    .segment_free = shadow_segment_free,
-    .va_reserve = shadow_reserve,
-    .va_free = shadow_va_free,
-    .phys_create = shadow_create,
-    .phys_release = shadow_release,
-    .map = shadow_map,
-    .unmap = shadow_unmap,
-    .copy = shadow_copy,
-    .synchronize = shadow_synchronize,
-};
 
 static inline void shadow_open(struct shadow *s, struct frag_backend *inner)
 {
     memset(s, 0, sizeof(*s));
-    s->base = *inner;
-    s->base.ops = &shadow_ops;
-    s->inner = inner;
+    frag_relay_open(&s->relay, inner, shadow_serve);
+    s->relay.ops.name = "shadow";
 }
 
 static inline void shadow_close(struct shadow *s)

@@ -85,5 +85,5 @@ void place_stream(int device, int count, uint64_t total)
 {
     struct frag_backend *arena = arena_of_device(device, count, total);
 
-    arena->ops->stream_used(arena, 1);
+    frag_backend_stream_used(arena, 1);
 }

@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static struct faulty *faulty_of(struct frag_backend *mem)
-{
-    return (struct faulty *)mem;
-}
-
 /* The result of the next call, if it may fail with any error. */
 static enum frag_err faulty_turn(struct faulty *f)
 {
@@ -15,12 +10,6 @@ static enum frag_err faulty_turn(struct faulty *f)
         return FRAG_OK;
     f->calls++;
     return f->calls == f->fail_at ? f->error : FRAG_OK;
-}
-
-/* The same for a call that can only fail with a device error. */
-static enum frag_err faulty_device_turn(struct faulty *f)
-{
-    return f->error == FRAG_DEVICE ? faulty_turn(f) : FRAG_OK;
 }
 
 static void faulty_hold(struct faulty *f, frag_addr addr, frag_size size,
@@ -56,113 +45,72 @@ static void faulty_drop(struct faulty *f, frag_addr addr, frag_size size,
         f->misuse = "returned what it did not hold";
 }
 
-/* The same for a call that takes memory. */
-static enum frag_err faulty_taking_turn(struct faulty *f, frag_size size)
+/* Whether the call fails, and with what. A call that takes no memory can only
+ * fail with a device error. */
+static enum frag_err faulty_before(struct faulty *f,
+                                   const struct frag_relayed *c)
 {
-    FRAG_TRY(faulty_turn(f));
-    return size > f->limit - f->used ? FRAG_OOM : FRAG_OK;
+    const bool takes = c->call == FRAG_DRIVER_SEGMENT_ALLOC ||
+                       c->call == FRAG_DRIVER_PHYS_CREATE;
+
+    if (takes || f->error == FRAG_DEVICE)
+        FRAG_TRY(faulty_turn(f));
+    return takes && c->size > f->limit - f->used ? FRAG_OOM : FRAG_OK;
 }
 
-static void faulty_took(struct faulty *f, frag_size size)
+static void faulty_after(struct faulty *f, const struct frag_relayed *c)
 {
-    f->base.peak = f->inner->peak;
-    f->used += size;
+    switch (c->call) {
+    case FRAG_DRIVER_SEGMENT_ALLOC:
+    case FRAG_DRIVER_PHYS_CREATE:
+        f->base.peak = f->relay.under->peak;
+        f->used += c->size;
+        if (c->call == FRAG_DRIVER_SEGMENT_ALLOC)
+            faulty_hold(f, c->at, c->size, false);
+        break;
+    case FRAG_DRIVER_SEGMENT_FREE:
+        faulty_drop(f, c->at, c->size, false);
+        /* fall through */
+    case FRAG_DRIVER_PHYS_RELEASE:
+        f->used -= c->size;
+        break;
+    case FRAG_DRIVER_VA_RESERVE:
+        f->va += c->size;
+        break;
+    case FRAG_DRIVER_VA_FREE:
+        f->va -= c->size;
+        break;
+    case FRAG_DRIVER_MAP:
+        faulty_hold(f, c->at, c->size, true);
+        break;
+    case FRAG_DRIVER_UNMAP:
+        faulty_drop(f, c->at, c->size, true);
+        break;
+    case FRAG_DRIVER_SYNCHRONIZE:
+        if (f->on_synchronize)
+            f->on_synchronize(f->user);
+        break;
+    default:
+        break;
+    }
 }
 
-/* Define the calls that acquire or release an address or a handle; both are 64
- * bits. `turn` decides whether a call fails; a release can only fail with a
- * device error. `...` follows a call that has succeeded. */
-#define FAULTY_ACQUIRE(call, turn, ...)                              \
-    static enum frag_err faulty_##call(struct frag_backend *mem,     \
-                                       frag_size size, uint64_t *at) \
-    {                                                                \
-        struct faulty *f = faulty_of(mem);                           \
-                                                                     \
-        FRAG_TRY(turn);                                              \
-        FRAG_TRY(f->inner->ops->call(f->inner, size, at));           \
-        __VA_ARGS__;                                                 \
-        return FRAG_OK;                                              \
-    }
-#define FAULTY_RELEASE(call, ...)                                             \
-    static enum frag_err faulty_##call(struct frag_backend *mem, uint64_t at, \
-                                       frag_size size)                        \
-    {                                                                         \
-        struct faulty *f = faulty_of(mem);                                    \
-                                                                              \
-        FRAG_TRY(faulty_device_turn(f));                                      \
-        FRAG_TRY(f->inner->ops->call(f->inner, at, size));                    \
-        __VA_ARGS__;                                                          \
-        return FRAG_OK;                                                       \
-    }
-
-FAULTY_ACQUIRE(segment_alloc, faulty_taking_turn(f, size), faulty_took(f, size),
-               faulty_hold(f, *at, size, false))
-FAULTY_RELEASE(segment_free, f->used -= size, faulty_drop(f, at, size, false))
-FAULTY_ACQUIRE(va_reserve, faulty_device_turn(f), f->va += size)
-FAULTY_RELEASE(va_free, f->va -= size)
-FAULTY_ACQUIRE(phys_create, faulty_taking_turn(f, size), faulty_took(f, size))
-FAULTY_RELEASE(phys_release, f->used -= size)
-FAULTY_RELEASE(unmap, faulty_drop(f, at, size, true))
-
-static enum frag_err faulty_map(struct frag_backend *mem, frag_addr addr,
-                                frag_size size, frag_phys phys)
+static enum frag_err faulty_serve(struct frag_relay *relay,
+                                  struct frag_relayed *c)
 {
-    struct faulty *f = faulty_of(mem);
+    struct faulty *f = (struct faulty *)relay;
 
-    FRAG_TRY(faulty_device_turn(f));
-    FRAG_TRY(f->inner->ops->map(f->inner, addr, size, phys));
-    faulty_hold(f, addr, size, true);
+    FRAG_TRY(faulty_before(f, c));
+    FRAG_TRY(frag_relay_pass(relay->under, c));
+    faulty_after(f, c);
     return FRAG_OK;
 }
-
-enum frag_err faulty_copy(struct frag_backend *mem, frag_addr dst,
-                          frag_addr src, frag_size size, frag_stream stream)
-{
-    struct faulty *f = faulty_of(mem);
-
-    FRAG_TRY(faulty_device_turn(f));
-    return f->inner->ops->copy(f->inner, dst, src, size, stream);
-}
-
-static enum frag_err faulty_synchronize(struct frag_backend *mem)
-{
-    struct faulty *f = faulty_of(mem);
-
-    FRAG_TRY(faulty_device_turn(f));
-    FRAG_TRY(f->inner->ops->synchronize(f->inner));
-    if (f->on_synchronize)
-        f->on_synchronize(f->user);
-    return FRAG_OK;
-}
-
-static frag_time faulty_now(struct frag_backend *mem)
-{
-    struct faulty *f = faulty_of(mem);
-
-    return f->inner->ops->now(f->inner);
-}
-
-const struct frag_backend_ops faulty_ops = {
-    .name = "faulty",
-    .segment_alloc = faulty_segment_alloc,
-    .segment_free = faulty_segment_free,
-    .va_reserve = faulty_va_reserve,
-    .va_free = faulty_va_free,
-    .phys_create = faulty_phys_create,
-    .phys_release = faulty_phys_release,
-    .map = faulty_map,
-    .unmap = faulty_unmap,
-    .copy = faulty_copy,
-    .synchronize = faulty_synchronize,
-    .now = faulty_now,
-};
 
 void faulty_init(struct faulty *f, struct frag_backend *inner)
 {
     memset(f, 0, sizeof(*f));
-    f->base = *inner;
-    f->base.ops = &faulty_ops;
-    f->inner = inner;
+    frag_relay_open(&f->relay, inner, faulty_serve);
+    f->relay.ops.name = "faulty";
     f->limit = FRAG_UNLIMITED;
     f->error = FRAG_OOM;
 }

@@ -9,7 +9,7 @@
 #ifndef FRAG_SIM_EXPERIMENTS_CONTRACT_FAULTY_H
 #define FRAG_SIM_EXPERIMENTS_CONTRACT_FAULTY_H
 
-#include "policies/device/backend.h"
+#include "policies/device/relay.h"
 
 enum { FAULTY_RANGES = 4096 };
 
@@ -22,8 +22,10 @@ struct faulty_memory {
 };
 
 struct faulty {
-    struct frag_backend base;
-    struct frag_backend *inner;
+    union { /* base is that of the relay */
+        struct frag_relay relay;
+        struct frag_backend base;
+    };
     frag_size limit;     /* bytes in segments and physical allocations */
     frag_size used;      /* bytes in use of the limit */
     frag_size va;        /* bytes of address space reserved */
@@ -39,16 +41,9 @@ struct faulty {
     struct faulty_memory held[FAULTY_RANGES];
 };
 
-/* The calls of the backend, for a backend that replaces some of them. */
-extern const struct frag_backend_ops faulty_ops;
-
 /* Opens the backend in front of `inner`, without a limit and without a
  * fault. */
 void faulty_init(struct faulty *f, struct frag_backend *inner);
-
-/* Copies as the backend does: faulty_ops.copy. */
-enum frag_err faulty_copy(struct frag_backend *mem, frag_addr dst,
-                          frag_addr src, frag_size size, frag_stream stream);
 
 /* Whether all of [addr, addr + size) lies in one segment or in maps that follow
  * one another. */

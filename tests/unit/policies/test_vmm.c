@@ -143,15 +143,7 @@ static void memory_is_as_drawn(void **state)
 static const struct traffic *at_work;
 static bool has_waited; /* in this step */
 
-/* Actions of the shadow while a program runs. */
-static enum frag_err wait_at_work(struct frag_backend *mem)
-{
-    has_waited = true;
-    return shadow_ops.synchronize(mem);
-}
-
-static enum frag_err unmap_at_work(struct frag_backend *mem, frag_addr addr,
-                                   frag_size size)
+static void unmap_at_work(frag_addr addr, frag_size size)
 {
     for (size_t i = 0; i < MAX_LIVE; i++) {
         const struct frag_block *b = &at_work->live[i].block;
@@ -162,28 +154,19 @@ static enum frag_err unmap_at_work(struct frag_backend *mem, frag_addr addr,
     }
     if (!has_waited)
         fail_msg("what queued work may still use is unmapped");
-    return shadow_ops.unmap(mem, addr, size);
 }
 
-static enum frag_err copy_at_work(struct frag_backend *mem, frag_addr dst,
-                                  frag_addr src, frag_size size,
-                                  frag_stream stream)
+/* The shadow while a program runs. */
+static enum frag_err serve_at_work(struct frag_relay *relay,
+                                   struct frag_relayed *c)
 {
-    (void)mem, (void)dst, (void)src, (void)size, (void)stream;
-    fail_msg("memory is copied while a program is at work");
-    return FRAG_DEVICE;
-}
-
-static const struct frag_backend_ops *ops_at_work(const struct traffic *t)
-{
-    static struct frag_backend_ops ops;
-
-    ops = shadow_ops;
-    ops.unmap = unmap_at_work;
-    ops.copy = copy_at_work;
-    ops.synchronize = wait_at_work;
-    at_work = t;
-    return &ops;
+    if (c->call == FRAG_DRIVER_SYNCHRONIZE)
+        has_waited = true;
+    else if (c->call == FRAG_DRIVER_UNMAP)
+        unmap_at_work(c->at, c->size);
+    else if (c->call == FRAG_DRIVER_COPY)
+        fail_msg("memory is copied while a program is at work");
+    return shadow_serve(relay, c);
 }
 
 /* ---- contents ---- */
@@ -229,9 +212,10 @@ static void follow_contents(const struct frag_policy *policy,
     script_make(&script, seed, 400, 0);
     assert_int_equal(traffic_open(&t, policy, params, &opts), FRAG_OK);
     shadow_open(&s, t.arena);
+    at_work = &t;
     if (!(policy->needs & FRAG_NEEDS_MOVES))
-        s.base.ops = ops_at_work(&t);
-    t.mem.inner = &s.base;
+        s.relay.serve = serve_at_work;
+    t.mem.relay.under = &s.base;
     for (size_t i = 0; i < script.count; i++) {
         const struct step *step = &script.steps[i];
         const bool was_live = t.live[step->id].is_live;

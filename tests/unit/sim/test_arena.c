@@ -299,8 +299,8 @@ static void the_first_side_stream_takes_both_ranges_and_6_mib(void **state)
     frag_addr y = take(quiet, 20 * MIB) - 8 * MIB;
 
     (void)state;
-    mem->ops->stream_used(mem, 3);
-    mem->ops->stream_used(mem, 4);
+    frag_backend_stream_used(mem, 3);
+    frag_backend_stream_used(mem, 4);
     assert_int_equal(frag_arena_used(mem), 0);
     assert_int_equal(take(mem, 2 * MIB), y - (480 + 32) * MIB + 6 * MIB);
     assert_int_equal(take(mem, 24 * MIB), y - (480 + 32) * MIB + 8 * MIB);

@@ -25,7 +25,7 @@ static void open_meter(struct meter *m, enum frag_address_rule rule,
 
 static void close_meter(struct meter *m)
 {
-    struct frag_backend *arena = m->under;
+    struct frag_backend *arena = m->relay.under;
 
     meter_close(m);
     assert_int_equal(frag_arena_used(arena), 0);
@@ -54,10 +54,10 @@ static void memory_mapped_twice_counts_once_until_it_is_gone(void **state)
     assert_int_equal(m.reserved, 2 * MIB);
     assert_int_equal(m.reserved_peak, 2 * MIB);
     assert_int_equal(ops->phys_release(mem, phys, 2 * MIB), FRAG_OK);
-    assert_int_equal(m.reserved, frag_arena_used(m.under));
+    assert_int_equal(m.reserved, frag_arena_used(m.relay.under));
     assert_int_equal(ops->unmap(mem, va, 2 * MIB), FRAG_OK);
     assert_int_equal(m.reserved, 2 * MIB);
-    assert_int_equal(m.reserved, frag_arena_used(m.under));
+    assert_int_equal(m.reserved, frag_arena_used(m.relay.under));
     assert_int_equal(meter_find(&m, va), METER_NOWHERE);
     assert_int_not_equal(meter_find(&m, va + 5 * MIB), METER_NOWHERE);
     assert_int_equal(ops->unmap(mem, va + 4 * MIB, 2 * MIB), FRAG_OK);
@@ -75,11 +75,13 @@ static void what_is_still_held_goes_back_at_the_end(void **state)
 
     (void)state;
     open_meter(&m, FRAG_RULE_DRIVER, FRAG_UNLIMITED);
-    assert_int_equal(m.ops.segment_alloc(&m.base, 100, &segment), FRAG_OK);
-    assert_int_equal(m.ops.va_reserve(&m.base, 4 * MIB, &va), FRAG_OK);
-    assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &mapped), FRAG_OK);
-    assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &idle), FRAG_OK);
-    assert_int_equal(m.ops.map(&m.base, va, 2 * MIB, mapped), FRAG_OK);
+    assert_int_equal(m.relay.ops.segment_alloc(&m.base, 100, &segment),
+                     FRAG_OK);
+    assert_int_equal(m.relay.ops.va_reserve(&m.base, 4 * MIB, &va), FRAG_OK);
+    assert_int_equal(m.relay.ops.phys_create(&m.base, 2 * MIB, &mapped),
+                     FRAG_OK);
+    assert_int_equal(m.relay.ops.phys_create(&m.base, 2 * MIB, &idle), FRAG_OK);
+    assert_int_equal(m.relay.ops.map(&m.base, va, 2 * MIB, mapped), FRAG_OK);
     close_meter(&m);
 }
 
@@ -90,14 +92,14 @@ static void memory_created_for_a_map_that_fails_is_no_peak(void **state)
 
     (void)state;
     open_meter(&m, FRAG_RULE_DRIVER, 2 * MIB);
-    assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &a), FRAG_OK);
-    assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &b), FRAG_OOM);
-    assert_int_equal(m.ops.phys_release(&m.base, a, 2 * MIB), FRAG_OK);
+    assert_int_equal(m.relay.ops.phys_create(&m.base, 2 * MIB, &a), FRAG_OK);
+    assert_int_equal(m.relay.ops.phys_create(&m.base, 2 * MIB, &b), FRAG_OOM);
+    assert_int_equal(m.relay.ops.phys_release(&m.base, a, 2 * MIB), FRAG_OK);
     assert_false(meter_settle(&m)); /* refused, and not requested again */
     assert_int_equal(m.reserved_peak, 0);
-    assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &a), FRAG_OK);
-    assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &b), FRAG_OOM);
-    assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &b), FRAG_OOM);
+    assert_int_equal(m.relay.ops.phys_create(&m.base, 2 * MIB, &a), FRAG_OK);
+    assert_int_equal(m.relay.ops.phys_create(&m.base, 2 * MIB, &b), FRAG_OOM);
+    assert_int_equal(m.relay.ops.phys_create(&m.base, 2 * MIB, &b), FRAG_OOM);
     assert_true(meter_settle(&m));
     assert_false(meter_settle(&m));
     assert_int_equal(m.reserved_peak, 2 * MIB);
@@ -166,15 +168,16 @@ static void every_address_is_found_in_the_segment_that_holds_it(void **state)
             frag_size size = 1 + (rng >> 33) % (rng >> 63 ? 5000 : 9 * MIB);
 
             if (live[i].size) {
-                assert_int_equal(
-                    m.ops.segment_free(&m.base, live[i].addr, live[i].size),
-                    FRAG_OK);
+                assert_int_equal(m.relay.ops.segment_free(&m.base, live[i].addr,
+                                                          live[i].size),
+                                 FRAG_OK);
                 assert_int_equal(meter_find(&m, live[i].addr), METER_NOWHERE);
                 live[i].size = 0;
             } else {
                 live[i].size = size;
                 assert_int_equal(
-                    m.ops.segment_alloc(&m.base, size, &live[i].addr), FRAG_OK);
+                    m.relay.ops.segment_alloc(&m.base, size, &live[i].addr),
+                    FRAG_OK);
             }
             for (size_t j = 0; j < LIVE; j++) {
                 const struct segment *first, *last;

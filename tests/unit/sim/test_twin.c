@@ -24,8 +24,8 @@ static struct frag_costs prices;
 struct pair {
     struct frag_backend *inner[SIDES], *twin;
     struct faulty side[SIDES];
-    struct frag_backend_ops ops[SIDES]; /* of the sides */
-    frag_phys other;                    /* of the device alone */
+    struct frag_engine_ops engine[SIDES]; /* of the sides */
+    frag_phys other;                      /* of the device alone */
 };
 
 static unsigned told[SIDES]; /* the sum of the streams that a side received */
@@ -43,12 +43,16 @@ static void tell_arena(struct frag_backend *mem, frag_stream stream)
     told[ARENA] += stream;
 }
 
-static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
-                          frag_addr src, frag_size size, frag_stream stream)
+static enum frag_err (*serve)(struct frag_relay *, struct frag_relayed *);
+
+/* The device's. */
+static enum frag_err note_copy(struct frag_relay *r, struct frag_relayed *c)
 {
-    copied_to = dst;
-    copied_from = src;
-    return faulty_copy(mem, dst, src, size, stream);
+    if (c->call == FRAG_DRIVER_COPY) {
+        copied_to = c->at;
+        copied_from = c->with;
+    }
+    return serve(r, c);
 }
 
 static void open_pair(struct pair *p, frag_size capacity)
@@ -66,12 +70,12 @@ static void open_pair(struct pair *p, frag_size capacity)
     for (int i = 0; i < SIDES; i++) {
         assert_non_null(p->inner[i]);
         faulty_init(&p->side[i], p->inner[i]);
-        p->ops[i] = faulty_ops;
-        p->ops[i].stream_used = i == DEVICE ? tell_device : tell_arena;
-        p->side[i].base.ops = &p->ops[i];
+        p->engine[i].stream_used = i == DEVICE ? tell_device : tell_arena;
+        p->side[i].base.engine = &p->engine[i];
         told[i] = 0;
     }
-    p->ops[DEVICE].copy = copy;
+    serve = p->side[DEVICE].relay.serve;
+    p->side[DEVICE].relay.serve = note_copy;
     /* so that its handles are other than the arena's */
     assert_int_equal(p->inner[DEVICE]->ops->phys_create(p->inner[DEVICE],
                                                         2 * MIB, &p->other),
@@ -516,14 +520,14 @@ static void both_are_told_of_streams_if_they_care(void **state)
 
     (void)state;
     open_pair(&p, FRAG_UNLIMITED);
-    p.twin->ops->stream_used(p.twin, 3);
+    frag_backend_stream_used(p.twin, 3);
     assert_int_equal(told[DEVICE], 3);
     assert_int_equal(told[ARENA], 3);
-    p.ops[DEVICE].stream_used = NULL;
-    p.twin->ops->stream_used(p.twin, 4);
-    p.ops[ARENA].stream_used = NULL;
-    p.ops[DEVICE].stream_used = tell_device;
-    p.twin->ops->stream_used(p.twin, 5);
+    p.engine[DEVICE].stream_used = NULL;
+    frag_backend_stream_used(p.twin, 4);
+    p.engine[ARENA].stream_used = NULL;
+    p.engine[DEVICE].stream_used = tell_device;
+    frag_backend_stream_used(p.twin, 5);
     assert_int_equal(told[DEVICE], 8);
     assert_int_equal(told[ARENA], 7);
     close_pair(&p);
