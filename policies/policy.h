@@ -122,7 +122,7 @@ struct frag_future {
      * times a second, with the work that is done and the most work that there
      * will be, in a unit of the policy. If it returns true, init undoes what it
      * did and returns CANCELLED. NULL: nobody listens. */
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user;             /* first argument of progress */
     struct frag_memo *memo; /* NULL: nothing is kept */
 };

@@ -87,6 +87,10 @@ struct frag_error {
 /* Returns the text that FRAG_ERRORS lists for the code. */
 const char *frag_err_text(enum frag_err err);
 
+/* Called from time to time by long work, with how much of it is done and the
+ * whole, in the unit of the work. True ends the work with CANCELLED. */
+typedef bool frag_progress(void *user, uint64_t done, uint64_t total);
+
 /* Formats a message into e, which may be NULL, and returns err, so that a
  * function can end with `return frag_fail(...)`. A longer message than
  * struct frag_error holds is truncated. */

@@ -315,7 +315,7 @@ struct frag_read_options {
     /* Called from time to time with the bytes read so far and the total bytes
      * (0 if not known). If it returns true, the reading is cancelled. May be
      * NULL. */
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user; /* passed to progress */
     /* Threads that read: 1 for the caller's only; 0 for a second one where
      * there is a processor for it. The trace is the same. */

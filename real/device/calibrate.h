@@ -24,7 +24,7 @@ struct frag_calibration {
     unsigned rounds;          /* >= 1; one warm-up round is added */
     /* Called before each round. If it returns true, the calibration ends with
      * FRAG_CANCELLED. May be NULL. */
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user;
 };
 

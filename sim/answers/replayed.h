@@ -11,7 +11,7 @@ struct replay_settings {
     const char *policy; /* NULL: see replayed_policy */
     const char *mark;   /* of the steps, as in frag_steps_find */
     /* As in frag_replay; may be NULL. */
-    bool (*tick)(void *user, uint64_t done, uint64_t total);
+    frag_progress *tick;
     void *user;
 };
 

@@ -199,12 +199,12 @@ static enum frag_err finish_run(const struct cell_settings *s,
     return add_device_fault(s->backend, m, err, out, e);
 }
 
-static enum frag_err
-replay(const struct cell_settings *s, const struct cell_memory *m,
-       const struct frag_device_trace *trace, const struct frag_params *params,
-       bool adopt_start,
-       bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
-       struct frag_run *out, struct frag_error *e)
+static enum frag_err replay(const struct cell_settings *s,
+                            const struct cell_memory *m,
+                            const struct frag_device_trace *trace,
+                            const struct frag_params *params, bool adopt_start,
+                            frag_progress *tick, void *user,
+                            struct frag_run *out, struct frag_error *e)
 {
     struct frag_replay spec = spec_of(s, m, params);
 
@@ -215,12 +215,12 @@ replay(const struct cell_settings *s, const struct cell_memory *m,
     return finish_run(s, m, frag_replay(&spec, out, e), out, e);
 }
 
-enum frag_err
-cell_replay(const struct cell_settings *s, const struct cell_memory *m,
-            const struct frag_device_trace *trace,
-            const struct frag_params *params,
-            bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
-            struct frag_run *out, struct frag_error *e)
+enum frag_err cell_replay(const struct cell_settings *s,
+                          const struct cell_memory *m,
+                          const struct frag_device_trace *trace,
+                          const struct frag_params *params, frag_progress *tick,
+                          void *user, struct frag_run *out,
+                          struct frag_error *e)
 {
     return replay(s, m, trace, params, false, tick, user, out, e);
 }
@@ -254,8 +254,7 @@ static enum frag_err open_memory(const struct cell_settings *s,
 enum frag_err cell_run(const struct cell_settings *s,
                        const struct frag_device_trace *trace,
                        struct frag_run_identity *id,
-                       const struct frag_params *params,
-                       bool (*tick)(void *user, uint64_t done, uint64_t total),
+                       const struct frag_params *params, frag_progress *tick,
                        void *user, struct frag_run *out, struct frag_error *e)
 {
     struct cell_settings own = *s;

@@ -102,20 +102,21 @@ bool cell_is_checked(const struct cell_settings *s,
  * checked. tick and user are frag_replay's progress. Errors of frag_replay and
  * of the backend's open; the caller frees *out. Cells share constant data only,
  * so several threads may run one cell each. */
-enum frag_err
-cell_run(const struct cell_settings *s, const struct frag_device_trace *trace,
-         struct frag_run_identity *id, const struct frag_params *params,
-         bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
-         struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
+enum frag_err cell_run(const struct cell_settings *s,
+                       const struct frag_device_trace *trace,
+                       struct frag_run_identity *id,
+                       const struct frag_params *params, frag_progress *tick,
+                       void *user, struct frag_run *out,
+                       struct frag_error *e) FRAG_MUST_CHECK;
 
 /* As cell_run, on memory that the caller opens and closes. The run does not
  * adopt the recorded layout. */
-enum frag_err
-cell_replay(const struct cell_settings *s, const struct cell_memory *m,
-            const struct frag_device_trace *trace,
-            const struct frag_params *params,
-            bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
-            struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
+enum frag_err cell_replay(const struct cell_settings *s,
+                          const struct cell_memory *m,
+                          const struct frag_device_trace *trace,
+                          const struct frag_params *params, frag_progress *tick,
+                          void *user, struct frag_run *out,
+                          struct frag_error *e) FRAG_MUST_CHECK;
 
 /* A cell whose events come in windows (sim/replay/feed.h). */
 struct cell_feed {

@@ -106,10 +106,10 @@ enum frag_err reading_treat(const struct trace_reading *reading,
     return reading->edits ? edit(reading, t, e) : FRAG_OK;
 }
 
-enum frag_err
-reading_open(const struct trace_reading *reading, const char *path,
-             bool (*progress)(void *user, uint64_t done, uint64_t total),
-             void *user, struct frag_trace **out, struct frag_error *e)
+enum frag_err reading_open(const struct trace_reading *reading,
+                           const char *path, frag_progress *progress,
+                           void *user, struct frag_trace **out,
+                           struct frag_error *e)
 {
     struct frag_read_options options = {.progress = progress,
                                         .user = user,

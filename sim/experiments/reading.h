@@ -31,11 +31,10 @@ struct trace_reading {
  * name of the counters that is another file is ignored, and a note says so.
  * `progress` and `user` are as in struct frag_read_options. Errors of
  * frag_trace_open, frag_trace_complete and frag_edits_apply. */
-enum frag_err
-reading_open(const struct trace_reading *reading, const char *path,
-             bool (*progress)(void *user, uint64_t done, uint64_t total),
-             void *user, struct frag_trace **out,
-             struct frag_error *e) FRAG_MUST_CHECK;
+enum frag_err reading_open(const struct trace_reading *reading,
+                           const char *path, frag_progress *progress,
+                           void *user, struct frag_trace **out,
+                           struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Treats a trace that was opened as READING_RAW, with the same limit, as the
  * reading says. Errors of reading_open; on error *t may be treated in part. */

@@ -24,7 +24,7 @@ struct export_job {
     uint64_t repeat; /* number of times to write the events; 0 counts as 1.
                         More than 1 needs HOLDS_REPETITIONS */
     /* As in frag_replay. */
-    bool (*tick)(void *user, uint64_t done, uint64_t total);
+    frag_progress *tick;
     void *user;
 };
 

@@ -112,7 +112,7 @@ struct frag_replay {
      * and the total number; with no event done while a policy that knows the
      * future prepares. If it returns true, the run ends with
      * FRAG_CANCELLED. May be NULL. */
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user; /* first argument of progress */
     /* The memo of the policy's future, for several runs of one trace with the
      * same policy and parameters. NULL: the policy prepares anew. */

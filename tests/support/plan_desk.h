@@ -43,7 +43,7 @@ static inline frag_size load_of(const struct script *s)
 
 /* The memo and the listener of the desks that are opened next; may be NULL. */
 static struct frag_memo *desk_memo;
-static bool (*desk_progress)(void *user, uint64_t done, uint64_t total);
+static frag_progress *desk_progress;
 
 struct desk {
     struct faulty mem;

@@ -226,7 +226,7 @@ struct explain_options {
     frag_size total;         /* bytes of the device; 0: not known */
     const char *settings;    /* NULL: those of the recording */
     /* As in struct frag_replay; may be NULL. */
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user;
 };
 

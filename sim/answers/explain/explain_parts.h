@@ -74,7 +74,7 @@ struct attempt {
     const bool *scales; /* for each ALLOC of the device: whether its bytes are
                            multiplied by `scale`; NULL: none are */
     double scale;
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user;
 };
 

@@ -44,8 +44,8 @@ struct step_spec {
     const struct frag_params *policy;
     const struct cell_settings *settings; /* of the arena */
     struct frag_bound bound;
-    bool repeats; /* as in struct frag_run_identity */
-    bool (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
+    bool repeats;            /* as in struct frag_run_identity */
+    frag_progress *progress; /* or NULL */
     void *user;
 };
 

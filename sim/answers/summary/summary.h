@@ -33,7 +33,7 @@ struct summary_spec {
                                  0: FRAG_H200_TOTAL */
     const struct cell_settings *settings; /* of a policy */
     /* As in struct frag_replay; may be NULL. */
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user;
 };
 

@@ -77,7 +77,7 @@ struct verdict_question {
     struct parallel on;
     /* Is told what comes next, and the progress of that, by one thread. */
     void (*began)(void *user, unsigned stage, const char *name);
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user;
 };
 

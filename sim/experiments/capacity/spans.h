@@ -38,7 +38,7 @@ struct frag_capacity_spec {
     frag_size quantum; /* as in struct frag_replay */
     bool check;        /* as in struct frag_replay */
     /* As in struct frag_replay. */
-    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    frag_progress *progress;
     void *user;
     uint64_t runs; /* upper bound on those of frag_capacity_need; 0: none */
     struct frag_memo *memo; /* as in struct frag_replay; several threads share
