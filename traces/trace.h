@@ -400,14 +400,6 @@ enum frag_err frag_trace_write_rmm(const struct frag_trace *trace,
                                    uint32_t device, const char *path,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes the buffers of one device as id,lower,upper,size, which planners of
- * static memory read: one line for each ALLOC, with event numbers as times and
- * sizes rounded up to multiples of 512 bytes. The path "-" is stdout. INVALID
- * if the trace has no such device; IO, NOMEM. */
-enum frag_err frag_trace_write_minimalloc(const struct frag_trace *trace,
-                                          uint32_t device, const char *path,
-                                          struct frag_error *e) FRAG_MUST_CHECK;
-
 /* Checks the event columns of a device: ids, streams and pools are in range, no
  * slot is allocated while live or freed while free, sizes are from 1 to
  * 2^63 - 1. CORRUPT at the first violation, with its event in e; NOMEM. The

@@ -1,18 +1,46 @@
-/* export_list.h - the formats of export: FORMAT(name, what it holds, most
- * policies, writer of a trace, writer of runs). The file has no guard: it is
- * included with different definitions of FORMAT. */
+/* export_list.h - the formats of export: FORMAT(name, description for the help,
+ * what it holds, most policies). sim/export/NAME.c has the writer export_NAME.
+ * The file has no guard: it is included with different definitions of FORMAT.
+ */
 /* clang-format off */
-FORMAT(csv, HOLDS_STREAMS | HOLDS_LATE_FREES | HOLDS_RECORD_STREAM |
-       HOLDS_EMPTY_CACHE | HOLDS_SIZES | HOLDS_LIVE | HOLDS_REPETITIONS,
-       0, NULL, export_csv)
-FORMAT(snapshot, HOLDS_EVERYTHING & ~(HOLDS_RECORD_STREAM | HOLDS_FREE_STREAMS),
-       1, NULL, export_snapshot)
-FORMAT(chrome, HOLDS_EVERYTHING & ~(HOLDS_STREAMS | HOLDS_FREE_STREAMS |
-       HOLDS_POOLS | HOLDS_STACKS),
-       SIZE_MAX, NULL, export_chrome)
-FORMAT(folded, HOLDS_EVERYTHING, 0, NULL, export_folded)
-FORMAT(rmm, HOLDS_STREAMS | HOLDS_FREE_STREAMS | HOLDS_TIMES | HOLDS_FAILED |
-       HOLDS_SIZES | HOLDS_LIVE,
-       0, frag_trace_write_rmm, NULL)
-FORMAT(minimalloc, 0, 0, frag_trace_write_minimalloc, NULL)
+FORMAT(csv,
+       "the events, with the header op,id,bytes,stream. Every command can read"
+       " the file again, and `fragsim replay --stream' replays it while it is "
+       "written. Example: fragsim export run.pickle -o events.csv",
+       HOLDS_STREAMS | HOLDS_LATE_FREES | HOLDS_RECORD_STREAM |
+       HOLDS_EMPTY_CACHE | HOLDS_SIZES | HOLDS_LIVE | HOLDS_REPETITIONS, 0)
+FORMAT(snapshot,
+       "a PyTorch snapshot, which pytorch.org/memory_viz draws and every "
+       "command can read again. It shows a policy's run, or without -p the "
+       "recorded allocator. A policy that maps memory at two addresses at one "
+       "time is refused, because the viewer adds up address ranges. Example: "
+       "fragsim export run.pickle --to snapshot -p "
+       "torch:expandable_segments:True -o expandable.pickle",
+       HOLDS_EVERYTHING & ~(HOLDS_RECORD_STREAM | HOLDS_FREE_STREAMS), 1)
+FORMAT(chrome,
+       "a trace for ui.perfetto.dev and chrome://tracing, with the counters "
+       "requested, allocated and reserved of each policy, its OOMs, and the "
+       "marks of the trace as slices. Without recorded times, a microsecond is"
+       " one event. Example: fragsim export run.pickle --to chrome -p torch -p"
+       " best_fit -o run.json",
+       HOLDS_EVERYTHING & ~(HOLDS_STREAMS | HOLDS_FREE_STREAMS |
+       HOLDS_POOLS | HOLDS_STACKS), SIZE_MAX)
+FORMAT(folded,
+       "the stacks of the blocks that are live at the peak, one line a stack "
+       "with its bytes, for programs that draw flame graphs. `fragsim top "
+       "--folded' writes the same for any moment. Example: fragsim export "
+       "run.pickle --to folded -o peak.folded",
+       HOLDS_EVERYTHING, 0)
+FORMAT(rmm,
+       "the log of RMM's logging adaptor, which RMM's replay benchmark and "
+       "every command can read. Example: fragsim export run.pickle --to rmm -o"
+       " run.dev0.csv",
+       HOLDS_STREAMS | HOLDS_FREE_STREAMS | HOLDS_TIMES | HOLDS_FAILED |
+       HOLDS_SIZES | HOLDS_LIVE, 0)
+FORMAT(minimalloc,
+       "the blocks as buffers id,lower,upper,size of static storage "
+       "allocation. Times are event numbers; sizes are rounded up to 512 "
+       "bytes, the largest unit of any policy. Example: fragsim export "
+       "run.pickle --to minimalloc -o buffers.csv",
+       0, 0)
 /* clang-format on */

@@ -6,15 +6,13 @@
 #include "sim/export/formats.h"
 #include "sim/export/tap.h"
 
-/* The writers, with the contract of write_runs. */
-enum frag_err export_csv(const struct export_job *job, const char *path,
-                         struct export_notes *notes, struct frag_error *e);
-enum frag_err export_snapshot(const struct export_job *job, const char *path,
-                              struct export_notes *notes, struct frag_error *e);
-enum frag_err export_chrome(const struct export_job *job, const char *path,
-                            struct export_notes *notes, struct frag_error *e);
-enum frag_err export_folded(const struct export_job *job, const char *path,
-                            struct export_notes *notes, struct frag_error *e);
+/* The writers, with the contract of export_format.write. */
+#define FORMAT(name, ...)                                                     \
+    enum frag_err export_##name(const struct export_job *job,                 \
+                                const char *path, struct export_notes *notes, \
+                                struct frag_error *e);
+#include "sim/export/export_list.h"
+#undef FORMAT
 
 /* Replays the device of the job under a policy while the listener hears every
  * placement. Errors of frag_replay; CANCELLED also if *listener->stop was true.

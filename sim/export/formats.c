@@ -10,8 +10,8 @@
 #include "traces/text.h"
 
 const struct export_format export_formats[EXPORT_FORMATS] = {
-#define FORMAT(name, holds, policies, trace, runs) \
-    {#name, (holds), (policies), (trace), (runs)},
+#define FORMAT(name, about, holds, policies) \
+    {#name, about, (holds), (policies), export_##name},
 #include "sim/export/export_list.h"
 #undef FORMAT
 };
@@ -165,6 +165,13 @@ enum frag_err export_csv(const struct export_job *job, const char *path,
                                 job->repeat ? job->repeat : 1, e);
 }
 
+enum frag_err export_rmm(const struct export_job *job, const char *path,
+                         struct export_notes *notes, struct frag_error *e)
+{
+    (void)notes;
+    return frag_trace_write_rmm(job->trace, job->device->device, path, e);
+}
+
 enum frag_err export_write(enum export_format_number format,
                            const struct export_job *job, const char *path,
                            struct export_notes *notes, struct frag_error *e)
@@ -178,7 +185,5 @@ enum frag_err export_write(enum export_format_number format,
                          "found --repeat %" PRIu64 "; csv can repeat them",
                          f->name, job->repeat);
     FRAG_TRY(note_losses(f, job->trace, job->device, notes));
-    if (f->write_trace)
-        return f->write_trace(job->trace, job->device->device, path, e);
-    return f->write_runs(job, path, notes, e);
+    return f->write(job, path, notes, e);
 }

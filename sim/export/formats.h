@@ -2,7 +2,8 @@
  *
  * A format holds the trace itself, or what policies do with it; then each
  * policy is replayed while the file is written, so that no run is kept in
- * memory. To add a format: one line in export_list.h, and its writer.
+ * memory. To add a format: its writer in NAME.c, and one line in
+ * export_list.h.
  */
 #ifndef FRAG_SIM_EXPORT_FORMATS_H
 #define FRAG_SIM_EXPORT_FORMATS_H
@@ -47,19 +48,14 @@ enum export_holds {
 };
 
 struct export_format {
-    const char *name;
+    const char *name, *about;
     unsigned holds;    /* enum export_holds */
     size_t policy_max; /* 0: the format holds the trace and no run */
-    /* Exactly one of the two is set. Errors: IO, NOMEM, those of a replay;
-     * UNSUPPORTED if the format cannot show what the policy does. On error a
-     * file at `path` is unchanged. "-" is stdout. `notes` receives what the
-     * file lacks beyond `holds`. */
-    enum frag_err (*write_trace)(const struct frag_trace *trace,
-                                 uint32_t device, const char *path,
-                                 struct frag_error *e);
-    enum frag_err (*write_runs)(const struct export_job *job, const char *path,
-                                struct export_notes *notes,
-                                struct frag_error *e);
+    /* Errors: IO, NOMEM, those of a replay; UNSUPPORTED if the format cannot
+     * show what the policy does. On error a file at `path` is unchanged. "-" is
+     * stdout. `notes` receives what the file lacks beyond `holds`. */
+    enum frag_err (*write)(const struct export_job *job, const char *path,
+                           struct export_notes *notes, struct frag_error *e);
 };
 
 /* The formats in the order of export_list.h. */

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """check_adding.py: ARCHITECTURE.md says that a policy, a generator, an input
-format, an output format, a figure, a command or a measure is one file and one
-line. This check adds one of each to a copy of the tree, compiles the files that
-changed, links them before the libraries of the build folder, and uses what was
+format, an output format, a figure or a command is one file and one line, and
+names the five places of a measure. This check adds one of each to a copy of the
+tree, in the places that ARCHITECTURE.md names, compiles the files that changed, links them before the libraries of the build folder, and uses what was
 added. Then it forgets each part: either the linker or a rule below must say so.
 The rules also judge the tree itself:
   - what a file defines has its line in the list;
   - a figure has its script in plots/;
+  - the table of ARCHITECTURE.md names each place in which one is added;
   - a member of struct frag_summary has its row in sim/results/columns.c;
   - the names of the columns are those of the schema version below.
 Skipped (77) without a build folder of ninja.
@@ -42,9 +43,8 @@ LISTS = {
     "traces/import/import_list.h":
         r"^const struct frag_importer frag_importer_(\w+) = ",
     "sim/export/export_list.h":
-        r"^enum frag_err (frag_trace_write_\w+)"
-        r"\(const struct frag_trace \*trace,\s+uint32_t device,\s+"
-        r"const char \*path,\s+struct frag_error",
+        r"^enum frag_err export_(\w+)\(const struct export_job \*job,"
+        r"\s+const char \*path,",
     "sim/cli/figures/figure_list.h": r"^const struct figure figure_(\w+) = ",
     "sim/cli/verbs.h": r"^const struct verb verb_(\w+) = ",
 }
@@ -100,17 +100,9 @@ KINDS = {
         ["traces/import/import_list.c"],
         ["info", "probe.csv"], "probe"),
     "output format": (
-        [new_file("traces/export/export_minimalloc.c",
-                  "traces/export/export_probe.c",
-                  ("frag_trace_write_minimalloc", "frag_trace_write_probe")),
-         line("sim/export/export_list.h",
-              "FORMAT(probe, 0, 0, frag_trace_write_probe, NULL)"),
-         change("traces/trace.h",
-                ("enum frag_err frag_trace_write_minimalloc(",
-                 "enum frag_err frag_trace_write_probe("
-                 "const struct frag_trace *trace, uint32_t device, "
-                 "const char *path, struct frag_error *e) FRAG_MUST_CHECK;\n"
-                 "enum frag_err frag_trace_write_minimalloc("))],
+        [new_file("sim/export/minimalloc.c", "sim/export/probe.c",
+                  ("export_minimalloc", "export_probe")),
+         line("sim/export/export_list.h", 'FORMAT(probe, "a probe", 0, 0)')],
         ["sim/export/formats.c", "sim/cli/verbs/verb_export.c"],
         ["export", TRACE, "--to=probe"], "id,lower,upper,size\n"),
     "figure": (
@@ -138,6 +130,8 @@ MEASURE = [
             '    {"probe", REAL, SUMMARY(probe), "1", "a probe", NULL},\n'
             '    {"need_bytes",')),
 ]
+MEASURE_PLACES = [path for _, path, _, _ in MEASURE] + [
+    "sim/results/results.h", "tests/structure/check_adding.py"]
 
 
 # -- the rules ----------------------------------------------------------------
@@ -207,6 +201,22 @@ def check_columns(root):
         yield f"the columns of results changed: expected {COLUMNS[0]}, " \
               f"{COLUMNS[1]:#x}, found {now[0]}, {now[1]:#x}; raise " \
               "FRAG_RESULTS_SCHEMA and change COLUMNS in check_adding.py"
+
+
+def check_map():
+    """Whether the row of each kind in ARCHITECTURE.md names its places."""
+    text = read(ROOT, "ARCHITECTURE.md")
+    places = {kind: [path for _, path, _, _ in edits]
+              for kind, (edits, _, _, _) in KINDS.items()} | {"measure": MEASURE_PLACES}
+    for kind, paths in places.items():
+        row = re.search(rf"^\| {kind} \|.*", text, re.M).group()
+        for path in paths:
+            if path.replace("probe", "NAME") not in row:
+                yield f"ARCHITECTURE.md: the row of {kind} lacks {path}"
+    for kind, (edits, _, _, _) in KINDS.items():
+        lines = [how for how, path, _, _ in edits if not path.startswith("plots")]
+        if lines != ["file", "line"]:
+            yield f"{kind} is not one file and one line: {lines}"
 
 
 def judge(root):
@@ -360,12 +370,11 @@ def add_measure(copy):
     assert faults == ["the measure probe of sim/measures.h is no column of "
                       "sim/results/columns.c"], faults
     copy.revert(MEASURE)
-    return [path for _, path, _, _ in MEASURE] + ["sim/results/results.h",
-                                                  "tests/structure/check_adding.py"]
+    return MEASURE_PLACES
 
 
 def main():
-    faults = judge(ROOT)
+    faults = judge(ROOT) + list(check_map())
     for fault in faults:
         print(f"check_adding: {fault}")
     if faults:

@@ -205,33 +205,11 @@ const struct verb verb_export = {
         "write a trace or a policy's run in the format of another program",
     .about =
         "The trace is taken as it was recorded. Notes on stderr state what the "
-        "format does not hold.\n\n"
-        "csv: the events, with the header op,id,bytes,stream. Every command "
-        "can read the file again, and `fragsim replay --stream' replays it "
-        "while it is written. Example: fragsim export run.pickle -o "
-        "events.csv\n\n"
-        "snapshot: a PyTorch snapshot, which pytorch.org/memory_viz draws and "
-        "every command can read again. It shows a policy's run, or without -p "
-        "the recorded allocator. A policy that maps memory at two addresses at "
-        "one time is refused, because the viewer adds up address ranges. "
-        "Example: fragsim export run.pickle --to snapshot -p "
-        "torch:expandable_segments:True -o expandable.pickle\n\n"
-        "chrome: a trace for ui.perfetto.dev and chrome://tracing, with the "
-        "counters requested, allocated and reserved of each policy, its OOMs, "
-        "and the marks of the trace as slices. Without recorded times, a "
-        "microsecond is one event. Example: fragsim export run.pickle --to "
-        "chrome -p torch -p best_fit -o run.json\n\n"
-        "folded: the stacks of the blocks that are live at the peak, one line "
-        "a stack with its bytes, for programs that draw flame graphs. `fragsim "
-        "top --folded' writes the same for any moment. Example: fragsim export "
-        "run.pickle --to folded -o peak.folded\n\n"
-        "rmm: the log of RMM's logging adaptor, which RMM's replay benchmark "
-        "and every command can read. Example: fragsim export run.pickle --to "
-        "rmm -o run.dev0.csv\n\n"
-        "minimalloc: the blocks as buffers id,lower,upper,size of static "
-        "storage allocation. Times are event numbers; sizes are rounded up to "
-        "512 bytes, the largest unit of any policy. Example: fragsim "
-        "export run.pickle --to minimalloc -o buffers.csv",
+        "format does not hold."
+#define FORMAT(name, about, ...) "\n\n" #name ": " about
+#include "sim/export/export_list.h"
+#undef FORMAT
+        ,
     .example =
         "fragsim export snapshot.pickle --to chrome -p torch -o run.json",
     .options = options,

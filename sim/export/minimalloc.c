@@ -1,4 +1,4 @@
-/* export_minimalloc.c - writes the buffers of one device as an instance of
+/* minimalloc.c - writes the buffers of one device as an instance of
  * static storage allocation: id,lower,upper,size, a buffer being live in
  * [lower, upper). traces/import/import_static.c reads it.
  *
@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/export/export_parts.h"
 #include "traces/bytes/sink.h"
 #include "traces/torch_sizes.h"
-#include "traces/trace.h"
 
 static void put_buffer(FILE *out, const struct frag_device_trace *d,
                        uint64_t lower, uint64_t upper)
@@ -44,18 +44,16 @@ static void put_buffers(FILE *out, const struct frag_device_trace *d,
             put_buffer(out, d, since[slot] - 1, d->count);
 }
 
-enum frag_err frag_trace_write_minimalloc(const struct frag_trace *trace,
-                                          uint32_t device, const char *path,
-                                          struct frag_error *e)
+enum frag_err export_minimalloc(const struct export_job *job, const char *path,
+                                struct export_notes *notes,
+                                struct frag_error *e)
 {
-    const struct frag_device_trace *d = frag_trace_device(trace, device);
+    const struct frag_device_trace *d = job->device;
     uint64_t *since;
     struct sink sink;
     enum frag_err err;
 
-    if (!d)
-        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu32,
-                         trace->path, device);
+    (void)notes;
     since = calloc((size_t)d->slots + 1, sizeof(*since));
     if (!since)
         return frag_no_memory(e, "the live blocks");
