@@ -1,6 +1,6 @@
 /* verbs.h - the list of all commands, in the order of the manual. Command NAME
- * is defined in sim/cli/verbs/NAME.c or sim/cli/answers/NAME.c. The file has no
- * guard: it is included with different definitions of VERB. */
+ * is defined in sim/cli/verbs/verb_NAME.c or sim/cli/answers/verb_NAME.c. The
+ * file has no guard: it is included with different definitions of VERB. */
 VERB(triage)
 VERB(explain)
 VERB(tune)

@@ -1,7 +1,7 @@
 /* figure.h - the description of a figure: a gnuplot script of plots/ and the
  * functions that write the script's data files (tab-separated values).
  *
- * To add a figure: write sim/cli/figures/<name>.c with one
+ * To add a figure: write sim/cli/figures/figure_<name>.c with one
  * `const struct figure` and plots/<name>.gp, and add FIGURE(name, "contents")
  * to figure_list.h; `plot`, its help and the man page read that table.
  */

@@ -1,5 +1,5 @@
 /* figure_list.h - the list of all figures, in the order of the manual: name and
- * contents. sim/cli/figures/NAME.c writes the data of figure NAME and
+ * contents. sim/cli/figures/figure_NAME.c writes the data of figure NAME and
  * plots/NAME.gp draws it. The file has no guard: it is included with different
  * definitions of FIGURE. */
 FIGURE(timeline, "reserved and allocated memory over the events of each run, "
