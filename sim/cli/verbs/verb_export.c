@@ -209,7 +209,7 @@ const struct verb verb_export = {
 #define FORMAT(name, about, ...) "\n\n" #name ": " about
 #include "sim/export/export_list.h"
 #undef FORMAT
-        ,
+    ,
     .example =
         "fragsim export snapshot.pickle --to chrome -p torch -o run.json",
     .options = options,
