@@ -141,15 +141,10 @@ bool field_decimal(struct field f, uint64_t *value)
     return read_digits(f, 10, value);
 }
 
-bool field_hex(struct field f, uint64_t *value)
-{
-    return read_digits(f, 16, value);
-}
-
 bool field_number(struct field f, uint64_t *value)
 {
     if (field_begins(f, "0x"))
-        return field_hex((struct field){f.text + 2, f.length - 2}, value);
+        return read_digits((struct field){f.text + 2, f.length - 2}, 16, value);
     return field_decimal(f, value);
 }
 

@@ -58,11 +58,10 @@ int fields_columns(struct field header, const char *const names[],
 int fields_pick(struct field line, const int column[], int names,
                 struct field found[]);
 
-/* These read a whole field as a number: decimal digits; hexadecimal digits
- * without 0x; digits that are hexadecimal after 0x and decimal else. They
- * return false for anything else, for an empty field, and for 2^64 and more. */
+/* These read a whole field as a number: decimal digits; digits that
+ * are hexadecimal after 0x and decimal else. They return false for anything
+ * else, for an empty field, and for 2^64 and more. */
 bool field_decimal(struct field f, uint64_t *value);
-bool field_hex(struct field f, uint64_t *value);
 bool field_number(struct field f, uint64_t *value);
 
 /* Writes "NAME:LINE: expected X, found "F"" to e and returns CORRUPT. The name

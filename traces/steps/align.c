@@ -11,7 +11,7 @@ enum { MARGIN = 256 }; /* of the band, on both sides */
 /* Costs. A block without a partner costs `alone`. A pair costs half of log2 of
  * the ratio of its sizes, at most 1; much less if both lives are known, because
  * lives are the better sign. */
-static const float alone_block = 0.6f, other_stream = 0.5f, other_life = 0.6f,
+static const float alone = 0.6f, other_stream = 0.5f, other_life = 0.6f,
                    most = 1.0f, less = 0.2f;
 
 enum move { PAIR, SKIP_A, SKIP_B };
@@ -19,7 +19,7 @@ enum move { PAIR, SKIP_A, SKIP_B };
 /* Row i of the table holds the columns from first(i) to first(i) + width - 1.
  */
 struct band {
-    const struct align_costs *costs;
+    const struct aligned *a, *b;
     uint32_t na, nb, width;
     float *cost[2];
     uint8_t *move; /* (na + 1) rows of `width` */
@@ -32,14 +32,10 @@ static uint32_t first_of(const struct band *t, uint32_t i)
     return middle > t->width / 2 ? (uint32_t)middle - t->width / 2 : 0;
 }
 
-struct block_pair {
-    const struct aligned *a, *b;
-};
-
-static float pair_cost(const void *user, uint32_t i, uint32_t k)
+/* The cost of making b[k] the partner of a[i]. */
+static float pair_cost(const struct band *t, uint32_t i, uint32_t k)
 {
-    const struct block_pair *blocks = user;
-    const struct aligned *a = &blocks->a[i], *b = &blocks->b[k];
+    const struct aligned *a = &t->a[i], *b = &t->b[k];
     const bool lives = a->life != FRAG_NEVER && b->life != FRAG_NEVER;
     const float ratio =
         fabsf(log2f((float)(a->bytes + 1)) - log2f((float)(b->bytes + 1)));
@@ -59,7 +55,6 @@ static float at(const struct band *t, const float *row, uint32_t first,
 
 static void fill_cell(const struct band *t, uint32_t i, uint32_t k)
 {
-    const float alone = t->costs->alone;
     const uint32_t first = first_of(t, i);
     float *row = t->cost[i % 2];
     const float *above = t->cost[(i + 1) % 2];
@@ -69,7 +64,7 @@ static void fill_cell(const struct band *t, uint32_t i, uint32_t k)
     if (i && k) {
         best = at(t, above, first_of(t, i - 1), (int64_t)k - 1);
         if (best < INFINITY)
-            best += t->costs->pair(t->costs->user, i - 1, k - 1);
+            best += pair_cost(t, i - 1, k - 1);
     }
     if (i && at(t, above, first_of(t, i - 1), k) + alone < best) {
         best = at(t, above, first_of(t, i - 1), k) + alone;
@@ -111,13 +106,13 @@ static void trace_back(const struct band *t, uint32_t *pair)
 /* The bytes of the moves of an alignment are at most this. */
 static const uint64_t most_moves = (uint64_t)1 << 32;
 
-enum frag_err align_by(const struct align_costs *costs, uint32_t na,
-                       uint32_t nb, uint32_t *pair, struct frag_error *e)
+enum frag_err align(const struct aligned *a, uint32_t na,
+                    const struct aligned *b, uint32_t nb, uint32_t *pair,
+                    struct frag_error *e)
 {
     const uint32_t apart = na > nb ? na - nb : nb - na;
     const uint64_t width = 2 * ((uint64_t)apart + MARGIN);
-    struct band t = {
-        .costs = costs, .na = na, .nb = nb, .width = (uint32_t)width};
+    struct band t = {a, b, na, nb, .width = (uint32_t)width};
     enum frag_err err = FRAG_OK;
 
     if ((na + (uint64_t)1) * width > most_moves)
@@ -139,15 +134,4 @@ enum frag_err align_by(const struct align_costs *costs, uint32_t na,
     free(t.cost[1]);
     free(t.move);
     return err;
-}
-
-enum frag_err align(const struct aligned *a, uint32_t na,
-                    const struct aligned *b, uint32_t nb, uint32_t *pair,
-                    struct frag_error *e)
-{
-    const struct block_pair blocks = {a, b};
-
-    return align_by(
-        &(const struct align_costs){pair_cost, &blocks, alone_block}, na, nb,
-        pair, e);
 }

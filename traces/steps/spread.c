@@ -1,14 +1,19 @@
 /* spread.c - predicts the need of a job's further steps from the peaks of its
  * recorded ones.
  *
- * The peaks are taken as if they were drawn from an interval whose lower end is
- * the least one and whose upper end is not known. Of n draws the largest lies a
- * above the lower end; then the upper end lies more than x times a above it
- * with a probability of x^-n. How many steps follow is not known: as many as
- * before with a probability of 1/2, so a further step exceeds x times a with
- * half of that. Steps are not independent, and an interval has no tail: half of
- * them count, and none that repeats the one before. The level and the rules
- * below are judged on complete runs in paper/pages/dead.md.
+ * The rule is the Pareto bound of a uniform distribution. Of a job with the
+ * least peak L, the largest peak P and n draws, no further step needs more than
+ *
+ *     spread * P = L + (P - L) * (2 * (1 - FRAG_SPREAD_LEVEL)) ^ (-2 / n)
+ *
+ * with a probability of FRAG_SPREAD_LEVEL. The peaks are taken as n draws from
+ * a uniform distribution between L and an unknown U. With a prior of
+ * 1 / (U - L), U - L is larger than x * (P - L) with a probability of x ^ -n.
+ * In half of these cases a further step comes up that high, since nobody knows
+ * how many follow: hence the first 2. The second 2 is a choice:
+ * steps are not independent, so half of the draws count, and a step that
+ * repeats the peak of the one before is no draw. The level and the choice were
+ * judged on the complete runs of paper/pages/dead.md.
  */
 #include <math.h>
 

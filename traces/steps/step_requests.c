@@ -1,5 +1,13 @@
-/* step_requests.c - pairs the requests of the cut step with those of complete
- * steps, and predicts the sizes of the rest. */
+/* step_requests.c - what the step in which a job died would have requested
+ * further.
+ *
+ * The cut step is the one in which the job died. The chosen step is a complete
+ * one, and c->place its request that is like the one of which the job died. The
+ * requests of the chosen step before that place are paired with those of the
+ * cut step, and all of them with those of other complete steps. From the sizes
+ * in these pairs the sizes of the requests after the place are predicted
+ * (predict.h).
+ */
 #include <stdlib.h>
 
 #include "traces/grow.h"
@@ -26,9 +34,9 @@ static enum frag_err list_allocs(const struct cut *c, uint64_t from,
     return FRAG_OK;
 }
 
-/* Pairs the requests of the chosen step before the event `end` with those of
- * the events from ... to - 1, which go as far. pair has a row for each request
- * of the chosen step. The caller frees with->items. */
+/* Pairs the requests of the chosen step before the event `end` with those among
+ * the events from ... to - 1: pair[i] is the row of `with` for request i of the
+ * chosen step, UINT32_MAX if there is none. The caller frees with->items. */
 static enum frag_err pair_with(const struct cut *c, uint64_t end, uint64_t from,
                                uint64_t to, struct block_list *with,
                                uint32_t *pair)

@@ -220,9 +220,11 @@ static enum frag_err run_policy(const struct tune_ladder *l,
     return err;
 }
 
-enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
-                       const char *text, struct frag_bound bound,
-                       struct tune_result *out, struct frag_error *e)
+/* Runs one case with the settings `text`; NULL: those of its trace. */
+static enum frag_err tune_run(const struct tune_ladder *l,
+                              const struct tune_case *on, const char *text,
+                              struct frag_bound bound, struct tune_result *out,
+                              struct frag_error *e)
 {
     char name[TUNE_TEXT];
     struct policy_choice policy;

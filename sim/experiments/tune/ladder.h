@@ -140,13 +140,6 @@ bool tune_is_open(const struct tune_case *c);
 /* The saving of a rung over all cases: 1 - its ratio. NAN if a case fails. */
 double tune_saving(const struct tune_rung *r);
 
-/* Runs one case with the settings `text`; NULL: those of its trace. Errors of
- * cell_run. */
-enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
-                       const char *text, struct frag_bound bound,
-                       struct tune_result *out,
-                       struct frag_error *e) FRAG_MUST_CHECK;
-
 /* Runs one case as it was recorded; without a bound if it dies so. */
 enum frag_err tune_run_base(const struct tune_ladder *l,
                             const struct tune_case *on, struct tune_result *out,
