@@ -27,7 +27,7 @@ static enum frag_err run(const struct cell_settings *cell,
              is_of_driver(in->trace) ? "direct"
                                      : replayed_policy(in->trace, NULL),
              *setting ? ":" : "", setting);
-    FRAG_TRY(replayed_run(&s, in, 0, 0, &result, e));
+    FRAG_TRY(replayed_run(&s, in, 0, &result, e));
     *out = result.summary;
     frag_run_free(&result);
     return FRAG_OK;

@@ -13,44 +13,31 @@ const char *replayed_policy(const struct frag_trace *t, const char *asked)
     return t->settings ? "torch@recorded" : "torch";
 }
 
-static enum frag_err run(const struct replay_settings *s,
-                         const struct input *in,
-                         const struct policy_choice *policy, frag_size capacity,
-                         uint64_t points, const struct frag_params *params,
-                         struct frag_run *out, struct frag_error *e)
+enum frag_err replayed_run(const struct replay_settings *s,
+                           const struct input *in, frag_size capacity,
+                           struct frag_run *out, struct frag_error *e)
 {
-    struct cell_settings cell = *s->cell;
     struct frag_run_identity id = {
         .trace = frag_trace_identify(in->trace, in->device, in->name),
         .policy = replayed_policy(in->trace, s->policy),
-        .policy_used = params->policy,
-        .bound = recording_bound_for(in->trace, in->device, policy, capacity),
     };
-
-    id.repeats =
-        bound_repeats(policy, id.bound, recording_bound(in->trace, in->device));
-
-    cell.points = points;
-    return cell_run(&cell, in->device, &id, params, s->tick, s->user, out, e);
-}
-
-enum frag_err replayed_run(const struct replay_settings *s,
-                           const struct input *in, frag_size capacity,
-                           uint64_t points, struct frag_run *out,
-                           struct frag_error *e)
-{
     struct policy_choice policy;
     struct frag_params *params;
     enum frag_err err;
 
     FRAG_TRY(input_has_history(in, e));
-    FRAG_TRY(
-        policy_choice_read(replayed_policy(in->trace, s->policy), &policy, e));
+    FRAG_TRY(policy_choice_read(id.policy, &policy, e));
     err =
         policy_choice_params(&policy, in->trace->settings, in->trace->releases,
                              in->trace->path, in->device->device, &params, e);
     if (err == FRAG_OK) {
-        err = run(s, in, &policy, capacity, points, params, out, e);
+        id.policy_used = params->policy;
+        id.bound =
+            recording_bound_for(in->trace, in->device, &policy, capacity);
+        id.repeats = bound_repeats(&policy, id.bound,
+                                   recording_bound(in->trace, in->device));
+        err = cell_run(s->cell, in->device, &id, params, s->tick, s->user, out,
+                       e);
         free(params);
     }
     policy_choice_free(&policy);

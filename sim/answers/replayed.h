@@ -19,13 +19,13 @@ struct replay_settings {
  * has the settings of its allocator, else "torch". */
 const char *replayed_policy(const struct frag_trace *t, const char *asked);
 
-/* Replays the device under the bound of recording_bound_for. `points` is as in
- * frag_replay. The caller frees *out with frag_run_free. INVALID if the policy
- * is not one, CORRUPT if the device has no history, and the errors of cell_run;
- * on error *out is untouched. */
+/* Replays the device under the bound of recording_bound_for. The caller frees
+ * *out with frag_run_free. INVALID if the policy is not one, CORRUPT if the
+ * device has no history, and the errors of cell_run; on error *out is
+ * untouched. */
 enum frag_err replayed_run(const struct replay_settings *s,
                            const struct input *in, frag_size capacity,
-                           uint64_t points, struct frag_run *out,
+                           struct frag_run *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
 /* All calls of the driver of a run. */

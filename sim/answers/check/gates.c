@@ -78,7 +78,7 @@ enum frag_err gates_measure(const struct replay_settings *s,
     struct frag_run run;
 
     FRAG_TRY(replayed_steps(s, in, &steps, e));
-    FRAG_TRY(replayed_run(s, in, capacity == FRAG_UNLIMITED ? 0 : capacity, 0,
+    FRAG_TRY(replayed_run(s, in, capacity == FRAG_UNLIMITED ? 0 : capacity,
                           &run, e));
     *out = (struct gate_facts){
         .peak_requested = (double)run.summary.peak_requested,

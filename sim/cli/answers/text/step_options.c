@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sim/answers/replayed.h"
 #include "sim/cli/output/answer.h"
 #include "traces/printable.h"
 
@@ -14,13 +15,11 @@ enum frag_err step_command_table(struct step_command *c, const struct input *in,
                                  frag_size capacity, struct step_table *out,
                                  const char **policy, struct frag_error *e)
 {
-    const char *given = c->values->policy;
+    const char *given = replayed_policy(in->trace, c->values->policy);
     struct policy_choice choice;
     struct frag_params *params;
     enum frag_err err;
 
-    if (!given)
-        given = in->trace->settings ? "torch@recorded" : "torch";
     FRAG_TRY(policy_choice_read(given, &choice, e));
     err =
         policy_choice_params(&choice, in->trace->settings, in->trace->releases,
