@@ -336,4 +336,6 @@ const struct frag_policy frag_policy_buddy = {
     .alloc = buddy_alloc,
     .free = buddy_free,
     .trim = buddy_trim,
+    .unchecked =
+        "none was written; random requests and the ledger judge its answers",
 };

@@ -136,4 +136,5 @@ const struct frag_policy frag_policy_direct = {
     .alloc = direct_alloc,
     .free = direct_free,
     .trim = direct_trim,
+    .unchecked = "each block is a segment, and it keeps no other state",
 };

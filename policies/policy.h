@@ -286,7 +286,7 @@ struct frag_policy {
                               frag_stream stream);
 
     /* Returns memory that no live block needs to the backend, as PyTorch's
-     * empty_cache does. NULL if the policy keeps no such memory. */
+     * empty_cache does. NULL if the policy has no such call. */
     void (*trim)(struct frag_heap *heap);
 
     /* Tells what is known of a private pool, before its first request, and when
@@ -303,10 +303,12 @@ struct frag_policy {
                            const struct frag_held_segment *segments,
                            size_t count, void **nodes);
 
-    /* For tests, after each call: walks the whole state, in O(n), and changes
-     * nothing. Returns NULL, or a text that names the broken invariant. NULL if
-     * the policy has no such function. */
+    /* For tests, after each call (`fragsim policies --test`): walks the whole
+     * state, in O(n), and changes nothing. Returns NULL, or a text that names
+     * the broken invariant. NULL if the policy has no such function;
+     * `unchecked` then says why. */
     const char *(*check)(const struct frag_heap *heap);
+    const char *unchecked; /* one sentence; NULL with a check */
 };
 
 /* A policy outside this tree is a shared library that contains a plugin:
@@ -319,7 +321,7 @@ struct frag_policy {
  * `fragsim replay -p ./libmine.so:PARAMS`. tests/package/plugin is an example.
  */
 enum {
-    FRAG_POLICY_ABI = 7, /* rises when this header, or a header that it
+    FRAG_POLICY_ABI = 8, /* rises when this header, or a header that it
                             includes, changes in a way that breaks a plugin
                             that is already compiled */
 };

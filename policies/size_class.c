@@ -272,4 +272,6 @@ const struct frag_policy frag_policy_size_class = {
     .alloc = size_class_alloc,
     .free = size_class_free,
     .trim = size_class_trim,
+    .unchecked =
+        "none was written; random requests and the ledger judge its answers",
 };

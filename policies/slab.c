@@ -298,4 +298,6 @@ const struct frag_policy frag_policy_slab = {
     .alloc = slab_alloc,
     .free = slab_free,
     .trim = slab_trim,
+    .unchecked =
+        "none was written; random requests and the ledger judge its answers",
 };

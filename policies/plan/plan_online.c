@@ -415,4 +415,6 @@ const struct frag_policy frag_policy_plan_online = {
     .free = online_free,
     .free_requested = free_requested,
     .trim = trim,
+    .unchecked =
+        "none was written; random requests and the ledger judge its answers",
 };

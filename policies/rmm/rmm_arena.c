@@ -442,4 +442,5 @@ const struct frag_policy frag_policy_rmm_arena = {
     .fini = fini,
     .alloc = rmm_arena_alloc,
     .free = rmm_arena_free,
+    .unchecked = "it is compared with RMM's own code, call by call",
 };

@@ -163,6 +163,11 @@ static enum frag_err print_property(const struct contract_property *p,
 
     /* A policy that crashes has its property on the terminal. */
     printf("    %-60s ", p->name);
+    if (!contract_applies(p, s->policy)) {
+        puts("has none");
+        place_leave(place);
+        return FRAG_OK;
+    }
     fflush(stdout);
     err = contract_test(p, s, &why);
     place_leave(place);
@@ -190,6 +195,9 @@ static enum frag_err test_policy(const struct contract_subject *s,
             return err;
         lacking += err == FRAG_CONTRACT;
     }
+    if (!s->policy->check && s->policy->unchecked)
+        printable_line(stdout, "    no check of its own: %s",
+                       s->policy->unchecked);
     return lacking
                ? frag_fail(e, FRAG_CONTRACT, "%s lacks %zu of these properties",
                            text, lacking)

@@ -23,13 +23,20 @@ struct contract_property {
     enum frag_err (*test)(struct contract_bench *bench,
                           const struct contract_subject *s,
                           struct frag_error *why);
+    /* Whether the policy has the member that is tested; NULL: every policy has
+     * it. */
+    bool (*has)(const struct frag_policy *policy);
 };
 
 extern const struct contract_property contract_properties[]; /* ended by a NULL
                                                                 name */
 
-/* Tests one property. CONTRACT if the policy lacks it, with the reason in why;
- * NOMEM. */
+/* Whether the property says anything of the policy. */
+bool contract_applies(const struct contract_property *property,
+                      const struct frag_policy *policy);
+
+/* Tests one property that applies. CONTRACT if the policy lacks it, with the
+ * reason in why; NOMEM. */
 enum frag_err contract_test(const struct contract_property *property,
                             const struct contract_subject *s,
                             struct frag_error *why) FRAG_MUST_CHECK;

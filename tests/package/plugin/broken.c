@@ -19,6 +19,7 @@ enum fault {
     FAIL,       /* a full region is an error of the device */
     FINE,       /* blocks are multiples of half a quantum */
     INVENT,     /* when the device refuses the region, blocks lie nowhere */
+    STATE,      /* its check finds fault with its state */
 };
 
 struct broken {
@@ -113,10 +114,17 @@ static void fini(struct frag_heap *heap)
     release(heap);
 }
 
+static const char *check(const struct frag_heap *heap)
+{
+    const struct broken *p = heap->state;
+
+    return p->fault == STATE && p->live > 3 ? "more than three live" : NULL;
+}
+
 static const struct frag_param params[] = {
     {"fault", FRAG_PARAM_CHOICE, offsetof(struct broken, fault), "none",
      "none|overlap|misaligned|outside|short|eager|keep|lose|change|owner|"
-     "give_up|fail|fine|invent",
+     "give_up|fail|fine|invent|state",
      0, 0, "the rule that is broken", NULL},
     {.name = NULL},
 };
@@ -132,5 +140,6 @@ static const struct frag_policy broken = {
     .alloc = take,
     .free = give,
     .trim = trim,
+    .check = check,
 };
 FRAG_POLICY_PLUGIN(broken);

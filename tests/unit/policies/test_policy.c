@@ -207,6 +207,7 @@ static void every_policy_resolves_its_defaults_to_themselves(void **state)
                          frag_policies[i]);
         assert_non_null(frag_policies[i]->summary);
         assert_non_null(frag_policies[i]->source);
+        assert_true(!frag_policies[i]->check == !!frag_policies[i]->unchecked);
     }
     assert_null(frag_policy_find("nobody"));
 }
