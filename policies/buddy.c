@@ -88,7 +88,7 @@ static void make_series(struct buddy *b)
     uint8_t c = 0;
     unsigned k = 0;
 
-    b->sizes[0] = whole_quanta(b->unit);
+    b->sizes[0] = frag_round_up(b->unit, FRAG_QUANTUM);
     while (b->sizes[c] >> 63 == 0) {
         const uint8_t back = down[++c % 2];
 

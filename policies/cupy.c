@@ -148,7 +148,7 @@ static enum frag_err cupy_alloc(struct frag_heap *heap,
                                 struct frag_block *out)
 {
     struct cupy *p = heap->state;
-    const frag_size size = whole_quanta(req->size);
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
     struct cupy_arena *a = arena_of(p, req->stream, req->pool);
     struct tile *t;
 

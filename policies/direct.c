@@ -86,7 +86,7 @@ static enum frag_err direct_alloc(struct frag_heap *heap,
                                   struct frag_block *out)
 {
     struct direct *d = heap->state;
-    const frag_size size = whole_quanta(req->size);
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
     struct direct_block *b;
     frag_addr addr;
 

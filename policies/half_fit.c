@@ -25,7 +25,7 @@ static enum frag_err half_fit_alloc(struct frag_heap *heap,
                                     const struct frag_request *req,
                                     struct frag_block *out)
 {
-    const frag_size size = whole_quanta(req->size);
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
 
     return fit_grant(heap, bins_fit_choose(heap->state, size), size, out,
                      &bins_rule);

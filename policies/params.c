@@ -268,8 +268,9 @@ static enum frag_err check_members(const struct frag_policy *p,
 static enum frag_err check_numbers(const struct frag_policy *p,
                                    struct frag_error *e)
 {
-    const unsigned needs =
-        FRAG_NEEDS_VMM | FRAG_NEEDS_FUTURE | FRAG_OWNS_LIMIT | FRAG_NEEDS_MOVES;
+    const unsigned hears = FRAG_HEARS_POOLS | FRAG_HEARS_FREES;
+    const unsigned needs = FRAG_NEEDS_VMM | FRAG_NEEDS_FUTURE |
+                           FRAG_OWNS_LIMIT | FRAG_NEEDS_MOVES | hears;
 
     if (!frag_quantum_is_valid(p->quantum))
         return frag_fail(e, FRAG_INVALID,
@@ -284,9 +285,15 @@ static enum frag_err check_numbers(const struct frag_policy *p,
                          FRAG_STATE_MOST, p->state_size);
     if (p->needs & ~needs)
         return frag_fail(e, FRAG_INVALID,
-                         "expected a policy whose `needs' are FRAG_NEEDS_* and "
-                         "FRAG_OWNS_LIMIT, found 0x%x: clear the other bits",
+                         "expected a policy whose `needs' are FRAG_NEEDS_*, "
+                         "FRAG_HEARS_* and FRAG_OWNS_LIMIT, found 0x%x: clear "
+                         "the other bits",
                          p->needs);
+    if (!p->hear != !(p->needs & hears))
+        return frag_fail(e, FRAG_INVALID,
+                         "expected `hear' together with FRAG_HEARS_POOLS or "
+                         "FRAG_HEARS_FREES in `needs', found only %s",
+                         p->hear ? "`hear'" : "a bit");
     return FRAG_OK;
 }
 

@@ -16,8 +16,7 @@
  *      it, and calls init;
  *   2. adopt is called at most once, if the run starts from memory that is
  *      already in use;
- *   3. alloc, free, free_requested, freed_on, told and trim follow in any
- * order;
+ *   3. alloc, free, free_requested, hear and trim follow in any order;
  *   4. frag_heap_close calls fini and frees the state.
  *
  * To add a policy, write policies/<name>.c and add POLICY(<name>) to
@@ -42,9 +41,13 @@ enum frag_needs {
                                    exceeds the limit of its process, by
                                    frag_backend_admits; for all others the
                                    caller refuses */
-    FRAG_NEEDS_MOVES = 1 << 2,  /* heap->moved; a running program has the
-                                   addresses of its blocks, so the policy cannot
-                                   serve it */
+    FRAG_HEARS_POOLS = 1 << 4, /* not a need: `hear` is called for what is known
+                                  of private pools */
+    FRAG_HEARS_FREES = 1 << 5, /* not a need: `hear` is called for a free on
+                                  another stream */
+    FRAG_NEEDS_MOVES = 1 << 2, /* heap->moved; a running program has the
+                                  addresses of its blocks, so the policy cannot
+                                  serve it */
 };
 
 /* What the caller knows of a private pool. */
@@ -56,13 +59,6 @@ enum frag_pool_fact {
     FRAG_POOL_ENDED = 1 << 2,   /* the program no longer has the pool: what it
                                    caches may be returned as that of the default
                                    pool */
-};
-
-struct frag_told {
-    unsigned facts;  /* sum of enum frag_pool_fact */
-    uint64_t number; /* of the pool in the program: PyTorch's, of a graph or of
-                        a MemPool */
-    bool now;        /* return the memory that no live block of it needs */
 };
 
 struct frag_request {
@@ -80,6 +76,22 @@ struct frag_block {
     frag_size size; /* allocated bytes, >= the requested bytes; the difference
                        is internal fragmentation */
     void *node;     /* the policy's own record; the caller never reads it */
+};
+
+/* What a policy hears beside the requests: of a private pool, or of a free. */
+struct frag_heard {
+    /* Of a private pool, before its first request, and when it has ended or its
+     * cache is returned. Facts are added to those heard before. */
+    frag_pool pool;
+    unsigned facts;  /* sum of enum frag_pool_fact */
+    uint64_t number; /* of the pool in the program: PyTorch's, of a graph or of
+                        a MemPool */
+    bool now;        /* return the memory that no live block of it needs */
+
+    /* The client frees the block on another stream than that of its request;
+     * free follows at once. NULL: of a private pool. */
+    const struct frag_block *block;
+    frag_stream stream;
 };
 
 enum {
@@ -278,22 +290,14 @@ struct frag_policy {
     void (*free_requested)(struct frag_heap *heap,
                            const struct frag_block *block);
 
-    /* The client frees the block on another stream than that of its request;
-     * free follows at once. NOMEM ends the run. NULL if the policy ignores the
-     * stream of a free. */
-    enum frag_err (*freed_on)(struct frag_heap *heap,
-                              const struct frag_block *block,
-                              frag_stream stream);
+    /* Is called for what FRAG_HEARS_POOLS and FRAG_HEARS_FREES name, and for
+     * nothing else. NOMEM ends the run. NULL without these. */
+    enum frag_err (*hear)(struct frag_heap *heap,
+                          const struct frag_heard *heard);
 
     /* Returns memory that no live block needs to the backend, as PyTorch's
      * empty_cache does. NULL if the policy has no such call. */
     void (*trim)(struct frag_heap *heap);
-
-    /* Tells what is known of a private pool, before its first request, and when
-     * it has ended or its cache is returned. Facts are added to those told
-     * before. NOMEM ends the run. NULL if the policy ignores such facts. */
-    enum frag_err (*told)(struct frag_heap *heap, frag_pool pool,
-                          const struct frag_told *told);
 
     /* Takes over a layout before the first alloc. The backend already holds
      * the segments. adopt stores the node of the i-th live block in nodes[i];

@@ -193,7 +193,7 @@ static enum frag_err fresh_chunk(struct frag_heap *heap, uint32_t class,
     *out = carve(p, s, class, size);
     if (s == p->current)
         return FRAG_OK;
-    if (size > whole_quanta(p->segment)) {
+    if (size > frag_round_up(p->segment, FRAG_QUANTUM)) {
         finish(p, s);
     } else {
         finish(p, p->current);
@@ -207,7 +207,7 @@ static enum frag_err size_class_alloc(struct frag_heap *heap,
                                       struct frag_block *out)
 {
     struct size_class *p = heap->state;
-    frag_size size = whole_quanta(req->size);
+    frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
     const uint32_t class = class_above(p->subdivisions, &size);
     struct class_chunk *c = p->idle[class];
 

@@ -214,7 +214,7 @@ static enum frag_err slab_alloc(struct frag_heap *heap,
                                 struct frag_block *out)
 {
     struct slabs *p = heap->state;
-    frag_size size = whole_quanta(req->size);
+    frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
     const uint32_t class = class_above(p->subdivisions, &size);
     struct slab *s = (struct slab *)p->partial[class].next;
     struct object *o;
@@ -250,7 +250,7 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct slabs *p = heap->state;
 
-    p->slab = whole_quanta(p->slab);
+    p->slab = frag_round_up(p->slab, FRAG_QUANTUM);
     p->segment = frag_round_up(p->segment, p->slab);
     p->nodes.size = sizeof(struct object);
     ring_init(&p->pool);

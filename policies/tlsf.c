@@ -35,7 +35,7 @@ static enum frag_err tlsf_alloc(struct frag_heap *heap,
                                 struct frag_block *out)
 {
     const struct tlsf *t = heap->state;
-    frag_size size = whole_quanta(req->size);
+    frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
     const uint32_t list = bins_round(&t->base.bins, &size);
 
     return fit_grant(heap, bins_choose(&t->base.bins, list, size), size, out,

@@ -310,7 +310,7 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
                                       struct frag_block *out)
 {
     struct cuda_async *p = heap->state;
-    const frag_size size = whole_quanta(req->size);
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
     struct async_holes *holes = holes_of(p, req->stream);
     struct async_block *t;
     enum frag_err err;
@@ -353,12 +353,11 @@ static void cuda_async_free(struct frag_heap *heap,
     add_hole(p, t, t->owner);
 }
 
-static enum frag_err cuda_async_freed_on(struct frag_heap *heap,
-                                         const struct frag_block *block,
-                                         frag_stream stream)
+static enum frag_err cuda_async_hear(struct frag_heap *heap,
+                                     const struct frag_heard *heard)
 {
-    struct async_holes *holes = holes_of(heap->state, stream);
-    struct async_block *t = block->node;
+    struct async_holes *holes = holes_of(heap->state, heard->stream);
+    struct async_block *t = heard->block->node;
 
     if (!holes)
         return FRAG_NOMEM;
@@ -429,7 +428,7 @@ const struct frag_policy frag_policy_cuda_async = {
                "a free (run_ahead) nor when the program synchronized (sync); "
                "the range is that of sync=1 and of run_ahead=0, an idle "
                "device, to run_ahead=1000000, a device that is never done",
-    .needs = FRAG_NEEDS_VMM | FRAG_OWNS_LIMIT,
+    .needs = FRAG_NEEDS_VMM | FRAG_OWNS_LIMIT | FRAG_HEARS_FREES,
     .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct cuda_async),
     .params = params,
@@ -437,7 +436,7 @@ const struct frag_policy frag_policy_cuda_async = {
     .fini = fini,
     .alloc = cuda_async_alloc,
     .free = cuda_async_free,
-    .freed_on = cuda_async_freed_on,
+    .hear = cuda_async_hear,
     .trim = cuda_async_trim,
     .check = cuda_async_check,
 };

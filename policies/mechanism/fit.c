@@ -111,7 +111,7 @@ enum frag_err fit_alloc(struct frag_heap *heap, const struct frag_request *req,
                         struct frag_block *out)
 {
     struct fit *fit = heap->state;
-    const frag_size size = whole_quanta(req->size);
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
 
     return fit_grant(heap, fit->rule->choose(fit, size), size, out, fit->rule);
 }

@@ -40,18 +40,12 @@ static inline frag_size pool_limit(struct frag_backend *mem, frag_size limit,
     return share < limit ? share : limit;
 }
 
-/* The size of a request, > 0 and < 2^63, rounded up to FRAG_QUANTUM. */
-static inline frag_size whole_quanta(frag_size size)
-{
-    return (size + FRAG_QUANTUM - 1) & ~((frag_size)FRAG_QUANTUM - 1);
-}
-
 /* Bytes of the segment to allocate for a block of `size` bytes. `segment` is
  * the parameter. */
 static inline frag_size segment_size(const struct frag_backend *mem,
                                      frag_size segment, frag_size size)
 {
-    const frag_size usual = whole_quanta(segment);
+    const frag_size usual = frag_round_up(segment, FRAG_QUANTUM);
 
     return size <= usual ? usual : frag_round_up(size, mem->granularity);
 }

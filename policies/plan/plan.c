@@ -170,7 +170,7 @@ static bool serve(struct planner *s, const struct frag_request *req,
                   struct frag_block *out)
 {
     const frag_size offset = s->plan->offsets[s->next] * FRAG_QUANTUM;
-    const frag_size size = whole_quanta(req->size);
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
 
     if (offset + size > s->held)
         return false;

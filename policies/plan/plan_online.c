@@ -305,8 +305,9 @@ static enum frag_err serve(struct frag_heap *heap, struct online_lane *lane,
     if (slot == NO_SLOT)
         return alloc_from_rest(heap, req, out);
     place = &lane->step->slots[slot];
-    *out = (struct frag_block){.addr = lane->base + place->offset,
-                               .size = whole_quanta(place->size)};
+    *out =
+        (struct frag_block){.addr = lane->base + place->offset,
+                            .size = frag_round_up(place->size, FRAG_QUANTUM)};
     lane->live++;
     return FRAG_OK;
 }

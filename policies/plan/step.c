@@ -52,7 +52,7 @@ static bool recurs(struct draft *d)
     frag_size asked = 0, returned = 0;
 
     for (uint32_t k = 0; k < d->period; k++) {
-        const frag_size size = whole_quanta(request(d, k)->size);
+        const frag_size size = frag_round_up(request(d, k)->size, FRAG_QUANTUM);
 
         d->lives[k] = life_of(d, k);
         asked += size;
@@ -72,8 +72,9 @@ static enum frag_err find_start(struct draft *d)
         return FRAG_NOMEM;
     for (uint32_t k = 0; k < period; k++)
         if (d->lives[k]) {
-            live[k + 1] += whole_quanta(request(d, k)->size);
-            live[k + d->lives[k]] -= whole_quanta(request(d, k)->size);
+            live[k + 1] += frag_round_up(request(d, k)->size, FRAG_QUANTUM);
+            live[k + d->lives[k]] -=
+                frag_round_up(request(d, k)->size, FRAG_QUANTUM);
         }
     for (uint32_t k = 1; k < 2 * period; k++)
         live[k] += live[k - 1];
@@ -149,7 +150,8 @@ static enum frag_err make_intervals(struct plan_step *s)
     for (uint32_t i = 0; i < s->period; i++)
         if (s->slots[i].to) {
             edges[n++] = s->slots[i].offset;
-            edges[n++] = s->slots[i].offset + whole_quanta(s->slots[i].size);
+            edges[n++] = s->slots[i].offset +
+                         frag_round_up(s->slots[i].size, FRAG_QUANTUM);
         }
     qsort(edges, n, sizeof(*edges), by_value);
     for (uint32_t i = 0; i < n; i++)
@@ -157,7 +159,8 @@ static enum frag_err make_intervals(struct plan_step *s)
             edges[count++] = edges[i];
     for (uint32_t i = 0; i < s->period; i++) {
         struct plan_slot *slot = &s->slots[i];
-        const frag_size end = slot->offset + whole_quanta(slot->size);
+        const frag_size end =
+            slot->offset + frag_round_up(slot->size, FRAG_QUANTUM);
 
         if (slot->to) {
             slot->from = interval_at(edges, count, slot->offset);

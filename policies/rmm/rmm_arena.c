@@ -31,7 +31,7 @@
  * the stream at each free of a block that the global arena serves, and of a
  * block that has changed arenas; a backend has no such call. RMM keeps arenas
  * by thread for the per-thread default stream; a trace has streams only. The
- * stream of a free needs no member freed_on: it decides only for which stream
+ * stream of a free needs no member hear: it decides only for which stream
  * RMM waits, and the block returns to the superblock that it was taken from.
  *
  * Source: rapidsai/rmm 26.08 at 5d50a37, cpp/include/rmm/mr/detail/arena.hpp,

@@ -191,17 +191,16 @@ static void rmm_binning_free(struct frag_heap *heap,
         push(&c->bin->queues[c->stream], c);
 }
 
-static enum frag_err rmm_binning_freed_on(struct frag_heap *heap,
-                                          const struct frag_block *block,
-                                          frag_stream stream)
+static enum frag_err rmm_binning_hear(struct frag_heap *heap,
+                                      const struct frag_heard *heard)
 {
     struct rmm_binning *p = heap->state;
-    struct bin_block *c = block->node;
+    struct bin_block *c = heard->block->node;
 
-    if (block->size > p->bins[p->bin_count - 1].size)
-        return stream_pool_freed_on(&p->pool, block, stream);
-    FRAG_TRY(ensure_queues(p, stream));
-    c->stream = stream;
+    if (heard->block->size > p->bins[p->bin_count - 1].size)
+        return stream_pool_hear(&p->pool, heard);
+    FRAG_TRY(ensure_queues(p, heard->stream));
+    c->stream = heard->stream;
     return FRAG_OK;
 }
 
@@ -252,6 +251,7 @@ const struct frag_policy frag_policy_rmm_binning = {
     .name = "rmm_binning",
     .summary = "RAPIDS RMM's bins of fixed block sizes, on top of its pool",
     .source = "rapidsai/rmm 26.10, binning_memory_resource",
+    .needs = FRAG_HEARS_FREES,
     .quantum = FRAG_ALIGNMENT,
     .state_size = sizeof(struct rmm_binning),
     .params = params,
@@ -259,6 +259,6 @@ const struct frag_policy frag_policy_rmm_binning = {
     .fini = fini,
     .alloc = rmm_binning_alloc,
     .free = rmm_binning_free,
-    .freed_on = rmm_binning_freed_on,
+    .hear = rmm_binning_hear,
     .check = stream_pool_check,
 };

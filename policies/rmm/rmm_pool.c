@@ -45,13 +45,12 @@ static void rmm_pool_free(struct frag_heap *heap,
     stream_pool_free(&p->pool, block);
 }
 
-static enum frag_err rmm_pool_freed_on(struct frag_heap *heap,
-                                       const struct frag_block *block,
-                                       frag_stream stream)
+static enum frag_err rmm_pool_hear(struct frag_heap *heap,
+                                   const struct frag_heard *heard)
 {
     struct rmm_pool *p = heap->state;
 
-    return stream_pool_freed_on(&p->pool, block, stream);
+    return stream_pool_hear(&p->pool, heard);
 }
 
 static const struct frag_param params[] = {
@@ -63,6 +62,7 @@ const struct frag_policy frag_policy_rmm_pool = {
     .name = "rmm_pool",
     .summary = "RAPIDS RMM's pool: best fit with a free list for each stream",
     .source = "rapidsai/rmm 26.10, pool_memory_resource",
+    .needs = FRAG_HEARS_FREES,
     .quantum = FRAG_ALIGNMENT,
     .state_size = sizeof(struct rmm_pool),
     .params = params,
@@ -70,6 +70,6 @@ const struct frag_policy frag_policy_rmm_pool = {
     .fini = fini,
     .alloc = rmm_pool_alloc,
     .free = rmm_pool_free,
-    .freed_on = rmm_pool_freed_on,
+    .hear = rmm_pool_hear,
     .check = stream_pool_check,
 };

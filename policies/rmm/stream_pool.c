@@ -385,14 +385,13 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
     return FRAG_OK;
 }
 
-enum frag_err stream_pool_freed_on(struct stream_pool *pool,
-                                   const struct frag_block *block,
-                                   frag_stream stream)
+enum frag_err stream_pool_hear(struct stream_pool *pool,
+                               const struct frag_heard *heard)
 {
-    struct pool_block *b = block->node;
+    struct pool_block *b = heard->block->node;
 
-    FRAG_TRY(ensure_list(pool, stream));
-    b->stream = stream;
+    FRAG_TRY(ensure_list(pool, heard->stream));
+    b->stream = heard->stream;
     return FRAG_OK;
 }
 

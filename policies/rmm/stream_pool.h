@@ -102,10 +102,9 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
                                 frag_stream stream,
                                 struct frag_block *out) FRAG_MUST_CHECK;
 void stream_pool_free(struct stream_pool *pool, const struct frag_block *block);
-/* As frag_policy.freed_on. */
-enum frag_err stream_pool_freed_on(struct stream_pool *pool,
-                                   const struct frag_block *block,
-                                   frag_stream stream) FRAG_MUST_CHECK;
+/* As frag_policy.hear, of a free. */
+enum frag_err stream_pool_hear(struct stream_pool *pool,
+                               const struct frag_heard *heard) FRAG_MUST_CHECK;
 
 /* Returns NULL, or a text that names the broken invariant. The state of the
  * heap's policy must start with the pool. */

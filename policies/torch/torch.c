@@ -12,7 +12,7 @@
  * device (torch_segments.c, expand.c).
  *
  * A private pool keeps its memory until the caller tells that it has ended, and
- * does not split if the caller tells so (struct frag_told). A request that a
+ * does not split if the caller tells so (struct frag_heard). A request that a
  * pool served for the default pool on OOM (use_on_oom) is a request of that
  * pool, as recorded. Not modelled, because no trace shows them: CUDA IPC, and
  * requests of the default pool while another thread captures a graph.
@@ -521,7 +521,7 @@ const struct frag_policy frag_policy_torch = {
         "PyTorch's CUDA caching allocator, every setting, exact to the byte",
     .source = "PyTorch 2.1 to 2.15, c10/cuda/CUDACachingAllocator.cpp, as read "
               "and as recorded on an H200",
-    .needs = FRAG_OWNS_LIMIT,
+    .needs = FRAG_OWNS_LIMIT | FRAG_HEARS_POOLS,
     .quantum = FRAG_QUANTUM,
     .quantum_of = torch_quantum,
     .state_size = sizeof(struct torch),
@@ -534,7 +534,7 @@ const struct frag_policy frag_policy_torch = {
     .free = torch_free,
     .free_requested = torch_free_requested,
     .trim = torch_release_cached,
-    .told = torch_told,
+    .hear = torch_hear,
     .adopt = torch_adopt,
     .check = torch_check,
 };

@@ -337,18 +337,18 @@ static void host_trim(struct frag_heap *heap)
         empty(heap, p);
 }
 
-/* PyTorch keeps ended pools in the order of torch_told (torch_segments.c). */
-static enum frag_err host_told(struct frag_heap *heap, frag_pool number,
-                               const struct frag_told *told)
+/* PyTorch keeps ended pools in the order of torch_hear (torch_segments.c). */
+static enum frag_err host_hear(struct frag_heap *heap,
+                               const struct frag_heard *heard)
 {
-    struct host_pool *pool = pool_of(heap->state, number);
+    struct host_pool *pool = pool_of(heap->state, heard->pool);
 
     if (!pool)
         return FRAG_NOMEM;
     if (pool->pool)
-        pool->ended |= told->facts & FRAG_POOL_ENDED;
-    pool->order = told->number * 0x9e3779b97f4a7c15;
-    if (told->now)
+        pool->ended |= heard->facts & FRAG_POOL_ENDED;
+    pool->order = heard->number * 0x9e3779b97f4a7c15;
+    if (heard->now)
         empty(heap, pool);
     return FRAG_OK;
 }
@@ -498,6 +498,7 @@ const struct frag_policy frag_policy_torch_host = {
     .name = "torch_host",
     .summary = "PyTorch's allocator of pinned host memory: powers of two",
     .source = "PyTorch 2.15, ATen/core/CachingHostAllocator.h",
+    .needs = FRAG_HEARS_POOLS,
     .quantum = 1,
     .state_size = sizeof(struct host),
     .params = host_params,
@@ -509,7 +510,7 @@ const struct frag_policy frag_policy_torch_host = {
     .free = host_free,
     .free_requested = host_free_requested,
     .trim = host_trim,
-    .told = host_told,
+    .hear = host_hear,
     .adopt = host_adopt,
     .check = host_check,
 };

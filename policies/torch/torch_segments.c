@@ -253,16 +253,15 @@ void torch_release_cached(struct frag_heap *heap)
 /* PyTorch keeps ended pools in a hash table, whose order is that of the numbers
  * times 2^64 divided by the golden ratio; entries of equal hash keep the order
  * in which they ended, which is not modelled. */
-enum frag_err torch_told(struct frag_heap *heap, frag_pool pool,
-                         const struct frag_told *told)
+enum frag_err torch_hear(struct frag_heap *heap, const struct frag_heard *heard)
 {
     struct torch *t = heap->state;
 
-    FRAG_TRY(torch_add_pools(t, pool + 1u));
-    t->pools[pool].facts |= told->facts;
-    t->pools[pool].order = told->number * 0x9e3779b97f4a7c15;
-    if (told->now && prepare_release(heap))
-        release_ended(heap, &t->pools[pool]);
+    FRAG_TRY(torch_add_pools(t, heard->pool + 1u));
+    t->pools[heard->pool].facts |= heard->facts;
+    t->pools[heard->pool].order = heard->number * 0x9e3779b97f4a7c15;
+    if (heard->now && prepare_release(heap))
+        release_ended(heap, &t->pools[heard->pool]);
     return FRAG_OK;
 }
 

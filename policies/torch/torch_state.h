@@ -378,8 +378,8 @@ enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
  * pools that have ended, to the device. */
 void torch_release_cached(struct frag_heap *heap);
 /* See struct frag_policy. */
-enum frag_err torch_told(struct frag_heap *heap, frag_pool pool,
-                         const struct frag_told *told);
+enum frag_err torch_hear(struct frag_heap *heap,
+                         const struct frag_heard *heard);
 /* Whether that much more memory would exceed the limit of the settings or that
  * of the program. */
 static inline bool torch_exceeds_limit(const struct torch *t,

@@ -109,7 +109,8 @@ enum frag_err frag_feed_window(struct frag_feed *f,
     r->base = f->done;
     f->window = *window;
     f->window.slots = slots;
-    r->follows_frees = window->free_streams && r->policy->freed_on;
+    r->follows_frees =
+        window->free_streams && r->policy->needs & FRAG_HEARS_FREES;
     place_part(f->place, NULL);
     err = run_window(r, &f->done);
     place_part(f->place, "");

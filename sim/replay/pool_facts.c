@@ -113,10 +113,15 @@ static void see_end(struct newest *pools, const struct frag_device_trace *t)
 enum frag_err run_tell(struct run *r, frag_pool pool, unsigned facts, bool now)
 {
     const struct frag_pool_id id = r->trace->pools[pool];
-    const struct frag_told told = {
-        .facts = facts, .number = id.owner ? id.owner : id.number, .now = now};
+    const struct frag_heard heard = {
+        .pool = pool,
+        .facts = facts,
+        .number = id.owner ? id.owner : id.number,
+        .now = now,
+    };
 
-    if (!r->policy->told || r->policy->told(&r->heap, pool, &told) == FRAG_OK)
+    if (!(r->policy->needs & FRAG_HEARS_POOLS) ||
+        r->policy->hear(&r->heap, &heard) == FRAG_OK)
         return FRAG_OK;
     return frag_no_memory(r->error, "%s", r->policy->name);
 }
@@ -128,7 +133,8 @@ enum frag_err run_tell_pools(struct run *r)
     uint64_t *born;
     enum frag_err err = FRAG_OK;
 
-    if (!r->policy->told || t->pool_count < 2 || !t->pools)
+    if (!(r->policy->needs & FRAG_HEARS_POOLS) || t->pool_count < 2 ||
+        !t->pools)
         return FRAG_OK;
     pools = calloc(t->pool_count, sizeof(*pools));
     born = calloc(t->slots + (size_t)1, sizeof(*born));

@@ -213,13 +213,15 @@ void run_synchronized(void *user)
 
 enum frag_err run_freed_on(struct run *r, uint32_t id, frag_stream stream)
 {
+    const struct frag_heard heard = {.block = &r->slots[id].block,
+                                     .stream = stream};
     const enum slot_state state = state_of(r->tags[id]);
 
     if (state != SLOT_LIVE && state != SLOT_PENDING)
         return FRAG_OK;
     if (stream)
         run_announce_stream(r, stream);
-    if (r->policy->freed_on(&r->heap, &r->slots[id].block, stream) == FRAG_OK)
+    if (r->policy->hear(&r->heap, &heard) == FRAG_OK)
         return FRAG_OK;
     return frag_no_memory(r->error, "the lists of a stream");
 }

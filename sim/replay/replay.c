@@ -332,8 +332,8 @@ enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                       .trace = spec->trace,
                       .policy = policy,
                       .error = e,
-                      .follows_frees =
-                          spec->trace->free_streams && policy->freed_on,
+                      .follows_frees = spec->trace->free_streams &&
+                                       policy->needs & FRAG_HEARS_FREES,
                       .foresees = policy->needs & FRAG_NEEDS_FUTURE};
     place_part(place, "in init");
     err = run_open(r);

@@ -195,7 +195,7 @@ enum frag_err run_complete(struct run *r, uint32_t id);
 /* Informs the backend before the first request on a stream. */
 void run_announce_stream(struct run *r, frag_stream stream);
 
-/* Tells the policy facts about a private pool (struct frag_told). NOMEM. */
+/* Tells the policy facts about a private pool (struct frag_heard). NOMEM. */
 enum frag_err run_tell(struct run *r, frag_pool pool, unsigned facts, bool now);
 /* Tells the policy what the recording shows of private pools. NOMEM. */
 enum frag_err run_tell_pools(struct run *r);

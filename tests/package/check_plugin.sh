@@ -256,6 +256,13 @@ for quantum in "" ".quantum = 0," ".quantum = 384," ".quantum = 1024,"; do
         "found ${found:-0}"
 done
 
+# What it hears and the function that hears it belong together.
+sed "s/    \.quantum = FRAG_QUANTUM,/&\n    .needs = FRAG_HEARS_FREES,/" plugin/bump.c >deaf.c
+# shellcheck disable=SC2086
+cc $flags -shared -fPIC -Iprefix/include/fragsim deaf.c -o deaf.so
+refused ./deaf.so "./deaf.so: expected \`hear' together with FRAG_HEARS_POOLS or" \
+    "FRAG_HEARS_FREES in \`needs', found only a bit"
+
 # altered NAME SED: bump.c, changed by the script, is built as NAME.so.
 altered() {
     {

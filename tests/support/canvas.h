@@ -109,10 +109,13 @@ static inline void canvas_act(struct canvas *c, const char *word)
     } else if (word[0] == '-') {
         assert_true(c->is_live[who]);
         if (word[2] == '@')
-            assert_int_equal(c->heap.policy->freed_on(
-                                 &c->heap, &c->live[who],
-                                 (frag_stream)strtoul(word + 3, NULL, 10)),
-                             FRAG_OK);
+            assert_int_equal(
+                c->heap.policy->hear(
+                    &c->heap,
+                    &(struct frag_heard){
+                        .block = &c->live[who],
+                        .stream = (frag_stream)strtoul(word + 3, NULL, 10)}),
+                FRAG_OK);
         c->heap.policy->free(&c->heap, &c->live[who]);
         c->is_live[who] = false;
     } else {

@@ -235,8 +235,11 @@ enum frag_err traffic_step(struct traffic *t, const struct step *step)
     case STEP_FREE:
         if (!l->is_live)
             break;
-        if (policy->freed_on && step->stream && !t->opts.one_stream)
-            FRAG_TRY(policy->freed_on(&t->heap, &l->block, step->stream));
+        if (policy->needs & FRAG_HEARS_FREES && step->stream &&
+            !t->opts.one_stream)
+            FRAG_TRY(policy->hear(
+                &t->heap, &(const struct frag_heard){.block = &l->block,
+                                                     .stream = step->stream}));
         traffic_free(t, l);
         break;
     case STEP_REQUEST_FREE:

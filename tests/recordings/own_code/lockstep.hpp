@@ -246,9 +246,14 @@ struct run {
             stream = unsigned(below(r, s.streams));
         blocks[i] = blocks.back();
         blocks.pop_back();
-        if (stream != l.stream && heap.policy->freed_on &&
-            heap.policy->freed_on(&heap, &l.ours, frag_stream(stream)))
-            std::exit(2);
+        if (stream != l.stream && heap.policy->needs & FRAG_HEARS_FREES) {
+            frag_heard heard = {};
+
+            heard.block = &l.ours;
+            heard.stream = frag_stream(stream);
+            if (heap.policy->hear(&heap, &heard))
+                std::exit(2);
+        }
         heap.policy->free(&heap, &l.ours);
         o.free(l.theirs, l.size, stream);
     }

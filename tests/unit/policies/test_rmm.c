@@ -232,11 +232,13 @@ static void act(struct canvas *c, const char *word)
 
     if (word[0] == '-') {
         assert_true(c->is_live[who]);
-        if (word[2] == '@' && c->heap.policy->freed_on)
-            assert_int_equal(
-                c->heap.policy->freed_on(&c->heap, &c->live[who],
-                                         (frag_stream)atoi(word + 3)),
-                FRAG_OK);
+        if (word[2] == '@' && c->heap.policy->hear)
+            assert_int_equal(c->heap.policy->hear(
+                                 &c->heap,
+                                 &(struct frag_heard){
+                                     .block = &c->live[who],
+                                     .stream = (frag_stream)atoi(word + 3)}),
+                             FRAG_OK);
         c->heap.policy->free(&c->heap, &c->live[who]);
         c->is_live[who] = false;
         return;

@@ -166,7 +166,7 @@ static bool tells(struct rig *r, const char *word)
 {
     static const struct {
         const char *word;
-        struct frag_told told;
+        struct frag_heard told;
     } facts[] = {{"whole", {.facts = FRAG_POOL_WHOLE}},
                  {"graph", {.facts = FRAG_POOL_CAPTURE}},
                  {"ended", {.facts = FRAG_POOL_ENDED, .now = true}},
@@ -174,14 +174,13 @@ static bool tells(struct rig *r, const char *word)
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
         const size_t length = strlen(facts[i].word);
-        struct frag_told told = facts[i].told;
+        struct frag_heard told = facts[i].told;
 
         if (strncmp(word, facts[i].word, length) != 0)
             continue;
         told.number = (uint64_t)atoi(word + length);
-        assert_int_equal(
-            frag_policy_torch.told(&r->heap, (frag_pool)told.number, &told),
-            FRAG_OK);
+        told.pool = (frag_pool)told.number;
+        assert_int_equal(frag_policy_torch.hear(&r->heap, &told), FRAG_OK);
         return true;
     }
     return false;

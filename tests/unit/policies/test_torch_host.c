@@ -103,17 +103,17 @@ static void a_pool_that_ended_is_emptied(void **state)
     open_canvas(&c, "torch_host");
     canvas_play(&c, "a4@0/1 b2@0/2 -a -b");
     assert_int_equal(
-        c.heap.policy->told(&c.heap, 1,
-                            &(struct frag_told){.facts = FRAG_POOL_ENDED}),
+        c.heap.policy->hear(
+            &c.heap, &(struct frag_heard){.pool = 1, .facts = FRAG_POOL_ENDED}),
         FRAG_OK);
     canvas_draw(&c, memory);
     assert_string_equal(memory, "....|..");
     canvas_play(&c, "!");
     canvas_draw(&c, memory);
     assert_string_equal(memory, "..");
-    assert_int_equal(
-        c.heap.policy->told(&c.heap, 2, &(struct frag_told){.now = true}),
-        FRAG_OK);
+    assert_int_equal(c.heap.policy->hear(
+                         &c.heap, &(struct frag_heard){.pool = 2, .now = true}),
+                     FRAG_OK);
     canvas_draw(&c, memory);
     assert_string_equal(memory, "");
     canvas_close(&c);
