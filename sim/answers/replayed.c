@@ -27,9 +27,7 @@ enum frag_err replayed_run(const struct replay_settings *s,
 
     FRAG_TRY(input_has_history(in, e));
     FRAG_TRY(policy_choice_read(id.policy, &policy, e));
-    err =
-        policy_choice_params(&policy, in->trace->settings, in->trace->releases,
-                             in->trace->path, in->device->device, &params, e);
+    err = policy_choice_params_of(&policy, in->trace, in->device, &params, e);
     if (err == FRAG_OK) {
         id.policy_used = params->policy;
         id.bound =

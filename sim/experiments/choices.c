@@ -297,6 +297,16 @@ enum frag_err policy_choice_params(const struct policy_choice *p,
     return *out ? FRAG_OK : frag_no_memory(e, "settings");
 }
 
+enum frag_err policy_choice_params_of(const struct policy_choice *p,
+                                      const struct frag_trace *t,
+                                      const struct frag_device_trace *d,
+                                      struct frag_params **out,
+                                      struct frag_error *e)
+{
+    return policy_choice_params(p, t->settings, t->releases, t->path, d->device,
+                                out, e);
+}
+
 /* A number without a unit below 1 MiB, such as the 24 of a user who means 24
  * GiB: names the two texts that may have been meant. */
 static enum frag_err no_unit(const char *option, const char *text, int length,

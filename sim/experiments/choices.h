@@ -61,6 +61,12 @@ enum frag_err policy_choice_params(const struct policy_choice *p,
                                    const char *path, uint32_t device,
                                    struct frag_params **out,
                                    struct frag_error *e) FRAG_MUST_CHECK;
+/* The same for a device of a trace. */
+enum frag_err policy_choice_params_of(const struct policy_choice *p,
+                                      const struct frag_trace *t,
+                                      const struct frag_device_trace *d,
+                                      struct frag_params **out,
+                                      struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Reads the size that an option of the command line holds, by
  * frag_size_parse. INVALID, with the name of the option, if the text is no

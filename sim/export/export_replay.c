@@ -70,9 +70,8 @@ enum frag_err export_replay(const struct export_job *job,
     struct frag_params *params;
     enum frag_err err;
 
-    FRAG_TRY(policy_choice_params(policy, job->trace->settings,
-                                  job->trace->releases, job->trace->path,
-                                  job->device->device, &params, e));
+    FRAG_TRY(
+        policy_choice_params_of(policy, job->trace, job->device, &params, e));
     err = run_in_arena(job, params, listener, out, e);
     free(params);
     return err;

@@ -117,8 +117,7 @@ static enum frag_err find_need(struct verdict *v, const char *policy,
 
     out->bytes = FRAG_UNLIMITED;
     FRAG_TRY(policy_choice_read(policy, &choice, e));
-    err = policy_choice_params(&choice, v->whole->settings, v->whole->releases,
-                               v->whole->path, v->device->device, &params, e);
+    err = policy_choice_params_of(&choice, v->whole, v->device, &params, e);
     policy_choice_free(&choice);
     FRAG_TRY(err);
     spec = frag_capacity_of_cell(&v->need_settings, v->device, params,

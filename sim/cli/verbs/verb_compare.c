@@ -262,9 +262,8 @@ static enum frag_err begin(struct comparison *s, const struct input *in,
     s->trace = in->device;
     FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
     for (size_t p = 0; p < s->policy_count; p++) {
-        FRAG_TRY(policy_choice_params(&s->policies[p], in->trace->settings,
-                                      in->trace->releases, in->trace->path,
-                                      in->device->device, &s->params[p], e));
+        FRAG_TRY(policy_choice_params_of(&s->policies[p], in->trace, in->device,
+                                         &s->params[p], e));
         for (size_t i = 0; i < s->bound_count; i++)
             *cell_at(s, p, i) = (struct compared){
                 .id = {.trace =

@@ -208,9 +208,8 @@ static enum frag_err fit_device(void *user, const struct input *in,
         enum frag_err err;
         struct frag_params *params;
 
-        FRAG_TRY(policy_choice_params(policy, in->trace->settings,
-                                      in->trace->releases, in->trace->path,
-                                      in->device->device, &params, e));
+        FRAG_TRY(
+            policy_choice_params_of(policy, in->trace, in->device, &params, e));
         announce(s, &on, i);
         spec = frag_capacity_of_cell(&s->settings, in->device, params, kind);
         spec.progress = progress_tick;

@@ -105,9 +105,8 @@ static enum frag_err make_views(const struct plot_values *v,
         *view = *common;
         view->policy = &out->policies[i];
         FRAG_TRY(find_bound(v->wanted.bounds, t, view, &view->bound, e));
-        FRAG_TRY(policy_choice_params(view->policy, t->settings, t->releases,
-                                      t->path, view->device->device,
-                                      &out->params[i], e));
+        FRAG_TRY(policy_choice_params_of(view->policy, t, view->device,
+                                         &out->params[i], e));
         view->params = out->params[i];
     }
     return FRAG_OK;

@@ -211,9 +211,8 @@ static enum frag_err run_policy(const struct tune_ladder *l,
     struct frag_params *params;
     enum frag_err err;
 
-    FRAG_TRY(policy_choice_params(policy, on->trace->settings,
-                                  on->trace->releases, on->trace->path,
-                                  on->device->device, &params, e));
+    FRAG_TRY(
+        policy_choice_params_of(policy, on->trace, on->device, &params, e));
     err = cell_run(l->settings, on->device, &id, params, stop_tick, &asked, out,
                    e);
     free(params);
@@ -382,9 +381,8 @@ static enum frag_err find_need(const struct tune_ladder *l,
     struct frag_params *params;
     enum frag_err err;
 
-    FRAG_TRY(policy_choice_params(policy, on->trace->settings,
-                                  on->trace->releases, on->trace->path,
-                                  on->device->device, &params, e));
+    FRAG_TRY(
+        policy_choice_params_of(policy, on->trace, on->device, &params, e));
     const struct frag_capacity_spec spec = {
         .trace = on->device,
         .prepared = params,

@@ -21,9 +21,7 @@ enum frag_err step_command_table(struct step_command *c, const struct input *in,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_read(given, &choice, e));
-    err =
-        policy_choice_params(&choice, in->trace->settings, in->trace->releases,
-                             in->trace->path, in->device->device, &params, e);
+    err = policy_choice_params_of(&choice, in->trace, in->device, &params, e);
     if (err == FRAG_OK) {
         const struct frag_bound bound =
             recording_bound_for(in->trace, in->device, &choice, capacity);
