@@ -312,7 +312,7 @@ static uint64_t start_of(unsigned bin)
     return bin < 8 ? bin : (uint64_t)(8 + bin % 8) << (bin / 8 - 1);
 }
 
-struct walk {
+struct free_set_walk {
     const struct free_set *set;
     unsigned bin; /* FREE_BINS: the only bin of a set without a table */
     const void *home;
@@ -320,7 +320,8 @@ struct walk {
     const struct free_node *last; /* the previous node of the walk */
 };
 
-static const char *check_node(struct walk *w, const struct free_node *n)
+static const char *check_node(struct free_set_walk *w,
+                              const struct free_node *n)
 {
     const uint64_t units = n->size >> 6;
 
@@ -333,7 +334,8 @@ static const char *check_node(struct walk *w, const struct free_node *n)
     return NULL;
 }
 
-static const char *check_tree(struct walk *w, const struct free_node *n)
+static const char *check_tree(struct free_set_walk *w,
+                              const struct free_node *n)
 {
     if (!n)
         return NULL;
@@ -347,7 +349,8 @@ static const char *check_tree(struct walk *w, const struct free_node *n)
     return check_tree(w, n->right);
 }
 
-static const char *check_bin(struct walk *w, const struct free_node *least)
+static const char *check_bin(struct free_set_walk *w,
+                             const struct free_node *least)
 {
     if (!least)
         return NULL;
@@ -362,12 +365,14 @@ const char *free_set_check(const struct free_set *set, const void *home,
                            struct met *met)
 {
     const struct free_bins *t = set->table;
-    struct walk all = {.set = set, .bin = FREE_BINS, .home = home, .met = met};
+    struct free_set_walk all = {
+        .set = set, .bin = FREE_BINS, .home = home, .met = met};
 
     if (!t)
         return check_bin(&all, set->only);
     for (unsigned bin = 0; bin < FREE_BINS; bin++) {
-        struct walk w = {.set = set, .bin = bin, .home = home, .met = met};
+        struct free_set_walk w = {
+            .set = set, .bin = bin, .home = home, .met = met};
         const bool is_marked = t->used[bin / 64] >> (bin % 64) & 1;
 
         CHECK(is_marked == (t->bins[bin] != NULL),

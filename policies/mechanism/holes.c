@@ -56,14 +56,14 @@ struct hole *holes_lowest(struct hole *tree, frag_size size, frag_addr from)
 
 /* ---- the check ---- */
 
-struct walk {
+struct hole_walk {
     const void *home;
     struct met *met;
     const struct hole *last; /* the previous hole of the walk */
 };
 
 /* Checks one node against its children and against the previous hole. */
-static const char *check_hole(struct walk *w, const struct hole *h)
+static const char *check_hole(struct hole_walk *w, const struct hole *h)
 {
     const struct hole *children[] = {h->low, h->high};
     frag_size most = h->size;
@@ -84,7 +84,7 @@ static const char *check_hole(struct walk *w, const struct hole *h)
     return NULL;
 }
 
-static const char *check_tree(struct walk *w, const struct hole *h)
+static const char *check_tree(struct hole_walk *w, const struct hole *h)
 {
     if (!h)
         return NULL;
@@ -97,7 +97,7 @@ static const char *check_tree(struct walk *w, const struct hole *h)
 const char *holes_check(const struct hole *tree, const void *home,
                         struct met *met)
 {
-    struct walk w = {.home = home, .met = met};
+    struct hole_walk w = {.home = home, .met = met};
 
     return check_tree(&w, tree);
 }

@@ -14,13 +14,13 @@
 #include "traces/grow.h"
 
 /* Quanta [offset, end) in sections [from, to). */
-struct row {
+struct greedy_row {
     uint64_t offset, end;
     uint32_t from, to;
 };
 
 struct rows {
-    struct row *items; /* by offset */
+    struct greedy_row *items; /* by offset */
     uint32_t count;
     uint64_t room;
 };
@@ -36,7 +36,7 @@ struct node {
 
 /* Rows that a new item must not overlap, and the first that may matter. */
 struct cursor {
-    const struct row *at, *end;
+    const struct greedy_row *at, *end;
 };
 
 enum {
@@ -129,7 +129,7 @@ static uint32_t first_above(const struct rows *s, uint64_t offset)
 
 /* Replaces the rows [from, to) by one. False if the host has no memory. */
 static bool replace(struct rows *s, uint32_t from, uint32_t to,
-                    const struct row *row)
+                    const struct greedy_row *row)
 {
     if (!GROW(s->items, s->room, s->count + (uint64_t)1))
         return false;
@@ -140,7 +140,7 @@ static bool replace(struct rows *s, uint32_t from, uint32_t to,
     return true;
 }
 
-static bool insert(struct rows *s, const struct row *row)
+static bool insert(struct rows *s, const struct greedy_row *row)
 {
     const uint32_t at = first_above(s, row->offset);
 
@@ -148,9 +148,9 @@ static bool insert(struct rows *s, const struct row *row)
 }
 
 /* Adds the row's quanta to rows that neither overlap nor touch each other. */
-static bool unite(struct rows *s, const struct row *row)
+static bool unite(struct rows *s, const struct greedy_row *row)
 {
-    struct row whole = {
+    struct greedy_row whole = {
         .offset = row->offset, .end = row->end, .to = UINT32_MAX};
     uint32_t to = first_above(s, row->end), from = to;
 
@@ -195,7 +195,7 @@ static bool is_met(struct spot s, uint32_t from, uint32_t to)
 }
 
 /* Adds a placed item below this node. False if the host has no memory. */
-static bool add(struct greedy *g, struct spot s, const struct row *row)
+static bool add(struct greedy *g, struct spot s, const struct greedy_row *row)
 {
     struct node *node = &g->nodes[s.node];
 
@@ -290,7 +290,7 @@ static bool place(struct greedy *g, const struct item *item, uint64_t *offset)
         count_rows(g, item);
     return add(
         g, root(g),
-        &(struct row){*offset, *offset + item->size, item->from, item->to});
+        &(struct greedy_row){*offset, *offset + item->size, item->from, item->to});
 }
 
 static uint64_t steps_for(const struct greedy *g, uint32_t items)

@@ -70,7 +70,7 @@ static void sort_blocks(struct picture *p)
 }
 
 /* A walk over the held ranges, for a request of (stream, pool). */
-struct walk {
+struct picture_walk {
     struct picture *picture;
     const struct meter *meter;
     frag_stream stream;
@@ -79,7 +79,8 @@ struct walk {
 };
 
 /* The part of the picture that counts the free bytes of segment g. */
-static frag_size *free_bytes_of(const struct walk *w, const struct segment *g)
+static frag_size *free_bytes_of(const struct picture_walk *w,
+                                const struct segment *g)
 {
     struct picture *p = w->picture;
 
@@ -90,7 +91,7 @@ static frag_size *free_bytes_of(const struct walk *w, const struct segment *g)
     return &p->here;
 }
 
-static void count_gap(const struct walk *w, const struct extent *x,
+static void count_gap(const struct picture_walk *w, const struct extent *x,
                       frag_size gap)
 {
     struct picture *p = w->picture;
@@ -105,7 +106,7 @@ static void count_gap(const struct walk *w, const struct extent *x,
 
 /* Measures the blocks and gaps of an extent. Blocks before it lie in no held
  * range and are skipped. */
-static void measure(struct walk *w, struct extent *x)
+static void measure(struct picture_walk *w, struct extent *x)
 {
     const struct picture *p = w->picture;
     frag_addr at = x->addr, end = x->addr + x->size;
@@ -176,7 +177,7 @@ enum frag_err picture_take(struct picture *p, const struct meter *m,
                                                  const struct extent *x),
                            void *user)
 {
-    struct walk w = {p, m, stream, pool, 0};
+    struct picture_walk w = {p, m, stream, pool, 0};
     const struct range *r = ranges_from(&m->held, 0);
 
     p->largest = p->here = p->other_stream = p->other_pool = p->unusable = 0;

@@ -6,7 +6,7 @@
 #include "traces/edit/edit_parts.h"
 
 /* The events from ... to - 1. */
-struct part {
+struct slice_part {
     uint64_t from, to;
 };
 
@@ -32,7 +32,7 @@ enum frag_err edit_steps(const struct edit_job *job, struct frag_steps *out)
 }
 
 static enum frag_err part_of_events(const struct edit_job *job,
-                                    struct part *out)
+                                    struct slice_part *out)
 {
     const struct edit_value *v = &job->edit->values[KEY_EVENTS];
     const uint64_t count = job->source.device->count;
@@ -42,11 +42,12 @@ static enum frag_err part_of_events(const struct edit_job *job,
                          "%s of %.100s has %" PRIu64 " events, from 0",
                          FRAG_DEVICE_NAME(job->source.device->device),
                          job->making->trace->path, count);
-    *out = (struct part){v->first, v->last < count ? v->last + 1 : count};
+    *out = (struct slice_part){v->first, v->last < count ? v->last + 1 : count};
     return FRAG_OK;
 }
 
-static enum frag_err part_of_steps(const struct edit_job *job, struct part *out)
+static enum frag_err part_of_steps(const struct edit_job *job,
+                                   struct slice_part *out)
 {
     const struct edit_value *v = &job->edit->values[KEY_STEPS];
     const uint64_t first = v->first ? v->first : 1;
@@ -62,7 +63,7 @@ static enum frag_err part_of_steps(const struct edit_job *job, struct part *out)
                         FRAG_DEVICE_NAME(job->source.device->device),
                         job->making->trace->path, steps.count);
     else
-        *out = (struct part){
+        *out = (struct slice_part){
             steps.items[first - 1].from,
             steps.items[(v->last < steps.count ? v->last : steps.count) - 1]
                 .to};
@@ -83,7 +84,7 @@ static uint64_t event_at(const struct frag_device_trace *d, double seconds)
 }
 
 static enum frag_err part_of_seconds(const struct edit_job *job,
-                                     struct part *out)
+                                     struct slice_part *out)
 {
     const struct edit_value *v = &job->edit->values[KEY_SECONDS];
     const struct frag_device_trace *d = job->source.device;
@@ -91,15 +92,17 @@ static enum frag_err part_of_seconds(const struct edit_job *job,
     if (!d->time || d->initial == d->count)
         return edit_fail(job->making, "%.100s has no times; slice by events",
                          job->making->trace->path);
-    *out = (struct part){v->low > 0 ? event_at(d, v->low) : 0,
-                         isinf(v->high) ? d->count : event_at(d, v->high)};
+    *out =
+        (struct slice_part){v->low > 0 ? event_at(d, v->low) : 0,
+                            isinf(v->high) ? d->count : event_at(d, v->high)};
     if (out->from == out->to)
         return edit_fail(job->making, "no event of %.100s is at that time",
                          job->making->trace->path);
     return FRAG_OK;
 }
 
-static enum frag_err find_part(const struct edit_job *job, struct part *out)
+static enum frag_err find_part(const struct edit_job *job,
+                               struct slice_part *out)
 {
     if (edit_has(job->edit, KEY_STEPS))
         return part_of_steps(job, out);
@@ -157,7 +160,7 @@ static enum frag_err last_marks(struct edit_job *job, uint64_t to)
 enum frag_err run_slice(struct edit_job *job)
 {
     const uint64_t count = job->source.device->count;
-    struct part part = {0, 0};
+    struct slice_part part = {0, 0};
 
     if (count)
         FRAG_TRY(find_part(job, &part));

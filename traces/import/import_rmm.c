@@ -42,7 +42,7 @@ static const char *const actions[ACTIONS] = {"allocate", "free",
 
 static const frag_time day = (frag_time)86400 * 1000000000;
 
-struct row {
+struct rmm_row {
     enum action action;
     frag_time time; /* ns since midnight */
     uint64_t pointer, size, stream;
@@ -127,7 +127,7 @@ static bool read_action(struct field f, enum action *out)
 }
 
 /* Reads the fields of a row. Returns NULL, or what was expected in *wrong. */
-static const char *read_row(const struct field f[COLUMNS], struct row *row,
+static const char *read_row(const struct field f[COLUMNS], struct rmm_row *row,
                             struct field *wrong)
 {
     *wrong = f[TIME];
@@ -209,7 +209,7 @@ static void count(const struct rmm *r, struct tally *t)
 }
 
 static enum frag_err put(const struct rmm *r, enum frag_entry_kind kind,
-                         const struct row *row, bool frees_on)
+                         const struct rmm_row *row, bool frees_on)
 {
     const struct frag_entry entry = {.kind = kind,
                                      .frees_on = frees_on,
@@ -222,7 +222,7 @@ static enum frag_err put(const struct rmm *r, enum frag_entry_kind kind,
 }
 
 /* The free of a block whose address is allocated again is not in the log. */
-static enum frag_err free_lost(struct rmm *r, const struct row *row,
+static enum frag_err free_lost(struct rmm *r, const struct rmm_row *row,
                                struct live_row *live)
 {
     count(r, &r->lost);
@@ -230,7 +230,7 @@ static enum frag_err free_lost(struct rmm *r, const struct row *row,
     return put(r, FRAG_ENTRY_FREE_COMPLETED, row, false);
 }
 
-static enum frag_err on_allocate(struct rmm *r, const struct row *row)
+static enum frag_err on_allocate(struct rmm *r, const struct rmm_row *row)
 {
     struct live_row *live = live_find(&r->live, row->pointer);
 
@@ -245,7 +245,7 @@ static enum frag_err on_allocate(struct rmm *r, const struct row *row)
     return put(r, FRAG_ENTRY_ALLOC, row, false);
 }
 
-static enum frag_err on_free(struct rmm *r, const struct row *row)
+static enum frag_err on_free(struct rmm *r, const struct rmm_row *row)
 {
     struct live_row *live = live_find(&r->live, row->pointer);
 
@@ -260,15 +260,15 @@ static enum frag_err on_free(struct rmm *r, const struct row *row)
     return put(r, FRAG_ENTRY_FREE_COMPLETED, row, true);
 }
 
-static enum frag_err on_failure(struct rmm *r, const struct row *row)
+static enum frag_err on_failure(struct rmm *r, const struct rmm_row *row)
 {
     return row->size ? put(r, FRAG_ENTRY_FAILED, row, false) : FRAG_OK;
 }
 
-static enum frag_err put_row(struct rmm *r, const struct row *row)
+static enum frag_err put_row(struct rmm *r, const struct rmm_row *row)
 {
     static enum frag_err (*const on[ACTIONS])(struct rmm *,
-                                              const struct row *) = {
+                                              const struct rmm_row *) = {
         [ALLOCATE] = on_allocate,
         [FREE] = on_free,
         [FAILURE] = on_failure,
@@ -301,7 +301,7 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
     const struct field whole = {line, length};
     struct field fields[COLUMNS], wrong;
     const char *expected;
-    struct row row;
+    struct rmm_row row;
 
     if (!field_trimmed(whole).length)
         return FRAG_OK;
@@ -379,7 +379,7 @@ static bool rmm_recognize(const unsigned char *bytes, size_t count)
     struct fields lines = fields_of((const char *)bytes, count);
     struct layout layout = usual_layout();
     struct field line, fields[COLUMNS], wrong;
-    struct row row;
+    struct rmm_row row;
 
     while (fields_next(&lines, '\n', &line)) {
         uint64_t thread;

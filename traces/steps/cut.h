@@ -8,7 +8,7 @@
 #include "traces/steps/steps.h"
 
 /* A complete step and an ALLOC in it that corresponds to the failed request. */
-struct place {
+struct cut_place {
     const struct frag_step *step;
     uint64_t at;
     uint64_t alike; /* events before it that are as before the failed request */
@@ -22,7 +22,7 @@ struct cut {
     const struct blocks *b;
     const struct frag_steps *steps;
     uint64_t from, at; /* the cut step, and its failed request */
-    struct place place;
+    struct cut_place place;
     struct frag_error *e;
 };
 

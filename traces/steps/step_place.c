@@ -19,11 +19,11 @@ static uint64_t shape(const struct cut *c, uint64_t i)
                : c->d->op[i];
 }
 
-static struct place measure(const struct cut *c, const struct frag_step *step,
-                            uint64_t at)
+static struct cut_place measure(const struct cut *c,
+                                const struct frag_step *step, uint64_t at)
 {
     const uint64_t length = at - step->from, cut = c->at - c->from;
-    struct place p = {
+    struct cut_place p = {
         .step = step,
         .at = at,
         .apart = length > cut ? length - cut : cut - length,
@@ -35,14 +35,14 @@ static struct place measure(const struct cut *c, const struct frag_step *step,
     return p;
 }
 
-static bool is_better(const struct place *a, const struct place *b)
+static bool is_better(const struct cut_place *a, const struct cut_place *b)
 {
     return a->alike > b->alike || (a->alike == b->alike && a->apart < b->apart);
 }
 
 /* The least and the largest ratio of the sizes of the cut step to those of the
  * complete step, over the events that are alike. */
-static void find_ratios(const struct cut *c, const struct place *p,
+static void find_ratios(const struct cut *c, const struct cut_place *p,
                         double *least, double *most)
 {
     *least = *most = 1;
@@ -59,7 +59,7 @@ static void find_ratios(const struct cut *c, const struct place *p,
 
 /* Moves the place to the nearest request whose size can be the failed one's: a
  * few requests may be missing in one of the steps. */
-static void settle_place(const struct cut *c, struct place *p)
+static void settle_place(const struct cut *c, struct cut_place *p)
 {
     const double failed = (double)c->d->bytes[c->at];
     double least, most;
@@ -85,12 +85,12 @@ bool cut_find_place(struct cut *c)
 {
     const uint64_t n = c->steps->count;
 
-    c->place = (struct place){0};
+    c->place = (struct cut_place){0};
     for (uint64_t k = n; k-- > 0 && n - k <= RECENT;) {
         const struct frag_step *step = &c->steps->items[k];
 
         for (uint64_t i = step->from; i < step->to; i++) {
-            struct place p;
+            struct cut_place p;
 
             if (c->d->op[i] != FRAG_ALLOC)
                 continue;

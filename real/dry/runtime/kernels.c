@@ -34,7 +34,7 @@ struct header { /* of all code */
     uint64_t rest;
 };
 
-struct part { /* the code for one capability */
+struct kernel_part { /* the code for one capability */
     uint16_t kind, version;
     uint32_t bytes;
     uint64_t rest;
@@ -56,7 +56,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the code of a library ---- */
 
-static void consider(const struct part *p, const struct frag_gpu *gpu,
+static void consider(const struct kernel_part *p, const struct frag_gpu *gpu,
                      struct kernel_code *best)
 {
     const int own = 10 * gpu->major + gpu->minor, of = (int)p->capability;
@@ -79,7 +79,7 @@ struct kernels *kernels_add(const void *image, const struct frag_gpu *gpu)
     const char *code = ((const struct image *)image)->code;
     struct kernels *out = calloc(1, sizeof(*out));
     struct header all;
-    struct part part;
+    struct kernel_part part;
 
     if (!out)
         return NULL;

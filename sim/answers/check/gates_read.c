@@ -11,7 +11,7 @@
 #include "traces/nearest.h"
 
 /* A place in the file. */
-struct place {
+struct gate_place {
     const char *path;
     size_t line;
 };
@@ -85,7 +85,7 @@ static char *trimmed(char *line)
     return line;
 }
 
-static enum frag_err read_policy(struct gates *g, const struct place *at,
+static enum frag_err read_policy(struct gates *g, const struct gate_place *at,
                                  const char *text, struct frag_error *e)
 {
     struct policy_choice policy;
@@ -106,7 +106,7 @@ static enum frag_err read_policy(struct gates *g, const struct place *at,
     return g->policy ? FRAG_OK : frag_no_memory(e, "the rules");
 }
 
-static enum frag_err read_capacity(struct gates *g, const struct place *at,
+static enum frag_err read_capacity(struct gates *g, const struct gate_place *at,
                                    const char *text, struct frag_error *e)
 {
     double bytes;
@@ -127,11 +127,11 @@ static enum frag_err read_capacity(struct gates *g, const struct place *at,
 
 static const struct {
     const char *word;
-    enum frag_err (*read)(struct gates *g, const struct place *at,
+    enum frag_err (*read)(struct gates *g, const struct gate_place *at,
                           const char *text, struct frag_error *e);
 } headers[] = {{"policy", read_policy}, {"capacity", read_capacity}};
 
-static enum frag_err no_measure(const struct place *at, const char *name,
+static enum frag_err no_measure(const struct gate_place *at, const char *name,
                                 struct frag_error *e)
 {
     struct nearest near = nearest_to(name);
@@ -153,7 +153,7 @@ static enum frag_err add_gate(struct gates *g, const struct gate *gate,
     return FRAG_OK;
 }
 
-static enum frag_err read_limit(struct gates *g, const struct place *at,
+static enum frag_err read_limit(struct gates *g, const struct gate_place *at,
                                 struct gate *gate, const char *text,
                                 struct frag_error *e)
 {
@@ -177,7 +177,7 @@ static const struct gate_measure *find_measure(const char *name)
 }
 
 /* Reads a rule. `name` is cut off at its end. */
-static enum frag_err read_rule(struct gates *g, const struct place *at,
+static enum frag_err read_rule(struct gates *g, const struct gate_place *at,
                                char *name, char *rest, struct frag_error *e)
 {
     struct gate gate = {.line = at->line, .at_least = *rest == '>'};
@@ -194,7 +194,7 @@ static enum frag_err read_rule(struct gates *g, const struct place *at,
     return read_limit(g, at, &gate, rest + 2 + strspn(rest + 2, " \t"), e);
 }
 
-static enum frag_err read_line(struct gates *g, const struct place *at,
+static enum frag_err read_line(struct gates *g, const struct gate_place *at,
                                const char *line, struct frag_error *e)
 {
     const size_t length = strcspn(line, " \t<>=");
@@ -212,7 +212,7 @@ static enum frag_err read_line(struct gates *g, const struct place *at,
 
 static enum frag_err read_lines(struct gates *g, FILE *in, struct frag_error *e)
 {
-    struct place at = {g->path, 0};
+    struct gate_place at = {g->path, 0};
     enum frag_err err = FRAG_OK;
     char line[MOST_LINE];
 

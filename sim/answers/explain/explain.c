@@ -12,7 +12,7 @@
 #include "sim/validate/validate_limit.h"
 #include "traces/torch_sizes.h"
 
-struct work {
+struct explain_work {
     const struct explain_options *o;
     struct explain *x;
     struct attempt base;
@@ -24,7 +24,8 @@ struct work {
     struct frag_error *e;
 };
 
-static void set_request(struct work *w, uint64_t event, frag_size rounded)
+static void set_request(struct explain_work *w, uint64_t event,
+                        frag_size rounded)
 {
     const struct frag_device_trace *d = w->o->device;
     struct explain *x = w->x;
@@ -58,7 +59,7 @@ oom_at(const struct frag_device_trace *d, uint64_t event)
 }
 
 /* Sums up what was reserved until the action. */
-static void sum_recorded(struct work *w,
+static void sum_recorded(struct explain_work *w,
                          const struct frag_recorded_action *last)
 {
     const struct frag_recorded *r = &w->o->device->recorded;
@@ -82,7 +83,7 @@ static void sum_recorded(struct work *w,
 
 /* ---- the limit ---- */
 
-static void set_bound(struct work *w, enum explain_limit source,
+static void set_bound(struct explain_work *w, enum explain_limit source,
                       struct frag_bound bound)
 {
     struct explain *x = w->x;
@@ -97,7 +98,8 @@ static void set_bound(struct work *w, enum explain_limit source,
  * if it refused the request, else what the device had. If neither explains the
  * failure, the process had a limit that is not known. If no limit explains all
  * failures, at least this one shows its own. */
-static void find_bound(struct work *w, const struct frag_recorded_action *oom)
+static void find_bound(struct explain_work *w,
+                       const struct frag_recorded_action *oom)
 {
     const struct recording_bound r =
         recording_find_bound(w->o->trace, w->o->device);
@@ -132,7 +134,7 @@ static void find_bound(struct work *w, const struct frag_recorded_action *oom)
 /* The state if the failure cannot be reproduced: as recorded until the request,
  * without a limit, and then with the free memory returned, as PyTorch does
  * before it reports a failure. */
-static enum frag_err run_without_limit(struct work *w)
+static enum frag_err run_without_limit(struct explain_work *w)
 {
     const struct explain_edit edit = {.before = w->x->event,
                                       .op = FRAG_EMPTY_CACHE};
@@ -156,7 +158,7 @@ static frag_size reserved_in(const struct state *s)
 }
 
 /* Replays up to the failed request, and compares with the recording. */
-static enum frag_err run_base(struct work *w)
+static enum frag_err run_base(struct explain_work *w)
 {
     FRAG_TRY(attempt_run(&w->base, &w->outcome, &w->state, w->e));
     w->x->reproduced = !w->outcome.served &&
@@ -167,7 +169,7 @@ static enum frag_err run_base(struct work *w)
 
 /* Replays at another of the possible limits, unless the last one repeated the
  * recording. */
-static enum frag_err try_limit(struct work *w, frag_size limit)
+static enum frag_err try_limit(struct explain_work *w, frag_size limit)
 {
     if (w->x->reproduced)
         return FRAG_OK;
@@ -181,7 +183,7 @@ static enum frag_err try_limit(struct work *w, frag_size limit)
  * in the meantime: no replay at one limit repeats that.
  * Not every possible limit repeats the retries before the failure, and with
  * expandable segments the policy asks for more than it takes. */
-static enum frag_err reproduce(struct work *w)
+static enum frag_err reproduce(struct explain_work *w)
 {
     if (w->x->bound.bytes >= w->recorded_peak)
         FRAG_TRY(run_base(w));
@@ -199,7 +201,7 @@ static enum frag_err reproduce(struct work *w)
 
 /* ---- the three kinds of failure ---- */
 
-static enum frag_err explain_recorded(struct work *w,
+static enum frag_err explain_recorded(struct explain_work *w,
                                       const struct frag_recorded_action *oom)
 {
     struct explain *x = w->x;
@@ -214,7 +216,7 @@ static enum frag_err explain_recorded(struct work *w,
 }
 
 /* The state after the last event. Without a bound no limit is known. */
-static enum frag_err explain_end(struct work *w)
+static enum frag_err explain_end(struct explain_work *w)
 {
     w->x->event = w->o->device->count - 1;
     w->base.event = w->x->event;
@@ -223,7 +225,7 @@ static enum frag_err explain_end(struct work *w)
 
 /* Replays all events from the recorded layout if that fits the bound, else from
  * its blocks. */
-static enum frag_err run_to_end(struct work *w)
+static enum frag_err run_to_end(struct explain_work *w)
 {
     const struct frag_device_trace *d = w->o->device;
     enum frag_err err;
@@ -240,7 +242,7 @@ static enum frag_err run_to_end(struct work *w)
 }
 
 /* The first request that fails in a replay at the bound. */
-static enum frag_err explain_bound(struct work *w)
+static enum frag_err explain_bound(struct explain_work *w)
 {
     set_bound(w,
               w->o->bound.kind == FRAG_BOUND_LIMIT ? EXPLAIN_LIMIT_PROCESS
@@ -260,7 +262,7 @@ static enum frag_err explain_bound(struct work *w)
 }
 
 /* A snapshot without history shows what is held at one moment. */
-static enum frag_err explain_snapshot(struct work *w)
+static enum frag_err explain_snapshot(struct explain_work *w)
 {
     const struct frag_device_trace *d = w->o->device;
     const struct frag_layout *layout =
@@ -279,7 +281,7 @@ static enum frag_err explain_snapshot(struct work *w)
     return FRAG_OK;
 }
 
-static enum frag_err at_failure(struct work *w,
+static enum frag_err at_failure(struct explain_work *w,
                                 const struct frag_recorded_action **oom)
 {
     const struct frag_device_trace *d = w->o->device;
@@ -297,7 +299,7 @@ static enum frag_err at_failure(struct work *w,
     return FRAG_OK;
 }
 
-static enum frag_err find_state(struct work *w)
+static enum frag_err find_state(struct explain_work *w)
 {
     const struct frag_recorded_action *oom;
 
@@ -311,7 +313,7 @@ static enum frag_err find_state(struct work *w)
 
 /* ---- the answer ---- */
 
-static enum frag_err find_cause(struct work *w)
+static enum frag_err find_cause(struct explain_work *w)
 {
     struct explain *x = w->x;
 
@@ -375,7 +377,7 @@ enum frag_err explain_make(const struct explain_options *options,
         .settings = settings ? settings : "",
         .used = release_settings(options->trace, settings ? settings : ""),
     };
-    struct work w = {
+    struct explain_work w = {
         .o = options,
         .x = &x,
         .base = {.device = options->device,

@@ -49,23 +49,23 @@ static bool is_worker(const struct step_calls *c, const struct frag_frame *f)
 enum { LEAST_VARIED = 4 };
 
 /* Frames of one stack from the outermost one inwards. */
-struct walk {
+struct call_walk {
     const struct frag_frame *first, *next; /* next: one after the frame */
 };
 
-static struct walk walk_of(const struct step_calls *c, uint64_t alloc)
+static struct call_walk walk_of(const struct step_calls *c, uint64_t alloc)
 {
     const uint32_t stack = c->device->stack ? c->device->stack[alloc] : 0;
     const uint64_t *first = c->trace->stack_first;
 
     if (!stack || stack >= c->trace->stack_count)
-        return (struct walk){NULL, NULL};
-    return (struct walk){c->trace->frames + first[stack],
-                         c->trace->frames + first[stack + 1]};
+        return (struct call_walk){NULL, NULL};
+    return (struct call_walk){c->trace->frames + first[stack],
+                              c->trace->frames + first[stack + 1]};
 }
 
 static const struct frag_frame *step_in(const struct step_calls *c,
-                                        struct walk *w)
+                                        struct call_walk *w)
 {
     while (w->next > w->first)
         if (is_python(file_of(c, --w->next)))
@@ -75,8 +75,8 @@ static const struct frag_frame *step_in(const struct step_calls *c,
 
 /* Whether the call of a worker, among the `depth` outermost frames of the first
  * stack, is also one of the second; reduces *depth to what both share. */
-static bool share_call(const struct step_calls *c, struct walk a, struct walk b,
-                       uint64_t *depth)
+static bool share_call(const struct step_calls *c, struct call_walk a,
+                       struct call_walk b, uint64_t *depth)
 {
     bool found = false;
 
@@ -95,7 +95,7 @@ static bool share_call(const struct step_calls *c, struct walk a, struct walk b,
 
 static bool has_python(const struct step_calls *c, uint64_t alloc)
 {
-    struct walk w = walk_of(c, alloc);
+    struct call_walk w = walk_of(c, alloc);
 
     return step_in(c, &w) != NULL;
 }

@@ -153,7 +153,7 @@ static enum frag_err draw(const struct explain_values *v,
 
 /* ---- the answers ---- */
 
-struct work {
+struct explain_verb_work {
     const struct call *call;
     const struct explain_values *values;
     struct explain_options options;
@@ -164,7 +164,7 @@ struct work {
     bool first;
 };
 
-static void show(struct work *w, const struct explain *x)
+static void show(struct explain_verb_work *w, const struct explain *x)
 {
     if (w->json) {
         frag_json_line(w->json, 2);
@@ -182,7 +182,7 @@ static void show(struct work *w, const struct explain *x)
 static enum frag_err visit(void *user, const struct input *in,
                            struct frag_error *e)
 {
-    struct work *w = user;
+    struct explain_verb_work *w = user;
     const struct frag_device_trace *one;
     struct explain x;
     enum frag_err err;
@@ -213,7 +213,7 @@ static enum frag_err visit(void *user, const struct input *in,
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
-    struct work *w = user;
+    struct explain_verb_work *w = user;
     const struct texts *paths = &w->values->common.args;
     const struct inputs in = {
         .paths = paths,
@@ -231,7 +231,8 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     return err;
 }
 
-static enum frag_err write_all(struct work *w, struct frag_error *e)
+static enum frag_err write_all(struct explain_verb_work *w,
+                               struct frag_error *e)
 {
     FRAG_TRY(settle(w->values, &w->options, &w->limit, e));
     return answer_write(w->call, &(const struct answer){put, NULL, w},
@@ -242,7 +243,7 @@ static int explain_run(const struct call *call, const void *values)
 {
     const struct explain_values *v = values;
     const struct drawing map = map_of(v);
-    struct work w = {.call = call, .values = v, .first = true};
+    struct explain_verb_work w = {.call = call, .values = v, .first = true};
     struct frag_error e = {""};
     int code;
 

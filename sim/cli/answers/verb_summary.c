@@ -23,7 +23,7 @@ struct summary_values {
     bool abbreviated, force;
 };
 
-struct work {
+struct summary_work {
     const struct summary_values *values;
     struct policy_choice *policies;
     size_t policy_count;
@@ -40,7 +40,7 @@ struct work {
 
 /* -- one summary ---------------------------------------------------------- */
 
-static void show(struct work *w, const struct input *in,
+static void show(struct summary_work *w, const struct input *in,
                  const struct summary *s)
 {
     struct frag_json *j = w->json;
@@ -64,7 +64,7 @@ static void show(struct work *w, const struct input *in,
     w->count++;
 }
 
-static enum frag_err make(struct work *w, const struct input *in,
+static enum frag_err make(struct summary_work *w, const struct input *in,
                           uint64_t event, const struct frag_params *params,
                           struct frag_bound bound, struct frag_error *e)
 {
@@ -91,7 +91,8 @@ static enum frag_err make(struct work *w, const struct input *in,
 
 /* Whether the policy is the recorded allocator itself: its settings, on the
  * recorded device. */
-static bool is_recorded(const struct work *w, const struct policy_choice *p,
+static bool is_recorded(const struct summary_work *w,
+                        const struct policy_choice *p,
                         const struct frag_device_trace *d)
 {
     return p->recorded && !*p->given &&
@@ -100,7 +101,7 @@ static bool is_recorded(const struct work *w, const struct policy_choice *p,
            summary_has_recorded(d);
 }
 
-static enum frag_err make_policy(struct work *w, const struct input *in,
+static enum frag_err make_policy(struct summary_work *w, const struct input *in,
                                  uint64_t event, const struct policy_choice *p,
                                  struct frag_error *e)
 {
@@ -113,9 +114,7 @@ static enum frag_err make_policy(struct work *w, const struct input *in,
                     e);
     FRAG_TRY(input_has_history(in, e));
     FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
-    FRAG_TRY(policy_choice_params(p, in->trace->settings, in->trace->releases,
-                                  in->trace->path, in->device->device, &params,
-                                  e));
+    FRAG_TRY(policy_choice_params_of(p, in->trace, in->device, &params, e));
     for (size_t i = 0; err == FRAG_OK && i < w->bound_count; i++)
         err = make(w, in, event, params,
                    bound_choice_of(&w->bounds[i], p, &facts), e);
@@ -126,8 +125,9 @@ static enum frag_err make_policy(struct work *w, const struct input *in,
 /* -- the trace ------------------------------------------------------------ */
 
 /* The allocator if the user names none. */
-static enum frag_err make_default(struct work *w, const struct input *in,
-                                  uint64_t event, struct frag_error *e)
+static enum frag_err make_default(struct summary_work *w,
+                                  const struct input *in, uint64_t event,
+                                  struct frag_error *e)
 {
     struct policy_choice p;
     enum frag_err err;
@@ -142,7 +142,7 @@ static enum frag_err make_default(struct work *w, const struct input *in,
 static enum frag_err visit(void *user, const struct input *in,
                            struct frag_error *e)
 {
-    struct work *w = user;
+    struct summary_work *w = user;
     bool first = !w->count;
     uint64_t event;
 
@@ -160,7 +160,7 @@ static enum frag_err visit(void *user, const struct input *in,
 
 /* The limit and the total of the recorded allocator, from the options and the
  * file of counters. */
-static enum frag_err find_limits(struct work *w, struct frag_error *e)
+static enum frag_err find_limits(struct summary_work *w, struct frag_error *e)
 {
     const struct summary_values *v = w->values;
     struct frag_stats_file *stats;
@@ -178,7 +178,7 @@ static enum frag_err find_limits(struct work *w, struct frag_error *e)
     return FRAG_OK;
 }
 
-static enum frag_err summarize(struct work *w, struct frag_error *e)
+static enum frag_err summarize(struct summary_work *w, struct frag_error *e)
 {
     const struct summary_values *v = w->values;
     const struct cell_values cell = {.total = v->total};
@@ -200,7 +200,7 @@ static enum frag_err summarize(struct work *w, struct frag_error *e)
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
-    struct work *w = user;
+    struct summary_work *w = user;
     enum frag_err err;
 
     w->out = out;
@@ -212,7 +212,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 
 static int summary_run(const struct call *call, const void *values)
 {
-    struct work w = {.values = values};
+    struct summary_work w = {.values = values};
     struct frag_error e = {""};
     enum frag_err err;
     int code = cli_may_write(call, w.values->json, w.values->force);

@@ -28,7 +28,7 @@ struct frontier {
                                 thousandths */
     size_t count;
     struct tile *tiles;   /* [policies][columns] */
-    struct place *places; /* of the policies, in the order of the figure */
+    struct frontier_place *places; /* of the policies, in the order of the figure */
 };
 
 static double share(const struct frontier *f, const struct ranked_entry *e)
@@ -99,14 +99,14 @@ static void add(struct frontier *f, const struct ranked_entry *e)
 
 /* The rank of a policy: most runs survived first; of equal policies, the one
  * with more events before its first OOM. */
-struct place {
+struct frontier_place {
     size_t policy, survived;
     double done;
 };
 
 static int by_place(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct frontier_place *a = left, *b = right;
 
     if (a->survived != b->survived)
         return a->survived > b->survived ? -1 : 1;
@@ -115,9 +115,9 @@ static int by_place(const void *left, const void *right)
     return a->policy < b->policy ? -1 : 1;
 }
 
-static struct place place(const struct frontier *f, size_t policy)
+static struct frontier_place place(const struct frontier *f, size_t policy)
 {
-    struct place p = {.policy = policy};
+    struct frontier_place p = {.policy = policy};
 
     for (size_t i = 0; i < f->count; i++) {
         p.survived += f->tiles[policy * f->count + i].survived;
@@ -188,7 +188,7 @@ static size_t column_at(const struct frontier *f, size_t i, size_t n)
 }
 
 static void put_tiles(FILE *out, const struct frontier *f, size_t row,
-                      const struct selection *s, const struct place *p)
+                      const struct selection *s, const struct frontier_place *p)
 {
     size_t shown = f->count < s->most[1] ? f->count : s->most[1];
 

@@ -84,7 +84,7 @@ static void put_point(FILE *out, const struct selection *s,
 /* -- points and names ---------------------------------------------------- */
 
 /* One or more policies with equal results. */
-struct place {
+struct pareto_place {
     const struct standing *first; /* the first of `count` neighbours */
     size_t count;
     bool is_first; /* its name is shown before those of other places */
@@ -94,7 +94,7 @@ struct place {
 /* The ranking by seconds, and its places. */
 struct pareto {
     struct ranking ranking;
-    struct place *places;
+    struct pareto_place *places;
     size_t count;
 };
 
@@ -102,7 +102,7 @@ struct pareto {
  * best. */
 static int by_claim(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct pareto_place *a = left, *b = right;
 
     if (a->is_first != b->is_first)
         return a->is_first ? -1 : 1;
@@ -111,7 +111,7 @@ static int by_claim(const void *left, const void *right)
 
 static int by_row(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct pareto_place *a = left, *b = right;
 
     return a->first < b->first ? -1 : 1;
 }
@@ -127,13 +127,13 @@ static void find_places(struct pareto *p)
 
     for (size_t i = 0; i < r->count; i++) {
         const struct standing *s = &r->rows[i];
-        struct place *last = i ? &p->places[p->count - 1] : NULL;
+        struct pareto_place *last = i ? &p->places[p->count - 1] : NULL;
 
         if (last && on_one_point(last->first, s)) {
             last->count++;
             last->is_first = last->is_first || is_torch(s);
         } else {
-            p->places[p->count++] = (struct place){
+            p->places[p->count++] = (struct pareto_place){
                 s, 1, is_torch(s) || !strcmp(kind(r, s), "front"), false};
         }
     }

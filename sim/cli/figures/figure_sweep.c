@@ -14,7 +14,7 @@
 #include "sim/cli/figures/ranking.h"
 
 /* Part of a string, without a terminating 0. */
-struct part {
+struct sweep_part {
     const char *text;
     size_t size;
 };
@@ -22,15 +22,15 @@ struct part {
 /* A run as a point of the figure; points with equal `line` are connected. */
 struct point {
     const struct ranked_entry *entry;
-    struct part value;
+    struct sweep_part value;
     size_t line;
 };
 
 struct sweep {
     struct ranking ranking;
-    struct part policy, key;
-    struct part *values;  /* of the key, sorted */
-    struct point *points; /* by line, then value */
+    struct sweep_part policy, key;
+    struct sweep_part *values; /* of the key, sorted */
+    struct point *points;      /* by line, then value */
     size_t value_count, count, lines;
     struct label {
         char *text;
@@ -39,21 +39,22 @@ struct sweep {
     struct briefs labels;   /* their short forms */
 };
 
-static bool equal(struct part a, struct part b)
+static bool equal(struct sweep_part a, struct sweep_part b)
 {
     return a.size == b.size && !memcmp(a.text, b.text, a.size);
 }
 
 /* "torch" of "torch:max_split_size_mb:128". */
-static struct part name_of(const struct frag_loaded_run *r)
+static struct sweep_part name_of(const struct frag_loaded_run *r)
 {
-    return (struct part){r->policy, strcspn(r->policy, ":@")};
+    return (struct sweep_part){r->policy, strcspn(r->policy, ":@")};
 }
 
 /* Reads the setting at *at, "key:value" or "key=value", and advances *at.
  * Commas inside square brackets belong to the value. False at the end of the
  * text. */
-static bool next(const char **at, struct part *key, struct part *value)
+static bool next(const char **at, struct sweep_part *key,
+                 struct sweep_part *value)
 {
     const char *from = *at, *end = from;
     int depth = 0;
@@ -62,29 +63,30 @@ static bool next(const char **at, struct part *key, struct part *value)
         return false;
     for (; *end && (depth || *end != ','); end++)
         depth += (*end == '[') - (*end == ']');
-    *key = (struct part){from, strcspn(from, ":=")};
+    *key = (struct sweep_part){from, strcspn(from, ":=")};
     if (from + key->size > end)
         key->size = (size_t)(end - from);
     from += key->size + (from + key->size < end);
-    *value = (struct part){from, (size_t)(end - from)};
+    *value = (struct sweep_part){from, (size_t)(end - from)};
     *at = end + (*end == ',');
     return true;
 }
 
-static struct part value_of(const struct frag_loaded_run *r, struct part key)
+static struct sweep_part value_of(const struct frag_loaded_run *r,
+                                  struct sweep_part key)
 {
     const char *at = r->run.params;
-    struct part k, v;
+    struct sweep_part k, v;
 
     while (next(&at, &k, &v))
         if (equal(k, key))
             return v;
-    return (struct part){"default", strlen("default")};
+    return (struct sweep_part){"default", strlen("default")};
 }
 
 /* A key for sorting: the default first, then numbers and sizes by their amount,
  * then words. */
-static double amount(struct part value)
+static double amount(struct sweep_part value)
 {
     static const char units[] = "KMGT";
     char *end = NULL;
@@ -96,7 +98,7 @@ static double amount(struct part value)
     return unit ? ldexp(x, 10 * (int)(unit - units + 1)) : x;
 }
 
-static int compare_values(struct part a, struct part b)
+static int compare_values(struct sweep_part a, struct sweep_part b)
 {
     double x = amount(a), y = amount(b);
     size_t size = a.size < b.size ? a.size : b.size;
@@ -109,8 +111,8 @@ static int compare_values(struct part a, struct part b)
 
 static int by_value(const void *left, const void *right)
 {
-    return compare_values(*(const struct part *)left,
-                          *(const struct part *)right);
+    return compare_values(*(const struct sweep_part *)left,
+                          *(const struct sweep_part *)right);
 }
 
 /* -- the policy and the parameter that vary ------------------------------- */
@@ -129,10 +131,11 @@ static const struct frag_loaded_run *swept(const struct selection *s)
 
 /* The distinct values of `key` in the policy's runs, sorted; to be freed. NULL
  * if the host has no memory. */
-static struct part *values(const struct selection *s, struct part policy,
-                           struct part key, size_t *count)
+static struct sweep_part *values(const struct selection *s,
+                                 struct sweep_part policy,
+                                 struct sweep_part key, size_t *count)
 {
-    struct part *list = calloc(s->count, sizeof(*list));
+    struct sweep_part *list = calloc(s->count, sizeof(*list));
     size_t n = 0;
 
     *count = 0;
@@ -148,18 +151,18 @@ static struct part *values(const struct selection *s, struct part policy,
 }
 
 /* Finds the parameter with the most values; the first of equal ones. */
-static enum frag_err find_key(const struct selection *s, struct part policy,
-                              struct part *out)
+static enum frag_err find_key(const struct selection *s,
+                              struct sweep_part policy, struct sweep_part *out)
 {
     size_t most = 0;
 
     for (size_t i = 0; i < s->count; i++) {
         const char *at = s->runs[i]->run.params;
-        struct part key, value;
+        struct sweep_part key, value;
 
         while (equal(name_of(s->runs[i]), policy) && next(&at, &key, &value)) {
             size_t count;
-            struct part *list = values(s, policy, key, &count);
+            struct sweep_part *list = values(s, policy, key, &count);
 
             if (!list)
                 return FRAG_NOMEM;
@@ -177,10 +180,10 @@ static enum frag_err find_key(const struct selection *s, struct part policy,
 
 /* Whether every setting of a, except `key`, has the same value in b. */
 static bool same_but(const struct frag_loaded_run *a,
-                     const struct frag_loaded_run *b, struct part key)
+                     const struct frag_loaded_run *b, struct sweep_part key)
 {
     const char *at = a->run.params;
-    struct part k, v;
+    struct sweep_part k, v;
 
     while (next(&at, &k, &v))
         if (!equal(k, key) && !equal(v, value_of(b, k)))
@@ -245,7 +248,7 @@ static void release(void *found)
 
 /* -- files --------------------------------------------------------------- */
 
-static void put_part(FILE *out, struct part p)
+static void put_part(FILE *out, struct sweep_part p)
 {
     fprintf(out, "%.*s", (int)(p.size < 60 ? p.size : 60), p.text);
 }
@@ -266,7 +269,7 @@ static void put_line(FILE *out, const struct sweep *w,
 {
     const struct frag_loaded_run *first = w->points[0].entry->run;
     const char *at = r->run.params, *gap = "";
-    struct part key, value;
+    struct sweep_part key, value;
 
     if (w->ranking.subject_count > 1) {
         put_cell(out, selection_trace(s, r));
@@ -290,7 +293,7 @@ static void put_line(FILE *out, const struct sweep *w,
         }
 }
 
-static size_t index_of(const struct sweep *w, struct part value)
+static size_t index_of(const struct sweep *w, struct sweep_part value)
 {
     size_t i = 0;
 

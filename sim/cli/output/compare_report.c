@@ -8,7 +8,7 @@
 #include "sim/results/columns.h"
 
 /* A row as the table of columns reads it; NAN and UINT64_MAX: no value. */
-struct row {
+struct compare_row {
     const char *trace, *policy, *difference, *costs;
     uint64_t device, capacity, limit, same, runs;
     uint64_t reserved, reserved_real, ooms, ooms_real, first, first_real;
@@ -18,17 +18,17 @@ struct row {
 
 /* clang-format off */
 #define COUNT(name, field, units, meaning)                                     \
-    {name, FRAG_COLUMN_COUNT, offsetof(struct row, field), units, meaning, NULL}
+    {name, FRAG_COLUMN_COUNT, offsetof(struct compare_row, field), units, meaning, NULL}
 #define REAL(name, field, units, meaning)                                      \
-    {name, FRAG_COLUMN_REAL, offsetof(struct row, field), units, meaning, NULL}
+    {name, FRAG_COLUMN_REAL, offsetof(struct compare_row, field), units, meaning, NULL}
 static const struct frag_column row_columns[] = {
-    {"trace", FRAG_COLUMN_TEXT, offsetof(struct row, trace), "", "", NULL},
+    {"trace", FRAG_COLUMN_TEXT, offsetof(struct compare_row, trace), "", "", NULL},
     COUNT("device", device, "1", ""),
-    {"policy", FRAG_COLUMN_TEXT, offsetof(struct row, policy), "", "", NULL},
+    {"policy", FRAG_COLUMN_TEXT, offsetof(struct compare_row, policy), "", "", NULL},
     COUNT("capacity_bytes", capacity, "bytes", "none: unlimited"),
     COUNT("process_limit_bytes", limit, "bytes", "none: no limit"),
     COUNT("same", same, "1", "1: every number of every run on the device"),
-    {"difference", FRAG_COLUMN_TEXT, offsetof(struct row, difference), "",
+    {"difference", FRAG_COLUMN_TEXT, offsetof(struct compare_row, difference), "",
      "the first", NULL},
     COUNT("peak_reserved_bytes", reserved, "bytes", "simulated"),
     COUNT("real_peak_reserved_bytes", reserved_real, "bytes", ""),
@@ -48,7 +48,7 @@ static const struct frag_column row_columns[] = {
     REAL("ns_per_event", event, "ns", "simulated, the replay loop alone"),
     REAL("real_ns_per_event", event_real, "ns", "the replay loop alone"),
     COUNT("leaked_bytes", leaked, "bytes", "less free memory after a run"),
-    {"costs", FRAG_COLUMN_TEXT, offsetof(struct row, costs), "",
+    {"costs", FRAG_COLUMN_TEXT, offsetof(struct compare_row, costs), "",
      "of the modelled seconds: --costs", NULL},
     {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
 };
@@ -74,12 +74,12 @@ static double modelled_of(const struct compared *c)
     return ns / 1e9;
 }
 
-static struct row make_row(const struct compared *c, const char *costs)
+static struct compare_row make_row(const struct compared *c, const char *costs)
 {
     const struct frag_summary *s = &c->simulated, *r = &c->real;
     double modelled = modelled_of(c), measured = (double)c->measured / 1e9;
 
-    return (struct row){
+    return (struct compare_row){
         .trace = c->id.trace.name,
         .policy = c->id.policy,
         .difference = c->difference,
@@ -113,7 +113,7 @@ static void put_seconds(struct table *t, double seconds)
     table_cell(t, false, "%.3f ms", 1e3 * seconds);
 }
 
-static void add_to_table(struct table *t, const struct row *row)
+static void add_to_table(struct table *t, const struct compare_row *row)
 {
     table_cell(t, false, "%s", row->trace);
     table_device(t, (uint32_t)row->device);
@@ -148,7 +148,7 @@ static void add_call_to_json(struct frag_json *j, const char *name,
     frag_json_end(j);
 }
 
-static void add_to_json(struct frag_json *j, const struct row *row,
+static void add_to_json(struct frag_json *j, const struct compare_row *row,
                         const struct compared *c)
 {
     frag_json_new_object(j, 2, NULL);
@@ -162,7 +162,7 @@ static void add_to_json(struct frag_json *j, const struct row *row,
 
 void compare_report_add(struct compare_report *r, const struct compared *c)
 {
-    const struct row row = make_row(c, r->costs);
+    const struct compare_row row = make_row(c, r->costs);
 
     add_to_table(&r->table, &row);
     if (r->json.out)

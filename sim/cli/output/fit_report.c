@@ -9,7 +9,7 @@
 #include "sim/results/columns.h"
 
 /* A policy's row; UINT64_MAX and NAN: no value. */
-struct row {
+struct fit_row {
     const char *trace, *policy, *bound, *start;
     uint64_t device, events, total, lower_bound, peak_allocated, peak_reserved;
     uint64_t need, fit, step, headroom, need_reserved, retries, fails_above;
@@ -18,12 +18,12 @@ struct row {
 
 /* clang-format off */
 #define COUNT(name, field, units, meaning)                                     \
-    {name, FRAG_COLUMN_COUNT, offsetof(struct row, field), units, meaning, NULL}
+    {name, FRAG_COLUMN_COUNT, offsetof(struct fit_row, field), units, meaning, NULL}
 static const struct frag_column row_columns[] = {
-    {"trace", FRAG_COLUMN_TEXT, offsetof(struct row, trace), "", "", NULL},
+    {"trace", FRAG_COLUMN_TEXT, offsetof(struct fit_row, trace), "", "", NULL},
     COUNT("device", device, "1", ""),
-    {"policy", FRAG_COLUMN_TEXT, offsetof(struct row, policy), "", "", NULL},
-    {"bound", FRAG_COLUMN_TEXT, offsetof(struct row, bound), "",
+    {"policy", FRAG_COLUMN_TEXT, offsetof(struct fit_row, policy), "", "", NULL},
+    {"bound", FRAG_COLUMN_TEXT, offsetof(struct fit_row, bound), "",
      "what need_bytes and fit_bytes bound: capacity or process limit", NULL},
     COUNT("events", events, "1", ""),
     COUNT("total_bytes", total, "bytes",
@@ -43,15 +43,15 @@ static const struct frag_column row_columns[] = {
           "1: exact; else only multiples of it were tried"),
     COUNT("headroom_bytes", headroom, "bytes",
           "need_bytes - peak allocated there"),
-    {"headroom_ratio", FRAG_COLUMN_REAL, offsetof(struct row, headroom_ratio),
+    {"headroom_ratio", FRAG_COLUMN_REAL, offsetof(struct fit_row, headroom_ratio),
      "1", "need_bytes / peak allocated there - 1", NULL},
     COUNT("need_peak_reserved_bytes", need_reserved, "bytes", "at need_bytes"),
     COUNT("need_num_alloc_retries", retries, "1", "at need_bytes"),
     {"need_modelled_device_seconds", FRAG_COLUMN_REAL,
-     offsetof(struct row, seconds), "s", "at need_bytes", NULL},
+     offsetof(struct fit_row, seconds), "s", "at need_bytes", NULL},
     COUNT("fails_above", fails_above, "1",
           "spans above fit_bytes that fail; none without --frontier"),
-    {"start", FRAG_COLUMN_TEXT, offsetof(struct row, start), "",
+    {"start", FRAG_COLUMN_TEXT, offsetof(struct fit_row, start), "",
      "how the run at need_bytes began, without a bound if there is none",
      NULL},
     {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
@@ -92,7 +92,7 @@ first_survivor(const struct frag_capacity_spans *spans)
 }
 
 static void describe_need(const struct frag_capacity_span *need,
-                          struct row *row)
+                          struct fit_row *row)
 {
     row->need = need->from;
     row->step = need->exact ? 1 : FRAG_CAPACITY_STEP;
@@ -115,13 +115,13 @@ static uint64_t count_fails(const struct frag_capacity_spans *spans,
     return fails;
 }
 
-static struct row make_row(const struct fit_report *r,
+static struct fit_row make_row(const struct fit_report *r,
                            const struct fit_subject *on,
                            const struct fit_found *found)
 {
     const struct frag_capacity_span *fit = first_survivor(&found->spans);
     const struct frag_summary *unlimited = &found->unlimited.run;
-    struct row row = {
+    struct fit_row row = {
         .trace = on->name,
         .device = on->device->device,
         .policy = on->policy->text,
@@ -166,7 +166,7 @@ static void count_or_none(struct table *t, uint64_t count)
         table_cell(t, false, "%" PRIu64, count);
 }
 
-static void add_to_table(struct table *t, const struct row *row)
+static void add_to_table(struct table *t, const struct fit_row *row)
 {
     const bool is_empty =
         !strcmp(row->start, frag_start_names[FRAG_START_EMPTY]);
@@ -184,7 +184,7 @@ static void add_to_table(struct table *t, const struct row *row)
     size_or(t, row->fit, "nowhere");
 }
 
-static struct step make_step(const struct row *row,
+static struct step make_step(const struct fit_row *row,
                              const struct frag_capacity_span *span)
 {
     return (struct step){
@@ -201,7 +201,7 @@ static struct step make_step(const struct row *row,
     };
 }
 
-static void add_steps_to_json(struct frag_json *j, const struct row *row,
+static void add_steps_to_json(struct frag_json *j, const struct fit_row *row,
                               const struct frag_capacity_spans *spans)
 {
     frag_json_new_array(j, 3, "frontier");
@@ -216,7 +216,7 @@ static void add_steps_to_json(struct frag_json *j, const struct row *row,
 }
 
 static void add_to_json(struct fit_report *r, const struct row_notes *notes,
-                        const struct row *row,
+                        const struct fit_row *row,
                         const struct frag_capacity_spans *spans)
 {
     struct frag_json *j = &r->writer;
@@ -249,7 +249,7 @@ static enum frag_err note(const struct fit_subject *on,
     return row_notes_make(&result, list, out, e);
 }
 
-static void add_row(struct fit_report *r, const struct row *row,
+static void add_row(struct fit_report *r, const struct fit_row *row,
                     const struct row_notes *notes,
                     const struct frag_capacity_spans *spans)
 {
@@ -270,7 +270,7 @@ enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
                              const struct fit_found *found,
                              struct cell_note_list *notes, struct frag_error *e)
 {
-    const struct row row = make_row(r, on, found);
+    const struct fit_row row = make_row(r, on, found);
     struct row_notes own;
     enum frag_err err = note(on, found, notes, &own, e);
 

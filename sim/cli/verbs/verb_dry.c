@@ -30,7 +30,7 @@ struct dry_values {
 };
 
 /* The variables that the start folder and the stand-ins read. */
-struct place {
+struct dry_scene {
     char libraries[PATH_MAX], module[PATH_MAX];
     char devices[32], memory[32];
     char output[ROOM]; /* "" without -o */
@@ -41,7 +41,7 @@ struct place {
 };
 
 /* Sets the GPU. False if there is none of that name. */
-static bool find_gpu(const struct dry_values *v, struct place *p)
+static bool find_gpu(const struct dry_values *v, struct dry_scene *p)
 {
     const struct frag_gpu *g = frag_gpu_find(v->gpu ? v->gpu : "h200");
 
@@ -108,7 +108,7 @@ static enum frag_err dry_setup(const char *folder,
 
 /* ---- the program ---- */
 
-static enum frag_err find_parts(const struct dry_values *v, struct place *p,
+static enum frag_err find_parts(const struct dry_values *v, struct dry_scene *p,
                                 struct frag_error *e)
 {
     snprintf(p->devices, sizeof(p->devices), "%llu",
@@ -122,8 +122,8 @@ static enum frag_err find_parts(const struct dry_values *v, struct place *p,
 }
 
 /* The folder is beside the output, so that the snapshots can be renamed. */
-static enum frag_err make_folder(const struct dry_values *v, struct place *p,
-                                 struct frag_error *e)
+static enum frag_err make_folder(const struct dry_values *v,
+                                 struct dry_scene *p, struct frag_error *e)
 {
     char head[sizeof(p->output) + sizeof(".parts-")];
 
@@ -137,8 +137,9 @@ static enum frag_err make_folder(const struct dry_values *v, struct place *p,
 }
 
 static enum frag_err run_program(const struct dry_values *v,
-                                 const struct texts *command, struct place *p,
-                                 int *status, struct frag_error *e)
+                                 const struct texts *command,
+                                 struct dry_scene *p, int *status,
+                                 struct frag_error *e)
 {
     const struct setting settings[] = {
         {"FRAGSIM_DRY_GPU", p->gpu.id},
@@ -183,8 +184,9 @@ static void name_trace(const char *out, const struct dry_process *process,
 }
 
 /* Reads what one process left, and moves its snapshot to its final name. */
-static enum frag_err take(const struct place *p, const char *file, int count,
-                          struct dry_process *process, struct frag_error *e)
+static enum frag_err take(const struct dry_scene *p, const char *file,
+                          int count, struct dry_process *process,
+                          struct frag_error *e)
 {
     char from[ROOM], to[ROOM];
 
@@ -204,8 +206,9 @@ static enum frag_err take(const struct place *p, const char *file, int count,
 
 /* Reads what all processes left. The caller frees the processes, on error too.
  */
-static enum frag_err take_all(const struct dry_values *v, const struct place *p,
-                              struct dry_answer *a, struct frag_error *e)
+static enum frag_err take_all(const struct dry_values *v,
+                              const struct dry_scene *p, struct dry_answer *a,
+                              struct frag_error *e)
 {
     struct dirent **files;
     const int count = scandir(p->folder, &files, is_snapshot, alphasort);
@@ -253,8 +256,8 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 /* What the program needs, from what its processes left. The caller closes the
  * answer, on error too. */
 static enum frag_err open_answer(const struct dry_values *v,
-                                 const struct place *p, struct dry_answer *a,
-                                 struct frag_error *e)
+                                 const struct dry_scene *p,
+                                 struct dry_answer *a, struct frag_error *e)
 {
     FRAG_TRY(take_all(v, p, a, e));
     FRAG_TRY(dry_answer_find(a, &v->common, e));
@@ -275,7 +278,7 @@ static void close_answer(struct dry_answer *a)
 }
 
 static int run_once(const struct call *call, const struct dry_values *v,
-                    struct place *p)
+                    struct dry_scene *p)
 {
     struct frag_error e = {""};
     struct dry_answer a = {.gpu = &p->gpu};
@@ -309,7 +312,7 @@ static int run_once(const struct call *call, const struct dry_values *v,
 /* The runs of the values. */
 struct tries {
     const struct dry_values *v;
-    struct place *p;
+    struct dry_scene *p;
 };
 
 /* Whether the user ended the program, and so all runs. */
@@ -343,7 +346,7 @@ static enum frag_err try_value(void *user, const struct texts *command,
 }
 
 static int run_tries(const struct call *call, const struct dry_values *v,
-                     struct place *p)
+                     struct dry_scene *p)
 {
     struct frag_error e = {""};
     struct tries tries = {v, p};
@@ -377,7 +380,7 @@ static int run_tries(const struct call *call, const struct dry_values *v,
 static int dry_run(const struct call *call, const void *values)
 {
     const struct dry_values *v = values;
-    struct place p = {.path = NULL};
+    struct dry_scene p = {.path = NULL};
     struct frag_error e = {""};
     int code;
 

@@ -296,7 +296,7 @@ static enum frag_err show_text(const struct frag_trace *t, FILE *out)
     return FRAG_OK;
 }
 
-struct work {
+struct info_work {
     const struct info_values *values;
     struct progress progress;
     struct unread unread;
@@ -305,7 +305,7 @@ struct work {
     size_t shown;
 };
 
-static enum frag_err show_file(struct work *w, const char *path,
+static enum frag_err show_file(struct info_work *w, const char *path,
                                struct frag_error *e)
 {
     const struct trace_reading reading = {READING_RECORDED,
@@ -327,7 +327,7 @@ static enum frag_err show_file(struct work *w, const char *path,
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
-    struct work *w = user;
+    struct info_work *w = user;
     const struct texts *paths = &w->values->common.args;
 
     w->out = out;
@@ -342,9 +342,9 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 static int info_run(const struct call *call, const void *values)
 {
     const struct info_values *v = values;
-    struct work w = {.values = v,
-                     .progress = progress_start(&v->common),
-                     .unread = unread_of(call, &v->common)};
+    struct info_work w = {.values = v,
+                          .progress = progress_start(&v->common),
+                          .unread = unread_of(call, &v->common)};
     const struct answer answer = {put, NULL, &w};
     struct frag_error e = {""};
     const int code = cli_may_write(call, v->json, v->force);

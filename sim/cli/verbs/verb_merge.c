@@ -15,7 +15,7 @@ struct merge_values {
 
 /* A run of an input as a row of the output; its texts are borrowed from the
  * loaded file. */
-struct row {
+struct merge_row {
     const char *file;
     struct frag_loaded_run *run;
     struct frag_policy policy;
@@ -26,7 +26,7 @@ struct merge {
     const struct texts *paths; /* the first is the output */
     struct frag_loaded *loaded;
     size_t loaded_count;
-    struct row *rows;
+    struct merge_row *rows;
     size_t row_count;
     size_t partial; /* number of sweeps of which the inputs lack parts */
 };
@@ -85,7 +85,7 @@ static enum frag_err load_all(struct merge *m, struct frag_error *e)
     return FRAG_OK;
 }
 
-static void fill_row(struct row *row, const char *file,
+static void fill_row(struct merge_row *row, const char *file,
                      struct frag_loaded_run *r)
 {
     row->file = file;
@@ -141,7 +141,7 @@ static enum frag_err make_rows(struct merge *m, struct frag_error *e)
  * the order of the files. */
 static int by_identity(const void *a, const void *b)
 {
-    const struct row *const *x = a, *const *y = b;
+    const struct merge_row *const *x = a, *const *y = b;
     const struct frag_run *r = &(*x)->run->run, *s = &(*y)->run->run;
     int order = frag_results_order(&(*x)->id, r->params, &(*y)->id, s->params);
     double fast = r->summary.ns_per_event, other = s->summary.ns_per_event;
@@ -155,7 +155,7 @@ static int by_identity(const void *a, const void *b)
     return (fast > other) - (fast < other);
 }
 
-static bool agree(const struct row *a, const struct row *b)
+static bool agree(const struct merge_row *a, const struct merge_row *b)
 {
     struct frag_summary x = a->run->run.summary, y = b->run->run.summary;
 
@@ -164,11 +164,11 @@ static bool agree(const struct row *a, const struct row *b)
     return !memcmp(&x, &y, sizeof(x));
 }
 
-static enum frag_err add_rows(struct row *const *rows, size_t count,
+static enum frag_err add_rows(struct merge_row *const *rows, size_t count,
                               struct frag_results *out, struct frag_error *e)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct row *r = rows[i], *last = i ? rows[i - 1] : NULL;
+        const struct merge_row *r = rows[i], *last = i ? rows[i - 1] : NULL;
 
         if (last && !frag_results_order(&last->id, last->run->run.params,
                                         &r->id, r->run->run.params)) {
@@ -194,14 +194,14 @@ static int by_text(const void *a, const void *b)
 }
 
 /* A line of frag_loaded.shards. */
-struct part {
+struct merge_part {
     size_t command; /* length of the command before " --shard I/N" */
     unsigned index, count;
 };
 
-static struct part part_of(const char *line)
+static struct merge_part part_of(const char *line)
 {
-    struct part p = {0, 0, 0};
+    struct merge_part p = {0, 0, 0};
 
     for (const char *at = line; (at = strstr(at, " --shard ")); at++)
         p.command = (size_t)(at - line);
@@ -219,7 +219,7 @@ static bool same_sweep(const char *a, const char *b)
 /* Makes the line "--shard 1/1" if all N parts of the sweep in N are there. */
 static void join_parts(char **lines, size_t count, size_t i)
 {
-    const struct part p = part_of(lines[i]);
+    const struct merge_part p = part_of(lines[i]);
     unsigned parts = 0;
 
     for (size_t k = 0; k < count; k++)
@@ -234,12 +234,12 @@ static void join_parts(char **lines, size_t count, size_t i)
 static bool keep_part(struct merge *m, char *const *lines, size_t count,
                       size_t i)
 {
-    const struct part p = part_of(lines[i]);
+    const struct merge_part p = part_of(lines[i]);
     char found[200] = "";
     bool first = true;
 
     for (size_t k = 0; k < count; k++) {
-        const struct part q = part_of(lines[k]);
+        const struct merge_part q = part_of(lines[k]);
 
         if (!same_sweep(lines[i], lines[k]))
             continue;
@@ -311,7 +311,8 @@ static enum frag_err write_sorted(const struct merge *m,
                                   const struct frag_provenance *p,
                                   struct frag_error *e)
 {
-    struct row **rows = calloc(m->row_count + 1, sizeof(struct row *));
+    struct merge_row **rows =
+        calloc(m->row_count + 1, sizeof(struct merge_row *));
     struct frag_results *out;
     enum frag_err err;
 
@@ -319,7 +320,7 @@ static enum frag_err write_sorted(const struct merge *m,
         return no_memory(e);
     for (size_t i = 0; i < m->row_count; i++)
         rows[i] = &m->rows[i];
-    qsort(rows, m->row_count, sizeof(struct row *), by_identity);
+    qsort(rows, m->row_count, sizeof(struct merge_row *), by_identity);
     err = frag_results_open(m->paths->items[0], p, &out, e);
     if (err == FRAG_OK) {
         err = add_rows(rows, m->row_count, out, e);

@@ -299,7 +299,7 @@ static void show_text(FILE *out, const struct frag_trace *t, uint32_t device,
 
 /* -- the command --------------------------------------------------------- */
 
-struct work {
+struct validate_work {
     const struct call *call;
     const struct validate_values *values;
     struct progress progress;
@@ -324,7 +324,7 @@ static enum frag_err note_release(const struct frag_trace *t,
     return err;
 }
 
-static void show(struct work *w, const struct frag_validate *spec,
+static void show(struct validate_work *w, const struct frag_validate *spec,
                  const struct frag_validation *r, const char *release)
 {
     const struct frag_trace *t = spec->trace;
@@ -339,7 +339,7 @@ static void show(struct work *w, const struct frag_validate *spec,
         show_text(w->out, t, device, r);
 }
 
-static enum frag_err judge(struct work *w, const struct setting *s,
+static enum frag_err judge(struct validate_work *w, const struct setting *s,
                            const struct frag_trace *t,
                            const struct frag_device_trace *d,
                            struct frag_error *e)
@@ -367,7 +367,7 @@ static enum frag_err judge(struct work *w, const struct setting *s,
     return err == FRAG_OK && cli_interrupted() ? FRAG_CANCELLED : err;
 }
 
-static enum frag_err judge_trace(struct work *w, const char *path,
+static enum frag_err judge_trace(struct validate_work *w, const char *path,
                                  const struct setting *s, struct frag_error *e)
 {
     const struct trace_reading raw = {READING_RAW, .limit = s->limit,
@@ -384,7 +384,7 @@ static enum frag_err judge_trace(struct work *w, const char *path,
     return err;
 }
 
-static enum frag_err judge_file(struct work *w, const char *path,
+static enum frag_err judge_file(struct validate_work *w, const char *path,
                                 struct frag_error *e)
 {
     struct setting s;
@@ -399,7 +399,7 @@ static enum frag_err judge_file(struct work *w, const char *path,
     return err == FRAG_OK ? FRAG_OK : unread_add(&w->unread, err, e);
 }
 
-static enum frag_err judge_traces(struct work *w, struct frag_error *e)
+static enum frag_err judge_traces(struct validate_work *w, struct frag_error *e)
 {
     const struct texts *paths = &w->values->common.args;
 
@@ -413,7 +413,7 @@ static enum frag_err judge_traces(struct work *w, struct frag_error *e)
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
-    struct work *w = user;
+    struct validate_work *w = user;
 
     w->out = out;
     w->json = j;
@@ -421,7 +421,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 }
 
 /* The number of devices with each verdict. */
-static void say_verdicts(const struct work *w)
+static void say_verdicts(const struct validate_work *w)
 {
     fprintf(stderr, "%" PRIu64 " of %" PRIu64 " exact",
             w->verdicts[FRAG_VERDICT_EXACT], w->rows);
@@ -435,7 +435,7 @@ static void say_verdicts(const struct work *w)
 static int validate_run(const struct call *call, const void *values)
 {
     const struct validate_values *v = values;
-    struct work w = {.call = call, .values = v};
+    struct validate_work w = {.call = call, .values = v};
     struct frag_error e = {""};
     enum frag_err err;
     int code;

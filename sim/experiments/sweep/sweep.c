@@ -269,14 +269,14 @@ char *sweep_faults(const struct sweep *s, enum frag_err *first)
     return text;
 }
 
-struct row {
+struct sweep_row {
     const struct sweep_cell *cell;
     struct frag_run_identity id;
 };
 
 static int by_identity(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct sweep_row *x = a, *y = b;
 
     return frag_results_order(&x->id, cell_params(x->cell), &y->id,
                               cell_params(y->cell));
@@ -284,9 +284,9 @@ static int by_identity(const void *a, const void *b)
 
 /* The finished cells in order; the caller frees them. NULL if the host has no
  * memory. */
-static struct row *sorted(const struct sweep *s, size_t *count)
+static struct sweep_row *sorted(const struct sweep *s, size_t *count)
 {
-    struct row *rows;
+    struct sweep_row *rows;
     size_t room = 0;
 
     for (size_t i = 0; i < s->trace_count; i++)
@@ -300,7 +300,7 @@ static struct row *sorted(const struct sweep *s, size_t *count)
 
             if (c->result)
                 rows[(*count)++] =
-                    (struct row){c, sweep_cell_identity(s, trace, c)};
+                    (struct sweep_row){c, sweep_cell_identity(s, trace, c)};
         }
     if (rows)
         qsort(rows, *count, sizeof(*rows), by_identity);
@@ -312,7 +312,7 @@ enum frag_err sweep_write(const struct sweep *s, sweep_add *add, void *user,
 {
     enum frag_err err = FRAG_OK;
     size_t count;
-    struct row *rows = sorted(s, &count);
+    struct sweep_row *rows = sorted(s, &count);
 
     if (!rows)
         return frag_no_memory(e, "the order of the results");
