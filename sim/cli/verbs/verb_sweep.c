@@ -9,9 +9,14 @@
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
+#include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/cli/output/sweep_output.h"
+#include "sim/cli/output/report.h"
+#include "sim/experiments/sweep/sweep.h"
+#include "sim/version.h"
+#include "traces/bytes/atomic_file.h"
 #include "traces/printable.h"
+#include "traces/text.h"
 
 enum { FAULTS_SHOWN = 20 };
 
@@ -33,7 +38,9 @@ struct plan {
     struct shard shard;
     struct trace_reading reading;
     struct cell_settings settings;
-    struct sweep_output output;
+    char *command, *settings_text, *shards;
+    struct frag_provenance by; /* of the results and the chunks */
+    char *folder; /* OUTPUT.part, the chunks of an unfinished sweep */
     struct sweep *sweep;
     struct chunks chunks;
     struct progress progress;
@@ -197,16 +204,148 @@ static void list_cells(const struct plan *plan)
     }
 }
 
-/* -- running ------------------------------------------------------------- */
+/* -- the files ----------------------------------------------------------- */
+
+/* What identifies the sweep in its results and its chunks. */
+static enum frag_err identify(struct plan *plan, struct frag_error *e)
+{
+    const char *out = plan->values->outputs.hdf5;
+
+    plan->command = make_command(plan->values);
+    plan->settings_text = cell_settings_text(&plan->settings, &plan->reading);
+    plan->folder = text_make("%s.part", out);
+    if (plan->command)
+        plan->shards =
+            text_make("%s --shard %" PRIu64 "/%" PRIu64, plan->command,
+                      plan->shard.index, plan->shard.count);
+    plan->by = (struct frag_provenance){
+        .version = frag_version,
+        .commit = frag_commit,
+        .command = plan->command,
+        .started = FRAG_NO_TIME,
+        .settings = plan->settings_text,
+        .shards = plan->shards,
+    };
+    return plan->shards && plan->folder && plan->settings_text
+               ? FRAG_OK
+               : frag_no_memory(e, "a sweep");
+}
+
+static bool has_folder(const struct plan *plan)
+{
+    return access(plan->folder, F_OK) == 0;
+}
+
+/* Sets *complete if the sweep is resumed and the result file already holds all
+ * its results. IO if the file is the result of another command. */
+static enum frag_err find_complete(const struct plan *plan, bool *complete,
+                                   struct frag_error *e)
+{
+    const char *path = plan->values->outputs.hdf5;
+    struct frag_loaded found;
+
+    *complete = false;
+    if (!plan->values->resume || plan->values->outputs.force ||
+        has_folder(plan) || access(path, F_OK) < 0)
+        return FRAG_OK;
+    FRAG_TRY(frag_results_load(path, &found, e));
+    *complete = !found.missing && found.settings &&
+                !strcmp(found.settings, plan->settings_text) && found.shards &&
+                !strcmp(found.shards, plan->shards) &&
+                !strcmp(found.version, frag_version) &&
+                !strcmp(found.commit, frag_commit);
+    frag_results_unload(&found);
+    if (*complete)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_IO,
+                     "%s is the result of another command, or of a part of "
+                     "this one, and there is no %s to resume from; -f "
+                     "overwrites it",
+                     path, plan->folder);
+}
+
+/* HDF5's environment variable for file systems without locks. */
+static bool locking_is_off(void)
+{
+    const char *wish = getenv("HDF5_USE_FILE_LOCKING");
+
+    return wish && (!strcmp(wish, "FALSE") || !strcmp(wish, "0"));
+}
 
 static enum frag_err open_chunks(struct plan *plan, struct frag_error *e)
 {
-    FRAG_TRY(sweep_output_chunks(&plan->output, &plan->chunks, e));
+    const struct outputs *to = &plan->values->outputs;
+    const char *const paths[] = {to->hdf5, to->json, to->csv};
+    const enum chunks_mode mode = plan->values->resume ? CHUNKS_RESUME
+                                  : to->force          ? CHUNKS_REPLACE
+                                                       : CHUNKS_NEW;
+
+    FRAG_TRY(chunks_open(plan->folder, mode, locking_is_off(), &plan->by,
+                         &plan->chunks, e));
+    /* The lock of the folder shows that no other sweep writes these. */
+    for (int i = 0; i < 3; i++)
+        if (paths[i])
+            atomic_file_remove_dead(paths[i]);
     if (*plan->chunks.damaged.text && !plan->values->common.quiet)
         printable_line(stderr, "%s; the cells of this file run again",
                        plan->chunks.damaged.text);
     return FRAG_OK;
 }
+
+/* Adds a cell to a note. */
+static enum frag_err gather(struct report *r,
+                            const struct frag_run_identity *id, uint32_t device,
+                            const char *text, struct frag_error *e)
+{
+    char place[CELL_PLACE];
+
+    cell_place(id->policy, id->bound, place);
+    return cell_note_add(r->notes, id->trace.path, device, text, place)
+               ? FRAG_OK
+               : frag_no_memory(e, "the notes");
+}
+
+/* Gathers the notes: in a sweep, many cells have the same. */
+static enum frag_err
+add_to_report(void *user, const struct frag_run_identity *id, const char *notes,
+              const struct frag_run *run, struct frag_error *e)
+{
+    struct report *r = user;
+
+    for (uint32_t i = 0; i < id->trace.note_count; i++)
+        FRAG_TRY(gather(r, id, CELL_NOTE_TRACE, id->trace.notes[i], e));
+    for (size_t n; *notes; notes += n + (notes[n] == '\n')) {
+        char text[RELEASE_NOTE];
+
+        n = strcspn(notes, "\n");
+        snprintf(text, sizeof(text), "%.*s", (int)n, notes);
+        FRAG_TRY(gather(r, id, id->trace.device, text, e));
+    }
+    return report_add(r, id, run, e);
+}
+
+/* `missing` (may be NULL) lists the cells without a result, one a line. */
+static enum frag_err write_results(struct plan *plan, const char *missing,
+                                   struct frag_error *e)
+{
+    const struct outputs *to = &plan->values->outputs;
+    struct report report;
+    enum frag_err err;
+
+    plan->by.missing = missing;
+    FRAG_TRY(report_open(&report, &plan->by, to->hdf5, to->json, to->csv, e));
+    report.has_table = false;
+    report.notes = &plan->notes;
+    err = sweep_write(plan->sweep, add_to_report, &report, e);
+    if (err == FRAG_OK)
+        err = report_commit(&report, false, e);
+    else
+        report_abort(&report);
+    plan->by.missing = NULL;
+    return err;
+}
+
+/* -- running ------------------------------------------------------------- */
 
 static void say_totals(const struct plan *plan, uint64_t started)
 {
@@ -266,7 +405,7 @@ static int stopped(const struct plan *plan, enum frag_err err,
     printable_line(stderr,
                    "%" PRIu64 " of %" PRIu64 " cells are kept in %s; --resume "
                    "continues",
-                   n.kept + n.recalled, n.cells, plan->output.folder);
+                   n.kept + n.recalled, n.cells, plan->folder);
     return code;
 }
 
@@ -298,7 +437,7 @@ static int run_cells(struct plan *plan)
     faults = sweep_faults(plan->sweep, &first);
     keeps = first == FRAG_OK || has_results(plan);
     if (keeps)
-        err = sweep_output_write(&plan->output, plan->sweep, faults, &e);
+        err = write_results(plan, faults, &e);
     if (err == FRAG_OK && !plan->values->common.quiet)
         input_say_cells(&plan->notes);
     if (err != FRAG_OK)
@@ -336,7 +475,6 @@ static int run_plan(struct plan *plan, struct frag_error *e)
     enum frag_err err;
     int code = EXIT_FILES;
 
-    plan->output.notes = &plan->notes;
     err = open_chunks(plan, e);
     if (err == FRAG_OK)
         err = sweep_open(&spec, &plan->sweep, e);
@@ -382,17 +520,15 @@ static int prepare_and_run(struct plan *plan)
         return EXIT_DONE;
     }
     if (err == FRAG_OK)
-        err = sweep_output_name(
-            &plan->output, &v->outputs, v->resume, make_command(v),
-            cell_settings_text(&plan->settings, &plan->reading), &plan->shard,
-            &e);
+        err = identify(plan, &e);
     if (err == FRAG_OK)
-        err = sweep_output_is_complete(&plan->output, &complete, &e);
+        err = find_complete(plan, &complete, &e);
     if (err != FRAG_OK)
         return cli_fail(plan->call, err, &e);
     if (complete)
         return say_complete(plan);
-    code = sweep_output_exists(plan->call, &plan->output);
+    code =
+        outputs_exist(plan->call, &v->outputs, v->resume && has_folder(plan));
     return code == EXIT_DONE ? run_plan(plan, &e) : code;
 }
 
@@ -420,7 +556,10 @@ static int sweep_verb(const struct call *call, const void *values)
     cli_catch_signals();
     code = prepare_and_run(&plan);
     grid_free(&plan.grid);
-    sweep_output_free(&plan.output);
+    free(plan.command);
+    free(plan.settings_text);
+    free(plan.shards);
+    free(plan.folder);
     cell_note_free(&plan.notes);
     return code;
 }

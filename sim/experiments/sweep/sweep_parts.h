@@ -6,7 +6,27 @@
 #include <pthread.h>
 
 #include "sim/experiments/sweep/sweep.h"
-#include "sim/experiments/sweep/trace_header.h"
+#include "traces/identity.h"
+
+/* What a sweep keeps of a trace: the trace without its events. It is enough to
+ * name the cells of the trace and to write their results while the trace itself
+ * is closed. */
+struct trace_header_device {
+    uint32_t device; /* its number */
+    uint64_t events;
+    uint64_t is_replayed; /* see input_replays; 0 or 1 */
+    struct bound_facts facts;
+};
+
+struct trace_header {
+    char file_sha256[65]; /* of the file as it is on the disk, and of the edits
+                             if there are any */
+    /* Without its name, path and device. */
+    struct frag_trace_identity trace;
+    uint32_t device_count;
+    struct trace_header_device *devices;
+    void *texts; /* storage of the texts of `trace` */
+};
 
 /* What a cell has found. */
 struct sweep_result {

@@ -1,5 +1,4 @@
-/* test_grid.c - tests which cells a grid has, and what a sweep keeps of a
- * trace. */
+/* test_grid.c - tests which cells a grid has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +13,6 @@
 #include <unistd.h>
 
 #include "sim/experiments/sweep/grid.h"
-#include "sim/experiments/sweep/trace_header.h"
 #include "sim/experiments/sweep/values.h"
 
 /* -- values -------------------------------------------------------------- */
@@ -300,40 +298,6 @@ static void shards_are_read(void **state)
         assert_int_equal(shard_read(wrong[i], &s, NULL), FRAG_INVALID);
 }
 
-/* -- what a sweep keeps ------------------------------------------------- */
-
-static struct frag_device_trace devices[2] = {{.device = 0}, {.device = 5}};
-static const char *const notes[] = {"one", "two"};
-static char trace_path[] = "x/y.pickle.xz", settings[] = "a:b";
-
-static const struct frag_trace trace = {
-    .path = trace_path,
-    .format = "torch",
-    .sha256 = "0123",
-    .file_bytes = 77,
-    .device_count = 2,
-    .devices = devices,
-    .settings = settings,
-    .note_count = 2,
-    .notes = notes,
-};
-
-static void a_header_owns_its_texts(void **state)
-{
-    struct trace_header s;
-
-    (void)state;
-    assert_int_equal(trace_header_make(&trace, "abcd", &s, NULL), FRAG_OK);
-    assert_string_equal(s.file_sha256, "abcd");
-    assert_string_equal(s.trace.settings, "a:b");
-    assert_int_equal(s.trace.note_count, 2);
-    assert_ptr_not_equal(s.trace.notes[1], notes[1]);
-    assert_string_equal(s.trace.notes[1], "two");
-    assert_int_equal(s.device_count, 2);
-    assert_int_equal(s.devices[1].device, 5);
-    trace_header_free(&s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,7 +310,6 @@ int main(void)
         cmocka_unit_test(a_file_adds_to_the_options),
         cmocka_unit_test(shards_share_all_cells),
         cmocka_unit_test(shards_are_read),
-        cmocka_unit_test(a_header_owns_its_texts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
