@@ -144,17 +144,17 @@ static void edits_change_after_the_trace(void **state)
 {
     const struct texts traces = TEXTS("a", "b"), policies = TEXTS("direct");
     const struct texts bounds[FRAG_BOUND_KINDS] = {TEXTS("1KiB,2KiB")};
-    const struct texts edits = TEXTS("none", "repeat:times=2; pad:bytes=3");
+    const struct texts edits = TEXTS("none", "repeat:times=2; scale:factor=2");
     const struct texts wrong = TEXTS("none", "repaet:times=2");
 
     (void)state;
-    expect_cells(
-        &(const struct grid_source){&traces, &policies, bounds, &none, NULL,
-                                    &edits},
-        "a direct 1024;a direct 2048;a~repeat:times=2;pad:bytes=3 direct 1024;"
-        "a~repeat:times=2;pad:bytes=3 direct 2048;b direct 1024;"
-        "b direct 2048;b~repeat:times=2;pad:bytes=3 direct 1024;"
-        "b~repeat:times=2;pad:bytes=3 direct 2048;");
+    expect_cells(&(const struct grid_source){&traces, &policies, bounds, &none,
+                                             NULL, &edits},
+                 "a direct 1024;a direct 2048;a~repeat:times=2;scale:factor=2 "
+                 "direct 1024;"
+                 "a~repeat:times=2;scale:factor=2 direct 2048;b direct 1024;"
+                 "b direct 2048;b~repeat:times=2;scale:factor=2 direct 1024;"
+                 "b~repeat:times=2;scale:factor=2 direct 2048;");
     expect_words(&(const struct grid_source){&traces, &policies, bounds, &none,
                                              NULL, &wrong},
                  "did you mean \"repeat\"?");
@@ -251,10 +251,10 @@ static void a_file_adds_to_the_options(void **state)
                  "b c#d best_fit:segment=2MiB 1024;b c#d best_fit 1024;");
     unlink(good);
     write_file(memcpy(good, bad, sizeof(good)),
-               "edit none\nedit pad:bytes=3\npolicy direct\ncapacity 8B");
+               "edit none\nedit scale:factor=2\npolicy direct\ncapacity 8B");
     expect_cells(&(const struct grid_source){&traces, &none, no_bounds, &none,
                                              good, NULL},
-                 "a direct 8;a~pad:bytes=3 direct 8;");
+                 "a direct 8;a~scale:factor=2 direct 8;");
     write_file(bad, "policy direct\npolicies direct\n");
     expect_words(&(const struct grid_source){&traces, &none, no_bounds, &none,
                                              bad, NULL},
