@@ -261,7 +261,7 @@ static const struct bytes *any_file(struct writer *w, const struct folder *f)
     return &f->files[roll(w->d, f->count)];
 }
 
-void input_name(char name[INPUT_NAME], const struct input *in, size_t index)
+void input_name(char name[INPUT_NAME], size_t index)
 {
     snprintf(name, INPUT_NAME, "in%zu", index);
 }
@@ -286,7 +286,7 @@ static void put_input(struct writer *w, const struct folder *f)
             {roll(w->d, UINT64_MAX) | 1},
         };
     }
-    input_name(name, &c->inputs[c->input_count - 1], c->input_count - 1);
+    input_name(name, c->input_count - 1);
     put(w, name, name[0] == 'i' ? strlen(name) : strlen("out/s.h5"));
 }
 
@@ -552,7 +552,7 @@ static void write_input(const struct input *in, size_t index)
         mutate(&d, &b, in->donor, in->folder->name);
     if (in->is_packed)
         contain(&d, &b);
-    input_name(name, in, index);
+    input_name(name, index);
     input_write(&b, name);
     free(b.at);
 }

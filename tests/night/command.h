@@ -55,7 +55,7 @@ struct command {
 extern const struct verb *const night_verbs[]; /* all verbs, ended by NULL */
 
 /* The name of an input. */
-void input_name(char name[INPUT_NAME], const struct input *in, size_t index);
+void input_name(char name[INPUT_NAME], size_t index);
 
 /* A random command. The command stays valid as long as the seeds. */
 void command_make(struct command *c, struct dice *d, const struct seeds *seeds);

@@ -254,7 +254,7 @@ static void take(struct kept *k, const struct command *c)
                              !strcmp(in->folder->name, "results");
         char name[INPUT_NAME];
 
-        input_name(name, in, i);
+        input_name(name, i);
         add_input(k, name, name);
         if (k->input_count)
             k->formats[k->input_count - 1] = is_hdf5         ? NULL
