@@ -71,3 +71,23 @@ bool text_choice(const char *choices, const char *word, uint64_t *index)
         choices += length + 1;
     }
 }
+
+void text_paragraph(FILE *out, int indent, const char *text)
+{
+    enum { WIDTH = 79 };
+    int at = 0;
+
+    while (*text) {
+        const int n = (int)strcspn(text, " ");
+
+        if (!at || at + 1 + n > WIDTH) {
+            fprintf(out, "%s%*s", at ? "\n" : "", indent, "");
+            at = indent;
+        } else {
+            at += fprintf(out, " ");
+        }
+        at += fprintf(out, "%.*s", n, text);
+        text += n + (text[n] == ' ');
+    }
+    fputc('\n', out);
+}

@@ -1,7 +1,10 @@
-/* text.h - writes real numbers and lists as text, and finds a word in a list.
+/* text.h - writes numbers, lists and paragraphs as text, and finds a word in a
+ * list.
  */
 #ifndef FRAG_TRACES_TEXT_H
 #define FRAG_TRACES_TEXT_H
+
+#include <stdio.h>
 
 #include "traces/base.h"
 
@@ -21,6 +24,10 @@ const char *text_add(char *text, size_t room, const char *separator,
 
 /* The formatted text, to be freed; NULL if the host has no memory. */
 char *text_make(const char *format, ...) FRAG_PRINTF(1, 2);
+
+/* Prints a paragraph on lines of at most 79 characters, with `indent` blanks
+ * before each. */
+void text_paragraph(FILE *out, int indent, const char *text);
 
 /* Sets *index to that of the word among those that bars separate, as in
  * "start|clock|turns". False if it is none of them. */

@@ -14,6 +14,7 @@
 #include "traces/bytes/source.h"
 #include "traces/edit/edit.h"
 #include "traces/import/importers.h"
+#include "traces/text.h"
 
 static const char purpose[] =
     "replay recorded allocation traces against allocator policies";
@@ -113,28 +114,6 @@ static void print_lines(FILE *out, const char *text)
     }
 }
 
-/* Prints a paragraph on lines of at most 79 characters, with `indent` blanks
- * before each. */
-static void print_paragraph(FILE *out, int indent, const char *text)
-{
-    enum { WIDTH = 79 };
-    int at = 0;
-
-    while (*text) {
-        const int n = (int)strcspn(text, " ");
-
-        if (!at || at + 1 + n > WIDTH) {
-            fprintf(out, "%s%*s", at ? "\n" : "", indent, "");
-            at = indent;
-        } else {
-            at += fprintf(out, " ");
-        }
-        at += fprintf(out, "%.*s", n, text);
-        text += n + (text[n] == ' ');
-    }
-    fputc('\n', out);
-}
-
 static const char formats_text[] =
     "The format of an input is recognized by its contents, not by its name. "
     "Input may be compressed with gzip, xz or zstd, or be the first .pickle, "
@@ -219,14 +198,14 @@ static void print_labelled(FILE *out, const char *label, const char *text)
     char line[1024];
 
     snprintf(line, sizeof(line), "%s: %s", label, text);
-    print_paragraph(out, 6, line);
+    text_paragraph(out, 6, line);
 }
 
 static void print_format(FILE *out, const char *name, const char *summary,
                          const char *made, const char *lacks)
 {
     fprintf(out, "  %s\n", name);
-    print_paragraph(out, 6, summary);
+    text_paragraph(out, 6, summary);
     print_labelled(out, "made by", made);
     if (lacks)
         print_labelled(out, "lacks", lacks);
@@ -239,7 +218,7 @@ static void print_importer(FILE *out, const struct frag_importer *i)
 
 static void print_formats(FILE *out)
 {
-    print_paragraph(out, 0, formats_text);
+    text_paragraph(out, 0, formats_text);
     fputc('\n', out);
     print_importer(out, &trace_file);
     for (size_t i = 0; frag_importers[i]; i++)
@@ -251,7 +230,7 @@ static void print_formats(FILE *out)
 
 static void print_recipes(FILE *out)
 {
-    print_paragraph(out, 0, recipes_text);
+    text_paragraph(out, 0, recipes_text);
     for (const struct recipe *r = recipes; r->name; r++) {
         fprintf(out, "\n%s: %s\n\n", r->name, r->summary);
         if (r->program)

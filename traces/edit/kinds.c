@@ -1,9 +1,8 @@
 /* kinds.c - the table of edits, and its description. The reader, the manual and
  * the notes of an edited trace are made from this table and that of
  * edit_keys.c. */
-#include <string.h>
-
 #include "traces/edit/edit_parts.h"
+#include "traces/text.h"
 
 #define HAS EDIT_HAS
 
@@ -58,46 +57,27 @@ const struct edit_kind edit_kinds[] = {
 };
 /* clang-format on */
 
-/* Prints a text on lines of at most 79 characters, `indent` of them blanks. */
-static void paragraph(FILE *out, int indent, const char *text)
-{
-    enum { WIDTH = 79 };
-    int at = 0;
-
-    while (*text) {
-        const int n = (int)strcspn(text, " ");
-
-        if (!at || at + 1 + n > WIDTH) {
-            fprintf(out, "%s%*s", at ? "\n" : "", indent - 1, "");
-            at = indent - 1;
-        }
-        at += fprintf(out, " %.*s", n, text);
-        text += n + (text[n] == ' ');
-    }
-    fputc('\n', out);
-}
-
 static void describe_keys(FILE *out, const char *title, uint32_t keys)
 {
     for (unsigned k = 0; k < KEY_COUNT; k++)
         if (keys & HAS(k)) {
             fprintf(out, "    %s%s=%s\n", title, edit_keys[k].name,
                     edit_keys[k].value);
-            paragraph(out, 8, edit_keys[k].meaning);
+            text_paragraph(out, 8, edit_keys[k].meaning);
         }
 }
 
 static void describe(FILE *out, const struct edit_kind *kind)
 {
     fprintf(out, "  %s\n", kind->name);
-    paragraph(out, 4, kind->summary);
+    text_paragraph(out, 4, kind->summary);
     describe_keys(out, "", kind->needs);
     describe_keys(out, "one of: ", kind->choice);
     describe_keys(out, "optional: ", kind->keys & ~EDIT_SELECT);
     if (kind->keys & EDIT_SELECT)
         fputs("    optional: the keys that select requests\n", out);
     if (kind->limit)
-        paragraph(out, 4, kind->limit);
+        text_paragraph(out, 4, kind->limit);
     fprintf(out, "    example: %s\n\n", kind->example);
 }
 
