@@ -11,7 +11,7 @@ fragsim leaks -q "$bundled/leak_cpp.pickle.xz" -c 1GiB -p best_fit --json - |
 fragsim leaks -q "$bundled/leak_frames.pickle.xz" --step-mark nothing 2>message
 echo "$? $(sed 's,[^ ]*/bundled,BUNDLED,' message)"
 # --fail: a leak, none, unknown, several traces, a trace that cannot be read.
-for traces in leak gpt2_train 'gpt2_train leak' 'leak none'; do
+for traces in leak gpt2_train 'leak gpt2_train' 'leak none'; do
     files=$(for name in $traces; do echo "$bundled/$name.pickle.xz"; done)
     # shellcheck disable=SC2086 # the files are words
     fragsim leaks -q --fail $files >shown 2>&1

@@ -418,7 +418,9 @@ def check_deaths(folder):
 
 # A program that takes the memory that its argument says, or fails.
 TRIED = """import sys, torch
-block = torch.empty(int(sys.argv[1].removeprefix("size=")) << 30)
+word, _, size = sys.argv[1].rpartition("=")
+block = torch.empty((40 - int(size) if word == "less" else int(size)) << 30)
+sys.exit(word == "bad")
 """
 
 
@@ -449,6 +451,7 @@ def check_tries(folder):
     # needs most.
     assert tried("20,4,9", "--gpu", "l4")[1] == {"l4": "20"}
     assert tried("size=4,20,9", "--memory", "12GiB")[1] == {"h200": "9"}
+    assert tried("9,20,30", "--gpu", "l4", argument="less={}")[1] == {"l4": "30"}
     rows, largest = tried("1..512", "--gpu", "l4")
     assert largest == {"l4": "21"} and len(rows) == 11, rows
     assert [int(value) for value in rows] == sorted(map(int, rows)), rows
@@ -456,6 +459,8 @@ def check_tries(folder):
     rows, largest = tried("30..99", "--gpu", "l4", code=1)
     assert list(rows) == ["30"] and largest == {"l4": None}, (rows, largest)
     assert tried("200,bad", code=1)[1]["h200"] is None
+    rows, _ = tried("4", "--gpu", "l4", argument="bad={}", code=1)
+    assert rows["4"]["status"] == 1 and not rows["4"]["fits"], rows
     rows, _ = tried("4,200", "--memory", "12GiB", "--strict")
     assert rows["200"]["out_of_memory"] and not rows["200"]["fits"], rows
     for values, options, words in (
