@@ -222,14 +222,12 @@ enum key_kind {
     PINNED_RESERVE,
     PINNED_CACHED,
     PINNED_ROUND,
-    CLASSES,        /* accepted and not modelled, as the next three */
-    NPU_PAGE,       /* page_size */
-    NPU_SEGMENT,    /* segment_size_mb */
-    NPU_LAZY,       /* a switch */
-    OTHER_SWITCH,   /* no effect on placement: checked and ignored */
-    OTHER_NUMBER,   /* the same */
-    OTHER_POSITIVE, /* the same; not 0 */
-    OTHER_THREADS,  /* the same; a power of two, at most TORCH_THREADS */
+    CLASSES,       /* accepted and not modelled, as the next three */
+    NPU_PAGE,      /* page_size */
+    NPU_SEGMENT,   /* segment_size_mb */
+    NPU_LAZY,      /* a switch */
+    OTHER_SWITCH,  /* no effect on placement: checked and ignored */
+    OTHER_THREADS, /* the same; a power of two, at most TORCH_THREADS */
 };
 
 static const struct key {
@@ -551,19 +549,12 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
     case NPU_LAZY:
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
-    case OTHER_POSITIVE:
-        return to_number(word, &number) && number
-                   ? FRAG_OK
-                   : bad(key->name, "a number above 0", word, e);
     case OTHER_THREADS:
+    default:
         return to_number(word, &number) && is_power_of_two(number) &&
                        number <= TORCH_THREADS
                    ? FRAG_OK
                    : bad(key->name, "a power of two, at most 128", word, e);
-    case OTHER_NUMBER:
-    default:
-        return to_number(word, &number) ? FRAG_OK
-                                        : bad(key->name, "a number", word, e);
     }
 }
 
