@@ -68,9 +68,10 @@ done < <(xargs sed -n 's/^#ifndef \(FRAG_[A-Z0-9_]*_H\)$/\1/p' <"$folder/all" |
 while read -r word; do
     fail "the name of the type $word does not begin with frag_"
 done < <(cc -std=c17 -I. -E -x c "$folder/together" 2>"$folder/words" |
-    awk '/^# /{ours = $3 !~ /^"\/usr|<built-in>|<command-line>/} ours' |
+    awk '/^# /{ours = $3 !~ /^"\/usr|<built-in>|<command-line>/; next} ours' |
+    tr '\n' ' ' | sed 's/; */;\n/g' |
     grep -oE '\b(struct|union|enum) [A-Za-z_]\w*|^typedef .*' |
-    sed 's/^typedef .*[ *]\(\w*\);.*/typedef \1/' |
+    sed 's/^typedef .*[ *]\(\w*\)[;(].*/typedef \1/' |
     awk '$2 !~ /^frag_/' | sort -u)
 while read -r word; do
     fail "the name of the macro $word does not begin with FRAG_"
