@@ -52,7 +52,7 @@ VERBS = {
     "export": ["{T}", "--to", "snapshot", "-o", "{D}/out.pickle"],
     "plot": ["{T}", "map", "-p", "torch@2.15", "-o", "{D}/map.svg"],
     "report": ["{D}/grid.h5", "-o", "{D}/report.html"],
-    "policies": None, "gen": None, "help": None, "record": None,
+    "conf": None, "policies": None, "gen": None, "help": None, "record": None,
     "run": None, "dry": None, "compare": None,
 }
 
