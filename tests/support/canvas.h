@@ -37,8 +37,9 @@ struct canvas {
     bool is_live[26];
 };
 
-/* Opens "name" or "name:params". `before` (may be NULL) holds parameters that
- * come first, if the policy has any. */
+/* Opens "name" or "name:params". `before` (may be NULL) is a parameter that
+ * comes first, if the policy has any and the params do not set it themselves.
+ */
 static inline void canvas_heap(struct canvas *c, const char *spec,
                                const char *before)
 {
@@ -50,7 +51,10 @@ static inline void canvas_heap(struct canvas *c, const char *spec,
     snprintf(name, sizeof(name), "%.*s", (int)length, spec);
     policy = frag_policy_find(name);
     assert_non_null(policy);
-    if (!policy->params || !before)
+    if (before)
+        snprintf(params, sizeof(params), "%.*s", (int)strcspn(before, "=") + 1,
+                 before);
+    if (!policy->params || !before || strstr(spec, params))
         before = "";
     snprintf(params, sizeof(params), "%s%s%s", before,
              *before && spec[length] ? "," : "",

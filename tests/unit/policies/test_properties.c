@@ -140,13 +140,13 @@ static void double_sizes(const struct subject *s, char *text, size_t room)
     struct frag_params *read;
     char resolved[256];
     struct frag_error e;
-    size_t used;
+    size_t used = 0;
 
     assert_int_equal(frag_params_read(s->policy, s->params, &read, &e),
                      FRAG_OK);
     snprintf(resolved, sizeof(resolved), "%s", read->text);
     free(read);
-    used = (size_t)snprintf(text, room, "%s", resolved);
+    text[0] = '\0';
     for (const struct frag_param *p = s->policy->params; p && p->name; p++) {
         const size_t length = strlen(p->name);
         const char *at = resolved;
@@ -157,11 +157,12 @@ static void double_sizes(const struct subject *s, char *text, size_t room)
             at = strchr(at, ',') + 1;
         at += length + 1;
         snprintf(value, sizeof(value), "%.*s", (int)strcspn(at, ","), at);
-        if (p->kind != FRAG_PARAM_SIZE ||
-            frag_size_parse(value, &size) != FRAG_OK || size == FRAG_UNLIMITED)
-            continue;
-        used += (size_t)snprintf(text + used, room - used, ",%s=%llu", p->name,
-                                 (unsigned long long)(2 * size));
+        if (p->kind == FRAG_PARAM_SIZE &&
+            frag_size_parse(value, &size) == FRAG_OK && size != FRAG_UNLIMITED)
+            snprintf(value, sizeof(value), "%llu",
+                     (unsigned long long)(2 * size));
+        used += (size_t)snprintf(text + used, room - used, "%s%s=%s",
+                                 used ? "," : "", p->name, value);
     }
 }
 
