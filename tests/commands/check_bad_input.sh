@@ -118,7 +118,6 @@ cp good.csv again.csv
 before=$(listing)
 refuse 2 "found the input" import again.csv -f -o ./again.csv
 refuse 2 "found the input" replay again.csv -f -p direct --csv again.csv
-refuse 2 "found the input" batch 4=again.csv 8=good.csv -f --json again.csv
 cmp -s again.csv good.csv || wrong 'an input was replaced'
 cmp -s good.csv <(printf 'op,id,bytes,stream\nalloc,1,512,0\n') ||
     wrong 'an existing output was not kept'
