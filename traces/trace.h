@@ -146,8 +146,6 @@ struct frag_pool_id {
     uint64_t owner, number;
 };
 
-struct frag_completion;
-
 /* What an EMPTY_CACHE is about. In the default pool it is a call of
  * empty_cache. A private pool ends when the program deletes its MemPool or the
  * last graph that uses it. */
@@ -214,13 +212,6 @@ struct frag_device_trace {
     const struct frag_mark *marks;
 
     struct frag_recorded recorded;
-    struct frag_bound bound; /* under which the recorded allocator ran, found
-                                before the trace was completed or edited
-                                (sim/experiments/recording.h); bytes 0: it was
-                                not looked for */
-    const struct frag_completion *completion; /* how far the recording of a job
-                                that died reaches, traces/steps/complete.h;
-                                NULL: it did not die, or nobody asked */
 
     /* The mapped trace file, in which columns may lie; NULL, 0 if there is
      * none. frag_trace_passed releases its pages. */
@@ -280,6 +271,7 @@ struct frag_trace {
     const char *const *notes;
 
     void *owner; /* the storage of the arrays; private to traces/ */
+    void *known; /* what the caller found, which lies in the storage; or NULL */
 };
 
 /* A note of the reader of a snapshot with OOMs whose limit is not known has

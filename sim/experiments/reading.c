@@ -2,18 +2,19 @@
  * then edits it. */
 #include "sim/experiments/reading.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/experiments/recording.h"
 #include "sim/experiments/release.h"
 #include "sim/validate/stats_file.h"
+#include "traces/storage.h"
 
 static enum frag_err treat(const struct trace_reading *reading,
                            struct frag_trace *t, struct frag_error *e)
 {
     struct frag_completion *devices =
-        calloc(t->device_count + 1, sizeof(*devices));
+        storage_array(t, t->device_count, sizeof(*devices));
+    struct recording_known *known = t->known;
     enum frag_err err;
 
     if (!devices)
@@ -21,7 +22,8 @@ static enum frag_err treat(const struct trace_reading *reading,
     err = reading->kind == READING_COMPLETED
               ? frag_trace_complete(t, &reading->completion, devices, e)
               : frag_trace_reach(t, reading->completion.mark, devices, e);
-    free(devices);
+    for (uint32_t i = 0; i < t->device_count; i++)
+        known[i].completion = devices[i];
     return err;
 }
 
@@ -34,24 +36,21 @@ static enum frag_err open_other(void *user, const char *path,
     return reading_open(&reading, path, NULL, NULL, out, e);
 }
 
-/* A completed or edited trace has no OOMs that would show it. */
-static void find_bounds(struct frag_trace *t)
+/* Keeps the bounds that the trace `from' shows, or that are known of it. */
+static enum frag_err keep_bounds(const struct frag_trace *from,
+                                 struct frag_trace *to, struct frag_error *e)
 {
-    for (uint32_t i = 0; i < t->device_count; i++)
-        t->devices[i].bound = recording_find_bound(t, &t->devices[i]).bound;
-}
+    struct recording_known *known =
+        storage_array(to, to->device_count, sizeof(*known));
 
-/* Copies what the edited trace does not show. */
-static void keep_bounds(const struct frag_trace *from, struct frag_trace *to)
-{
-    to->limit = from->limit;
+    if (!known)
+        return frag_no_memory(e, "the devices of %s", to->path);
     for (uint32_t i = 0; i < to->device_count; i++) {
-        const struct frag_device_trace *d =
-            frag_trace_device(from, to->devices[i].device);
-
-        if (d)
-            to->devices[i].bound = d->bound;
+        known[i].device = to->devices[i].device;
+        known[i].bound = recording_bound(from, &to->devices[i]);
     }
+    to->known = known;
+    return FRAG_OK;
 }
 
 /* Replaces the trace by its edited form. On error *t is unchanged. */
@@ -61,12 +60,14 @@ static enum frag_err edit(const struct trace_reading *reading,
     struct trace_reading copy = *reading;
     const struct frag_edit_files files = {open_other, &copy};
     struct frag_trace *edited;
+    enum frag_err err;
 
     FRAG_TRY(frag_edits_apply(reading->edits, *t, &files, &edited, e));
-    keep_bounds(*t, edited);
-    frag_trace_close(*t);
-    *t = edited;
-    return FRAG_OK;
+    edited->limit = (*t)->limit;
+    err = keep_bounds(*t, edited, e);
+    frag_trace_close(err == FRAG_OK ? *t : edited);
+    *t = err == FRAG_OK ? edited : *t;
+    return err;
 }
 
 /* Sets *limit to the limit of the recorded process, or to 0, and the note about
@@ -116,14 +117,14 @@ enum frag_err reading_open(const struct trace_reading *reading,
                                         .threads = reading->threads,
                                         .windows = reading->windows};
     struct frag_error note;
-    enum frag_err err = FRAG_OK;
     struct frag_trace *t;
+    enum frag_err err;
 
     FRAG_TRY(find_limit(reading, path, &options.limit, &note, e));
     FRAG_TRY(frag_trace_open(path, &options, &t, e));
     t->limit = options.limit;
-    find_bounds(t);
-    if (*note.text)
+    err = keep_bounds(t, t, e);
+    if (err == FRAG_OK && *note.text)
         err = frag_trace_note(t, note.text, e);
     if (err == FRAG_OK)
         err = note_unknown(t, e);

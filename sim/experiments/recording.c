@@ -36,10 +36,22 @@ struct recording_bound recording_find_bound(const struct frag_trace *t,
     return r;
 }
 
+const struct recording_known *recording_known(const struct frag_trace *t,
+                                              const struct frag_device_trace *d)
+{
+    const struct recording_known *k = t->known;
+
+    while (k && k->device != d->device)
+        k++;
+    return k;
+}
+
 struct frag_bound recording_bound(const struct frag_trace *t,
                                   const struct frag_device_trace *d)
 {
-    return d->bound.bytes ? d->bound : recording_find_bound(t, d).bound;
+    const struct recording_known *k = recording_known(t, d);
+
+    return k ? k->bound : recording_find_bound(t, d).bound;
 }
 
 struct frag_bound recording_bound_for(const struct frag_trace *t,

@@ -1,12 +1,12 @@
-/* recording.h - the bound under which a recorded allocator ran. Every command
- * takes it from here, so that all answers about a file and a device rest on one
- * reading. */
+/* recording.h - what is known of a recording: the bound under which its
+ * allocator ran, and how far it reaches. Every command takes them from here, so
+ * that all answers about a file and a device rest on one reading. */
 #ifndef FRAG_SIM_EXPERIMENTS_RECORDING_H
 #define FRAG_SIM_EXPERIMENTS_RECORDING_H
 
 #include "sim/experiments/choices.h"
 #include "sim/validate/validate_limit.h"
-#include "traces/base.h"
+#include "traces/steps/complete.h"
 
 struct recording_bound {
     struct frag_recorded_limit found; /* the source and the possible values */
@@ -20,7 +20,19 @@ struct recording_bound {
 struct recording_bound recording_find_bound(const struct frag_trace *t,
                                             const struct frag_device_trace *d);
 
-/* The same without the source; frag_device_trace.bound if it is set. */
+/* A device of a trace: frag_trace.known is a row for each, by reading_open. The
+ * completed or edited trace no longer shows the rest. */
+struct recording_known {
+    uint32_t device; /* its number */
+    struct frag_bound bound;
+    struct frag_completion completion; /* zeroed for an edited trace */
+};
+
+/* NULL if reading_open did not open the trace. */
+const struct recording_known *
+recording_known(const struct frag_trace *t, const struct frag_device_trace *d);
+
+/* recording_find_bound without the source, if it is not known. */
 struct frag_bound recording_bound(const struct frag_trace *t,
                                   const struct frag_device_trace *d);
 

@@ -246,20 +246,6 @@ static enum frag_err complete(struct frag_trace *t, struct frag_device_trace *d,
     return err;
 }
 
-/* Lets those who read the device know what was found. */
-static enum frag_err attach(struct frag_trace *t, struct frag_device_trace *d,
-                            const struct frag_completion *c,
-                            struct frag_error *e)
-{
-    struct frag_completion *own = storage_array(t, 1, sizeof(*own));
-
-    if (!own)
-        return frag_no_memory(e, "the completed trace");
-    *own = *c;
-    d->completion = own;
-    return FRAG_OK;
-}
-
 /* Describes the device; completes it if `o` is not NULL and it can be. */
 static enum frag_err treat_device(struct frag_trace *t,
                                   struct frag_device_trace *d,
@@ -287,8 +273,6 @@ static enum frag_err treat_device(struct frag_trace *t,
         err = complete(t, d, o, &steps, c, e);
     if (err == FRAG_OK)
         err = completion_note(t, d, c, e);
-    if (err == FRAG_OK)
-        err = attach(t, d, c, e);
     frag_steps_close(&steps);
     return err;
 }

@@ -110,8 +110,7 @@ uint64_t frag_fatal_request(const struct frag_device_trace *d);
  * unchanged.
  *
  * Adds notes that say how far the recording reaches and what was added. *out
- * has a row for each device; if the job died there, the device points to a copy
- * of its row (frag_device_trace.completion). options may be NULL.
+ * has a row for each device. options may be NULL.
  * INVALID as frag_steps_find, NOMEM; on error some devices may be completed. */
 enum frag_err frag_trace_complete(struct frag_trace *t,
                                   const struct frag_completion_options *options,

@@ -280,7 +280,7 @@ static void say_record(const struct verdict *v, char *text)
  * that is complete. */
 static const char *fares(const struct verdict *v, bool is_survived)
 {
-    return is_survived || !v->device->completion
+    return is_survived || !v->tuned.completion.reach
                ? "no request fails"
                : "no recorded or predicted request fails";
 }
@@ -338,7 +338,7 @@ static void say_start(const struct verdict *v, char *text)
 {
     const struct frag_bound bound = v->question.bound;
     const bool is_known =
-        !v->device->completion ||
+        !v->tuned.completion.reach ||
         (v->needs[0].enough && v->needs[0].enough <= bound.bytes);
 
     snprintf(text, VERDICT_TEXT,
@@ -407,8 +407,7 @@ static void say_device(const struct verdict *v, char *text)
 {
     const bool is_limit = v->question.bound.kind == FRAG_BOUND_LIMIT;
     const struct verdict_need *need = &v->needs[0], *other = &v->needs[1];
-    const enum frag_reach reach =
-        v->device->completion ? v->device->completion->reach : FRAG_REACH_WHOLE;
+    const enum frag_reach reach = v->tuned.completion.reach;
 
     snprintf(text, VERDICT_TEXT, "%s",
              is_limit ? "Raise the memory limit of the process "
@@ -541,7 +540,7 @@ static void say_enough(const struct verdict *v, char *text)
  * sentence says that it could not be judged. */
 static void say_untold(const struct verdict *v, char *text)
 {
-    const enum frag_untold untold = v->device->completion->untold;
+    const enum frag_untold untold = v->tuned.completion.untold;
     const bool grows =
         untold == FRAG_UNTOLD_GROWS && subject_of(v)->growth == LEAKS_UNKNOWN;
 
@@ -552,7 +551,7 @@ static void say_untold(const struct verdict *v, char *text)
 
 static void say_completed(const struct verdict *v, char *text)
 {
-    const struct frag_completion *c = v->device->completion;
+    const struct frag_completion *c = &v->tuned.completion;
 
     snprintf(text, VERDICT_TEXT,
              "The recording ends where the job died, after %" PRIu64
@@ -566,14 +565,14 @@ static void say_completed(const struct verdict *v, char *text)
 
 static void say_reach(const struct verdict *v, char *text)
 {
-    const struct frag_completion *c = v->device->completion;
+    const struct frag_completion *c = &v->tuned.completion;
 
     if (v->state == VERDICT_UNSEEN)
         snprintf(text, VERDICT_TEXT,
                  "The file shows one moment only; whether "
                  "a request failed, and why, it cannot "
                  "tell.");
-    else if (!c)
+    else if (!c->reach)
         say_whole(v, text);
     else if (c->reach == FRAG_REACH_NO_STEP)
         snprintf(text, VERDICT_TEXT,

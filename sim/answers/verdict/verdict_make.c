@@ -142,8 +142,7 @@ static enum frag_err find_needs(struct verdict *v, struct frag_error *e)
     static const char expandable[] = "expandable_segments:True";
     const char *settings = v->whole->settings ? v->whole->settings : "";
     const bool is_expandable = strstr(settings, expandable);
-    const double spread =
-        v->device->completion ? v->device->completion->spread : 0;
+    const double spread = v->tuned.completion.spread;
 
     v->need_settings = *v->question.settings;
     v->need_settings.total = FRAG_H200_TOTAL;
@@ -167,17 +166,16 @@ static enum frag_err find_needs(struct verdict *v, struct frag_error *e)
 static enum frag_err find_whole(struct verdict *v, struct frag_error *e)
 {
     const struct verdict_question *q = &v->question;
-    struct frag_completion completion;
 
     if (!q->rest)
-        FRAG_TRY(
-            frag_device_complete(q->trace, q->device, &v->own, &completion, e));
+        FRAG_TRY(frag_device_complete(q->trace, q->device, &v->own,
+                                      &v->tuned.completion, e));
     v->whole = q->rest ? q->rest : v->own;
     v->device = frag_trace_device(v->whole, q->device->device);
-    v->tuned = (struct tune_case){.name = "the job",
-                                  .device = v->device,
-                                  .trace = v->whole,
-                                  .bound = q->bound};
+    v->tuned.name = "the job";
+    v->tuned.device = v->device;
+    v->tuned.trace = v->whole;
+    v->tuned.bound = q->bound;
     return FRAG_OK;
 }
 

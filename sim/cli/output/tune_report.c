@@ -46,8 +46,7 @@ static void print_case_name(const struct tune_case *c, FILE *out)
 const char *tune_unknown(const struct tune_ladder *l, size_t i)
 {
     const struct tune_case *c = &l->cases[i];
-    const enum frag_untold untold =
-        c->device->completion ? c->device->completion->untold : 0;
+    const enum frag_untold untold = c->completion.untold;
 
     if (!tune_is_open(c) || tune_shown(l)->results[i].enough)
         return NULL;

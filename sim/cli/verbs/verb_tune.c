@@ -206,7 +206,10 @@ static enum frag_err add_case(void *user, const struct input *in,
     if (!name)
         return FRAG_NOMEM;
     t->cases[t->case_count++] = (struct tune_case){
-        .name = name, .device = in->device, .trace = in->trace};
+        .name = name,
+        .device = in->device,
+        .trace = in->trace,
+        .completion = recording_known(in->trace, in->device)->completion};
     return find_bound(t, &t->cases[t->case_count - 1], e);
 }
 

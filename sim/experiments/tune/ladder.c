@@ -9,7 +9,6 @@
 #include "policies/torch/versions.h"
 #include "sim/experiments/capacity/spans.h"
 #include "traces/edit/edit.h"
-#include "traces/steps/complete.h"
 #include "traces/text.h"
 #include "traces/torch_sizes.h"
 
@@ -180,7 +179,7 @@ static void put_policy(const struct tune_ladder *l, const struct tune_case *on,
 
 bool tune_is_open(const struct tune_case *c)
 {
-    return c->device->completion && c->bound.bytes != FRAG_UNLIMITED;
+    return c->completion.reach && c->bound.bytes != FRAG_UNLIMITED;
 }
 
 static enum tune_outcome outcome_of(const struct tune_case *c,
@@ -408,7 +407,7 @@ static enum frag_err set_need(const struct tune_ladder *l,
                               const struct tune_case *on, const char *text,
                               struct tune_result *out, struct frag_error *e)
 {
-    const double spread = on->device->completion->spread;
+    const double spread = on->completion.spread;
     char name[TUNE_TEXT];
     struct policy_choice policy;
     enum frag_err err;
@@ -532,10 +531,9 @@ static enum frag_err find_promise(const struct tune_ladder *l,
 
         if (r->results[i].outcome != TUNE_SERVES)
             continue;
-        if (!(on->device->completion->spread > 0))
+        if (!(on->completion.spread > 0))
             return FRAG_OK;
-        lower.bytes =
-            (frag_size)((double)lower.bytes / on->device->completion->spread);
+        lower.bytes = (frag_size)((double)lower.bytes / on->completion.spread);
         FRAG_TRY(tune_run(l, on, run_text(r), lower, &run, e));
         if (run.first_oom != FRAG_NEVER)
             return FRAG_OK;

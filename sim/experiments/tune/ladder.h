@@ -16,6 +16,7 @@
 
 #include "sim/experiments/cell_notes.h"
 #include "sim/experiments/parallel.h"
+#include "traces/steps/complete.h"
 
 enum {
     TUNE_RUNGS = 12,  /* upper bound on their number */
@@ -31,10 +32,11 @@ extern const char *const tune_host_settings[];
 struct tune_case {
     const char *name;
     const struct frag_device_trace *device;
-    const struct frag_trace *trace; /* of the device; for its settings, its
-                                       release and its notes */
-    struct frag_bound bound;        /* that the job must survive */
-    struct frag_bound recorded;     /* under which it ran; FRAG_NO_BOUND */
+    const struct frag_trace *trace;    /* of the device; for its settings, its
+                                          release and its notes */
+    struct frag_bound bound;           /* that the job must survive */
+    struct frag_bound recorded;        /* under which it ran; FRAG_NO_BOUND */
+    struct frag_completion completion; /* how far its recording reaches */
 };
 
 /* The known facts of a case with some settings. */

@@ -50,8 +50,8 @@ static void make_job(struct job *j, char *settings, char *releases)
                    .pool = pools},
         .trace = {.path = "job", .settings = settings, .releases = releases},
     };
-    j->as_case = (struct tune_case){"job", &j->device, &j->trace, FRAG_NO_BOUND,
-                                    FRAG_NO_BOUND};
+    j->as_case = (struct tune_case){"job",         &j->device,    &j->trace,
+                                    FRAG_NO_BOUND, FRAG_NO_BOUND, {0}};
 }
 
 static struct cell_settings settings_of(void)
@@ -202,14 +202,14 @@ static void the_recorded_bound_is_the_base(void **state)
  * `spread' times as much, or nothing. */
 static void promises_need_room(void **state)
 {
-    struct frag_completion known = {.spread = 1.5};
     struct job j;
     struct tune_ladder l;
     frag_size need;
 
     (void)state;
     make_job(&j, NULL, NULL);
-    j.device.completion = &known;
+    j.as_case.completion =
+        (struct frag_completion){.reach = FRAG_REACH_COMPLETED, .spread = 1.5};
     j.as_case.bound = frag_bound_at(60 * FRAG_MIB, FRAG_BOUND_LIMIT);
     climb(&l, &j.as_case, 1, 10, NULL);
     need = l.chosen->results[0].need;
@@ -224,7 +224,8 @@ static void promises_need_room(void **state)
     assert_int_equal(l.rungs[0].outcome, TUNE_SERVES);
     assert_true(l.nearest->results[0].enough > j.as_case.bound.bytes);
     tune_ladder_close(&l);
-    known = (struct frag_completion){.untold = FRAG_UNTOLD_FEW};
+    j.as_case.completion = (struct frag_completion){
+        .reach = FRAG_REACH_COMPLETED, .untold = FRAG_UNTOLD_FEW};
     j.as_case.bound.bytes = 600 * FRAG_MIB;
     climb(&l, &j.as_case, 1, 10, NULL);
     assert_null(l.chosen);
