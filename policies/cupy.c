@@ -29,10 +29,8 @@
 #include "policies/mechanism/segments.h"
 #include "policies/mechanism/tiles.h"
 
-#include <stdlib.h>
-
 struct cupy_arena {
-    struct cupy_arena *next;
+    struct lane lane;
     struct free_set holes;
 };
 
@@ -40,9 +38,8 @@ struct cupy {
     frag_size limit; /* the parameters */
     double fraction;
     uint64_t seed;
-    uint64_t random;           /* state of the generator */
-    struct cupy_arena *arenas; /* in no order */
-    struct lanes lanes;        /* the arenas by stream and pool */
+    uint64_t random;    /* state of the generator */
+    struct lanes lanes; /* the arenas */
     struct tiles tiles;
 };
 
@@ -62,35 +59,9 @@ static void fini(struct frag_heap *heap)
     struct cupy *p = heap->state;
 
     tiles_fini(heap, &p->tiles);
-    while (p->arenas) {
-        struct cupy_arena *a = p->arenas;
-
-        p->arenas = a->next;
-        free_set_fini(&a->holes);
-        free(a);
-    }
+    for (struct lane *a = p->lanes.first; a; a = a->next)
+        free_set_fini(&((struct cupy_arena *)a)->holes);
     lanes_fini(&p->lanes);
-}
-
-/* The arena of a stream and pool; created if there is none yet. NULL if the
- * host has no memory. */
-static struct cupy_arena *arena_of(struct cupy *p, frag_stream stream,
-                                   frag_pool pool)
-{
-    struct cupy_arena *a = lanes_find(&p->lanes, pool, stream);
-
-    if (a)
-        return a;
-    a = calloc(1, sizeof(*a));
-    if (a && lanes_add(&p->lanes, pool, stream, a) != FRAG_OK) {
-        free(a);
-        a = NULL;
-    }
-    if (a) {
-        a->next = p->arenas;
-        p->arenas = a;
-    }
-    return a;
 }
 
 static bool is_within_limit(const struct cupy *p, frag_size size)
@@ -149,7 +120,8 @@ static enum frag_err cupy_alloc(struct frag_heap *heap,
 {
     struct cupy *p = heap->state;
     const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
-    struct cupy_arena *a = arena_of(p, req->stream, req->pool);
+    struct cupy_arena *a =
+        lanes_get(&p->lanes, req->pool, req->stream, sizeof(*a));
     struct tile *t;
 
     if (!a)
@@ -184,8 +156,11 @@ static const char *cupy_check(const struct frag_heap *heap)
 
     CHECK_ALL(tiles_check(&p->tiles, &free));
     kept.most = free.count;
-    for (const struct cupy_arena *a = p->arenas; a; a = a->next)
-        CHECK_ALL(free_set_check(&a->holes, &a->holes, &kept));
+    for (const struct lane *a = p->lanes.first; a; a = a->next) {
+        const struct free_set *holes = &((const struct cupy_arena *)a)->holes;
+
+        CHECK_ALL(free_set_check(holes, holes, &kept));
+    }
     CHECK(met_are_equal(&free, &kept),
           "the arenas do not have the free tiles of their segments");
     return NULL;

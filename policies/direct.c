@@ -9,18 +9,18 @@
  * request that finds the device full, try to free the listed segments again.
  */
 #include "policies/mechanism/nodes.h"
+#include "policies/mechanism/ring.h"
 #include "policies/mechanism/segments.h"
 
 struct direct_block {
-    struct direct_block *prev, *next; /* in the list of live or of refused
-                                         blocks */
+    struct ring link; /* of the live or of the refused blocks */
     frag_addr addr;
     frag_size size;
 };
 
 struct direct {
     struct nodes nodes;
-    struct direct_block *live, *refused;
+    struct ring live, refused;
 };
 
 static enum frag_err init(struct frag_heap *heap)
@@ -28,26 +28,9 @@ static enum frag_err init(struct frag_heap *heap)
     struct direct *d = heap->state;
 
     d->nodes.size = sizeof(struct direct_block);
+    ring_init(&d->live);
+    ring_init(&d->refused);
     return FRAG_OK;
-}
-
-static void push(struct direct_block **list, struct direct_block *b)
-{
-    b->prev = NULL;
-    b->next = *list;
-    if (*list)
-        (*list)->prev = b;
-    *list = b;
-}
-
-static void drop(struct direct_block **list, struct direct_block *b)
-{
-    if (b->prev)
-        b->prev->next = b->next;
-    else
-        *list = b->next;
-    if (b->next)
-        b->next->prev = b->prev;
 }
 
 /* Returns the segment of a block that is in no list. If the device refuses, the
@@ -57,7 +40,7 @@ static bool return_segment(struct frag_heap *heap, struct direct_block *b)
     struct direct *d = heap->state;
 
     if (heap->mem->ops->segment_free(heap->mem, b->addr, b->size) != FRAG_OK) {
-        push(&d->refused, b);
+        ring_push(&d->refused, &b->link);
         return false;
     }
     nodes_put(&d->nodes, b);
@@ -68,15 +51,13 @@ static bool return_segment(struct frag_heap *heap, struct direct_block *b)
 static bool retry_refused(struct frag_heap *heap)
 {
     struct direct *d = heap->state;
-    struct direct_block *list = d->refused;
+    struct ring *b = d->refused.next, *next;
     bool any = false;
 
-    d->refused = NULL;
-    while (list) {
-        struct direct_block *b = list;
-
-        list = b->next;
-        any = return_segment(heap, b) || any;
+    for (; b != &d->refused; b = next) {
+        next = b->next;
+        ring_drop(b);
+        any = return_segment(heap, (struct direct_block *)b) || any;
     }
     return any;
 }
@@ -94,16 +75,14 @@ static enum frag_err direct_alloc(struct frag_heap *heap,
     FRAG_TRY(segment_take(heap, size, retry_refused, &addr));
     b = nodes_take(&d->nodes);
     *b = (struct direct_block){.addr = addr, .size = size};
-    push(&d->live, b);
+    ring_push(&d->live, &b->link);
     *out = (struct frag_block){addr, size, b};
     return FRAG_OK;
 }
 
 static void direct_free(struct frag_heap *heap, const struct frag_block *block)
 {
-    struct direct *d = heap->state;
-
-    drop(&d->live, block->node);
+    ring_drop(block->node);
     return_segment(heap, block->node);
 }
 
@@ -116,8 +95,8 @@ static void fini(struct frag_heap *heap)
 {
     struct direct *d = heap->state;
 
-    while (d->live) {
-        const struct frag_block block = {.node = d->live};
+    while (!ring_is_empty(&d->live)) {
+        const struct frag_block block = {.node = d->live.next};
 
         direct_free(heap, &block);
     }

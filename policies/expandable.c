@@ -71,7 +71,6 @@
 #include "policies/mechanism/backing.h"
 #include "policies/mechanism/lanes.h"
 #include "policies/mechanism/pages.h" /* the rows of parameters */
-#include "policies/mechanism/ring.h"
 #include "policies/mechanism/tiles.h"
 
 #include <stddef.h>
@@ -79,17 +78,16 @@
 
 /* What one stream has in one pool. */
 struct expandable_region {
-    struct ring link; /* first */
+    struct lane lane;
     struct free_set holes;
 };
 
 enum { CHUNKS_OF_DEVICE = 384, CHUNKS_OF_IDLE = 16 };
 
 struct expandable {
-    struct ring regions; /* the most recently used first */
-    struct lanes lanes;  /* the regions by stream and pool */
-    struct tiles tiles;  /* of all regions; `user` of a segment is
-                            its struct backed */
+    struct lanes lanes; /* the regions, the most recently used first */
+    struct tiles tiles; /* of all regions; `user` of a segment is
+                           its struct backed */
     struct stock memory;
     bool may_shrink; /* false: no region can shrink */
     bool waiting;    /* a free was requested since the device was waited for */
@@ -103,7 +101,6 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct expandable *s = heap->state;
 
-    ring_init(&s->regions);
     s->full = FRAG_UNLIMITED;
     s->memory.page = frag_round_up(s->page, heap->mem->granularity);
     s->span = frag_round_up(s->span, s->memory.page);
@@ -114,16 +111,13 @@ static enum frag_err init(struct frag_heap *heap)
 
 static struct expandable_region *first_region(const struct expandable *s)
 {
-    return (struct expandable_region *)s->regions.next;
+    return (struct expandable_region *)s->lanes.first;
 }
 
 /* The next region; NULL at the end. */
-static struct expandable_region *next_region(const struct expandable *s,
-                                             const struct expandable_region *r)
+static struct expandable_region *next_region(const struct expandable_region *r)
 {
-    return r->link.next == &s->regions
-               ? NULL
-               : (struct expandable_region *)r->link.next;
+    return (struct expandable_region *)r->lane.next;
 }
 
 static void fini(struct frag_heap *heap)
@@ -137,43 +131,23 @@ static void fini(struct frag_heap *heap)
     stock_release(heap, &s->memory);
     stock_fini(&s->memory);
     tiles_fini(heap, &s->tiles);
-    while (!ring_is_empty(&s->regions)) {
-        struct expandable_region *r = first_region(s);
-
-        ring_drop(&r->link);
+    for (struct expandable_region *r = first_region(s); r; r = next_region(r))
         free_set_fini(&r->holes);
-        free(r);
-    }
     lanes_fini(&s->lanes);
 }
 
 /* ---- regions and places ---- */
-
-static struct expandable_region *make_region(struct expandable *s,
-                                             const struct frag_request *req)
-{
-    struct expandable_region *r = calloc(1, sizeof(*r));
-
-    if (r && lanes_add(&s->lanes, req->pool, req->stream, r) != FRAG_OK) {
-        free(r);
-        r = NULL;
-    }
-    return r;
-}
 
 /* The region of a stream and pool, moved to the front; created if there is none
  * yet. NULL if the host has no memory. */
 static struct expandable_region *region_of(struct expandable *s,
                                            const struct frag_request *req)
 {
-    struct expandable_region *r = lanes_find(&s->lanes, req->pool, req->stream);
+    struct expandable_region *r =
+        lanes_get(&s->lanes, req->pool, req->stream, sizeof(*r));
 
     if (r)
-        ring_drop(&r->link);
-    else
-        r = make_region(s, req);
-    if (r)
-        ring_push(&s->regions, &r->link);
+        lanes_touch(&s->lanes, &r->lane);
     return r;
 }
 
@@ -347,7 +321,7 @@ static bool any_can_shrink(struct expandable *s)
     const struct expandable_region *r = s->may_shrink ? first_region(s) : NULL;
 
     while (r && !can_shrink(s, r))
-        r = next_region(s, r);
+        r = next_region(r);
     s->may_shrink = r != NULL;
     return s->may_shrink;
 }
@@ -392,7 +366,7 @@ static enum frag_err collect(struct frag_heap *heap,
     bool all = true;
 
     for (const struct expandable_region *r = first_region(s);
-         (r = next_region(s, r)) != NULL;)
+         (r = next_region(r)) != NULL;)
         all &= strip_region(heap, r, NULL, wanted);
     all &= strip_region(heap, first_region(s), block, wanted);
     return all ? FRAG_OK : FRAG_DEVICE;
@@ -538,8 +512,9 @@ static const char *expandable_check(const struct frag_heap *heap)
 
     CHECK_ALL(tiles_check(&s->tiles, &tiles));
     holes = (struct met){.most = tiles.count};
-    for (const struct ring *r = s->regions.next; r != &s->regions; r = r->next)
-        CHECK_ALL(check_region(s, (const struct expandable_region *)r, &holes));
+    for (const struct expandable_region *r = first_region(s); r;
+         r = next_region(r))
+        CHECK_ALL(check_region(s, r, &holes));
     CHECK(met_are_equal(&tiles, &holes), "the sets are not the free tiles");
     for (const struct tiled *t = s->tiles.segments; t; t = t->next)
         CHECK_ALL(check_memory(s, t, &mapped, &live));

@@ -24,6 +24,7 @@
  */
 #include "policies/mechanism/lanes.h"
 #include "policies/mechanism/nodes.h"
+#include "policies/mechanism/ring.h"
 
 enum {
     SLOTS = 256,
@@ -34,24 +35,22 @@ static const frag_size EXCESS = (frag_size)1 << 36; /* bytes */
 static const double LOOK_AHEAD = 1.05;
 
 struct ggml_buffer {
-    struct ggml_buffer *prev, *next; /* in the list of live or of refused
-                                        buffers */
+    struct ring link; /* of the live or of the refused buffers */
     struct ggml_slots *home;
     frag_addr addr;
     frag_size size; /* bytes */
 };
 
 struct ggml_slots {
-    struct ggml_slots *next;
+    struct lane lane;
     struct ggml_buffer *slot[SLOTS]; /* NULL: empty */
 };
 
 struct ggml_pool {
     struct nodes nodes;
-    struct lanes lanes;       /* the slots by stream and pool */
-    struct ggml_slots *slots; /* in no order */
-    struct ggml_buffer *live;
-    struct ggml_buffer *refused; /* free buffers without a slot */
+    struct lanes lanes; /* the slots */
+    struct ring live;
+    struct ring refused; /* free buffers without a slot */
 };
 
 static enum frag_err init(struct frag_heap *heap)
@@ -59,26 +58,9 @@ static enum frag_err init(struct frag_heap *heap)
     struct ggml_pool *p = heap->state;
 
     p->nodes.size = sizeof(struct ggml_buffer);
+    ring_init(&p->live);
+    ring_init(&p->refused);
     return FRAG_OK;
-}
-
-static void push(struct ggml_buffer **list, struct ggml_buffer *b)
-{
-    b->prev = NULL;
-    b->next = *list;
-    if (*list)
-        (*list)->prev = b;
-    *list = b;
-}
-
-static void drop(struct ggml_buffer **list, struct ggml_buffer *b)
-{
-    if (b->prev)
-        b->prev->next = b->next;
-    else
-        *list = b->next;
-    if (b->next)
-        b->next->prev = b->prev;
 }
 
 /* Returns a buffer that is in no list; false: the device refused it. */
@@ -103,37 +85,18 @@ static void clear_slots(struct frag_heap *heap, struct ggml_slots *s)
 static void clear_refused(struct frag_heap *heap, const struct ggml_slots *home)
 {
     struct ggml_pool *p = heap->state;
-    struct ggml_buffer *b = p->refused, *next;
+    struct ring *r = p->refused.next, *next;
 
-    for (; b; b = next) {
-        next = b->next;
+    for (; r != &p->refused; r = next) {
+        struct ggml_buffer *b = (struct ggml_buffer *)r;
+
+        next = r->next;
         if (home && b->home != home)
             continue;
-        drop(&p->refused, b);
+        ring_drop(r);
         if (!return_buffer(heap, b))
-            push(&p->refused, b);
+            ring_push(&p->refused, r);
     }
-}
-
-/* The slots of a stream and pool; created if there are none yet. NULL if the
- * host has no memory. */
-static struct ggml_slots *slots_of(struct ggml_pool *p, frag_stream stream,
-                                   frag_pool pool)
-{
-    struct ggml_slots *s = lanes_find(&p->lanes, pool, stream);
-
-    if (s)
-        return s;
-    s = calloc(1, sizeof(*s));
-    if (s && lanes_add(&p->lanes, pool, stream, s) != FRAG_OK) {
-        free(s);
-        s = NULL;
-    }
-    if (s) {
-        s->next = p->slots;
-        p->slots = s;
-    }
-    return s;
 }
 
 /* Empties the slot of the buffer that exceeds `size` by least; NULL: there is
@@ -184,7 +147,8 @@ static enum frag_err ggml_alloc(struct frag_heap *heap,
                                 struct frag_block *out)
 {
     struct ggml_pool *p = heap->state;
-    struct ggml_slots *s = slots_of(p, req->stream, req->pool);
+    struct ggml_slots *s =
+        lanes_get(&p->lanes, req->pool, req->stream, sizeof(*s));
     struct ggml_buffer *b;
 
     if (!s)
@@ -193,7 +157,7 @@ static enum frag_err ggml_alloc(struct frag_heap *heap,
     b = take_buffer(s, req->size);
     if (!b)
         FRAG_TRY(grow(heap, s, req->size, &b));
-    push(&p->live, b);
+    ring_push(&p->live, &b->link);
     *out = (struct frag_block){b->addr, b->size, b};
     return FRAG_OK;
 }
@@ -204,21 +168,21 @@ static void ggml_free(struct frag_heap *heap, const struct frag_block *block)
     struct ggml_buffer *b = block->node;
     struct ggml_buffer **slot = b->home->slot, **const end = slot + SLOTS;
 
-    drop(&p->live, b);
+    ring_drop(&b->link);
     while (slot < end && *slot)
         slot++;
     if (slot < end)
         *slot = b;
     else if (!return_buffer(heap, b))
-        push(&p->refused, b);
+        ring_push(&p->refused, &b->link);
 }
 
 static void ggml_trim(struct frag_heap *heap)
 {
     struct ggml_pool *p = heap->state;
 
-    for (struct ggml_slots *s = p->slots; s; s = s->next)
-        clear_slots(heap, s);
+    for (struct lane *s = p->lanes.first; s; s = s->next)
+        clear_slots(heap, (struct ggml_slots *)s);
     clear_refused(heap, NULL);
 }
 
@@ -226,18 +190,12 @@ static void fini(struct frag_heap *heap)
 {
     struct ggml_pool *p = heap->state;
 
-    while (p->live) {
-        const struct frag_block block = {.node = p->live};
+    while (!ring_is_empty(&p->live)) {
+        const struct frag_block block = {.node = p->live.next};
 
         ggml_free(heap, &block);
     }
     ggml_trim(heap);
-    while (p->slots) {
-        struct ggml_slots *s = p->slots;
-
-        p->slots = s->next;
-        free(s);
-    }
     lanes_fini(&p->lanes);
     nodes_release(&p->nodes);
 }
@@ -251,13 +209,15 @@ static const char *ggml_check(const struct frag_heap *heap)
 {
     const struct ggml_pool *p = heap->state;
 
-    for (const struct ggml_slots *s = p->slots; s; s = s->next)
+    for (const struct lane *l = p->lanes.first; l; l = l->next) {
+        const struct ggml_slots *s = (const struct ggml_slots *)l;
+
         for (size_t i = 0; i < SLOTS; i++)
             CHECK(!s->slot[i] || is_buffer(s->slot[i], s),
                   "a slot has a buffer of other slots or of a wrong size");
-    for (const struct ggml_buffer *b = p->live; b; b = b->next)
-        CHECK(!b->next || b->next->prev == b,
-              "the list of live buffers is broken");
+    }
+    for (const struct ring *b = p->live.next; b != &p->live; b = b->next)
+        CHECK(b->next->prev == b, "the list of live buffers is broken");
     return nodes_check(&p->nodes);
 }
 

@@ -64,7 +64,9 @@ static const char *check_holes(const struct cuda_async *p,
 
     CHECK_ALL(free_set_check(&p->common.backed, &p->common, &kept));
     CHECK_ALL(free_set_check(&p->common.partial, &p->common, &kept));
-    for (const struct async_holes *h = p->streams; h; h = h->next) {
+    for (const struct lane *l = p->streams.first; l; l = l->next) {
+        const struct async_holes *h = (const struct async_holes *)l;
+
         CHECK_ALL(free_set_check(&h->backed, h, &kept));
         CHECK(!free_set_first(&h->partial), "a stream's hole has no memory");
     }

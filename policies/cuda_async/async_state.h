@@ -18,13 +18,13 @@
 #define FRAG_POLICIES_CUDA_ASYNC_ASYNC_STATE_H
 
 #include "policies/mechanism/free_set.h"
+#include "policies/mechanism/lanes.h"
 #include "policies/mechanism/nodes.h"
 #include "policies/policy.h"
 
 /* The holes of one stream, or the common ones. */
 struct async_holes {
-    struct async_holes *next;
-    frag_stream stream;
+    struct lane lane;                /* of the stream, in pool 0 */
     struct free_set backed, partial; /* ordered by size and age */
 };
 
@@ -60,7 +60,8 @@ struct cuda_async {
     uint64_t requests;   /* since the last synchronization */
     uint64_t made;       /* requests in total */
     uint64_t ages;       /* number of holes ever made */
-    struct async_holes common, *streams;
+    struct async_holes common;
+    struct lanes streams;                /* their holes */
     struct async_block *oldest, *newest; /* holes of all streams */
     struct nodes nodes;                  /* of blocks */
 };

@@ -52,8 +52,6 @@
 #include "policies/cuda_async/async_state.h"
 #include "policies/mechanism/segments.h"
 
-#include <stdlib.h>
-
 static enum frag_err init(struct frag_heap *heap)
 {
     struct cuda_async *p = heap->state;
@@ -175,19 +173,7 @@ static struct async_block *smaller_of(struct async_block *a,
  * if the host has no memory. */
 static struct async_holes *holes_of(struct cuda_async *p, frag_stream stream)
 {
-    struct async_holes *h = p->streams;
-
-    while (h && h->stream != stream)
-        h = h->next;
-    if (h)
-        return h;
-    h = calloc(1, sizeof(*h));
-    if (!h)
-        return NULL;
-    h->stream = stream;
-    h->next = p->streams;
-    p->streams = h;
-    return h;
+    return lanes_get(&p->streams, 0, stream, sizeof(struct async_holes));
 }
 
 /* Whether the driver may know that the work before the free is done. */
@@ -246,7 +232,8 @@ static struct async_block *fit_of_others(const struct cuda_async *p,
 {
     struct async_block *best = NULL;
 
-    for (const struct async_holes *h = p->streams; h; h = h->next) {
+    for (const struct lane *l = p->streams.first; l; l = l->next) {
+        const struct async_holes *h = (const struct async_holes *)l;
         struct async_block *t = h == own ? NULL : fit(&h->backed, size);
 
         while (t && !is_done(p, t))
@@ -377,14 +364,11 @@ static void fini(struct frag_heap *heap)
     cuda_async_return_all(heap);
     if (p->base)
         heap->mem->ops->va_free(heap->mem, p->base, p->span);
-    while (p->streams) {
-        struct async_holes *h = p->streams;
-
-        p->streams = h->next;
-        free_set_fini(&h->backed);
-        free_set_fini(&h->partial);
-        free(h);
+    for (struct lane *h = p->streams.first; h; h = h->next) {
+        free_set_fini(&((struct async_holes *)h)->backed);
+        free_set_fini(&((struct async_holes *)h)->partial);
     }
+    lanes_fini(&p->streams);
     free_set_fini(&p->common.backed);
     free_set_fini(&p->common.partial);
     nodes_release(&p->nodes);

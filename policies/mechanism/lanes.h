@@ -1,9 +1,8 @@
 /* lanes.h - what a policy keeps for each stream of each pool, found by a hash
- * table. An entry is added at the first use, so the memory depends on the
- * streams and pools that a trace uses, and not on their numbers. The table does
- * not own what it refers to.
+ * table. An entry is made at the first use, so the memory depends on the
+ * streams and pools that a trace uses, and not on their numbers.
  *
- * A zeroed struct lanes is empty.
+ * A policy's struct begins with a struct lane. A zeroed struct lanes is empty.
  */
 #ifndef FRAG_POLICIES_MECHANISM_LANES_H
 #define FRAG_POLICIES_MECHANISM_LANES_H
@@ -13,78 +12,99 @@
 #include "policies/policy.h"
 
 struct lane {
-    void *user; /* NULL: the entry is empty */
+    struct lane *prev, *next; /* in the list of all lanes */
     frag_pool pool;
     frag_stream stream;
 };
 
 struct lanes {
-    struct lane *table; /* open addressing */
-    size_t mask;        /* entries - 1; the entries are a power of two */
+    struct lane **table; /* open addressing; NULL: empty */
+    size_t mask;         /* entries - 1; the entries are a power of two */
     size_t count;
+    struct lane *first; /* the lane that was made or touched last */
 };
 
-static inline size_t lanes_hash(frag_pool pool, frag_stream stream)
+/* The entry of a stream and pool, or the empty one where it would be. */
+static inline struct lane **lanes_entry(const struct lanes *lanes,
+                                        frag_pool pool, frag_stream stream)
 {
-    return (((size_t)pool << 16) + stream) * 0x9e3779b1u >> 3;
-}
+    size_t i = (((size_t)pool << 16) + stream) * 0x9e3779b1u >> 3;
 
-/* The value added for this stream and pool; NULL: nothing. */
-static inline void *lanes_find(const struct lanes *lanes, frag_pool pool,
-                               frag_stream stream)
-{
-    size_t i = lanes_hash(pool, stream);
-
-    if (!lanes->table)
-        return NULL;
     for (;; i++) {
-        const struct lane *l = &lanes->table[i & lanes->mask];
+        struct lane **l = &lanes->table[i & lanes->mask];
 
-        if (!l->user || (l->pool == pool && l->stream == stream))
-            return l->user;
+        if (!*l || ((*l)->pool == pool && (*l)->stream == stream))
+            return l;
     }
 }
 
-/* The place of a stream and pool that is not in the table. */
-static inline void lanes_place(struct lanes *lanes, struct lane lane)
-{
-    size_t i = lanes_hash(lane.pool, lane.stream);
-
-    while (lanes->table[i & lanes->mask].user)
-        i++;
-    lanes->table[i & lanes->mask] = lane;
-}
-
-static inline enum frag_err lanes_widen(struct lanes *lanes)
+static inline bool lanes_widen(struct lanes *lanes)
 {
     const size_t room = lanes->table ? (lanes->mask + 1) * 2 : 8;
-    struct lanes wide = {calloc(room, sizeof(*wide.table)), room - 1,
-                         lanes->count};
+    struct lanes wide = *lanes;
 
+    wide.table = calloc(room, sizeof(*wide.table));
     if (!wide.table)
-        return FRAG_NOMEM;
-    for (size_t i = 0; lanes->table && i <= lanes->mask; i++)
-        if (lanes->table[i].user)
-            lanes_place(&wide, lanes->table[i]);
+        return false;
+    wide.mask = room - 1;
+    for (struct lane *l = lanes->first; l; l = l->next)
+        *lanes_entry(&wide, l->pool, l->stream) = l;
     free(lanes->table);
     *lanes = wide;
-    return FRAG_OK;
+    return true;
 }
 
-/* Adds `user`, not NULL, for a stream and pool that has none. NOMEM; then
- * nothing changed. */
-FRAG_MUST_CHECK static inline enum frag_err
-lanes_add(struct lanes *lanes, frag_pool pool, frag_stream stream, void *user)
+/* Puts a lane at the front of the list. */
+static inline void lanes_push(struct lanes *lanes, struct lane *l)
 {
-    if (!lanes->table || lanes->count > lanes->mask / 2)
-        FRAG_TRY(lanes_widen(lanes));
-    lanes_place(lanes, (struct lane){user, pool, stream});
-    lanes->count++;
-    return FRAG_OK;
+    l->prev = NULL;
+    l->next = lanes->first;
+    if (l->next)
+        l->next->prev = l;
+    lanes->first = l;
 }
 
+/* Moves a lane to the front of the list. */
+static inline void lanes_touch(struct lanes *lanes, struct lane *l)
+{
+    if (!l->prev)
+        return;
+    l->prev->next = l->next;
+    if (l->next)
+        l->next->prev = l->prev;
+    lanes_push(lanes, l);
+}
+
+/* The lane of a stream and pool. If there is none yet, it is made: `bytes`
+ * bytes, zeroed but for the lane. NULL if the host has no memory. */
+static inline void *lanes_get(struct lanes *lanes, frag_pool pool,
+                              frag_stream stream, size_t bytes)
+{
+    struct lane *l = lanes->table ? *lanes_entry(lanes, pool, stream) : NULL;
+
+    if (l)
+        return l;
+    if ((!lanes->table || lanes->count > lanes->mask / 2) &&
+        !lanes_widen(lanes))
+        return NULL;
+    l = calloc(1, bytes);
+    if (!l)
+        return NULL;
+    l->pool = pool;
+    l->stream = stream;
+    *lanes_entry(lanes, pool, stream) = l;
+    lanes_push(lanes, l);
+    lanes->count++;
+    return l;
+}
+
+/* Frees all lanes. */
 static inline void lanes_fini(struct lanes *lanes)
 {
+    for (struct lane *l = lanes->first, *next; l; l = next) {
+        next = l->next;
+        free(l);
+    }
     free(lanes->table);
     *lanes = (struct lanes){0};
 }

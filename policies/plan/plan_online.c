@@ -56,7 +56,7 @@ enum { PATIENCE = 4 }; /* successive periods of little use that drop a plan */
 
 /* One stream of one pool. */
 struct online_lane {
-    struct online_lane *prev, *next;
+    struct lane lane;
     struct history history;
     uint64_t sure;    /* requests that a repetition must last */
     uint64_t plan_at; /* earliest request count at which a period is planned */
@@ -80,11 +80,10 @@ struct owner {
 };
 
 struct online {
-    uint64_t effort, sure;     /* parameters */
-    uint32_t kind;             /* parameter: index of the choice of `rest` */
-    struct frag_heap rest;     /* serves the requests that are not planned */
-    struct online_lane *lanes; /* the most recently used first */
-    struct lanes table;        /* the lanes by stream and pool */
+    uint64_t effort, sure; /* parameters */
+    uint32_t kind;         /* parameter: index of the choice of `rest` */
+    struct frag_heap rest; /* serves the requests that are not planned */
+    struct lanes lanes;    /* the most recently used first */
     struct nodes owners;
 };
 
@@ -121,7 +120,9 @@ static void trim(struct frag_heap *heap)
     struct online *s = heap->state;
 
     trim_rest(s);
-    for (struct online_lane *lane = s->lanes; lane; lane = lane->next) {
+    for (struct lane *l = s->lanes.first; l; l = l->next) {
+        struct online_lane *lane = (struct online_lane *)l;
+
         return_segment(heap, lane);
         lane->refused = false;
     }
@@ -216,31 +217,6 @@ static void review(struct frag_heap *heap, struct online_lane *lane,
 
 /* ---------------------------------------------------------- blocks --- */
 
-static enum frag_err open_lane(struct online *s, const struct frag_request *req,
-                               struct online_lane **out)
-{
-    struct online_lane *lane = calloc(1, sizeof(*lane));
-    enum frag_err err;
-
-    if (!lane)
-        return FRAG_NOMEM;
-    err = lanes_add(&s->table, req->pool, req->stream, lane);
-    if (err != FRAG_OK) {
-        free(lane);
-        return err;
-    }
-    lane->sure = s->sure;
-    *out = lane;
-    return FRAG_OK;
-}
-
-static void unlink_lane(struct online *s, struct online_lane *lane)
-{
-    *(lane->prev ? &lane->prev->next : &s->lanes) = lane->next;
-    if (lane->next)
-        lane->next->prev = lane->prev;
-}
-
 /* Finds the lane of a stream and pool or opens it, and moves it to the front.
  */
 static enum frag_err find_lane(struct frag_heap *heap,
@@ -248,17 +224,14 @@ static enum frag_err find_lane(struct frag_heap *heap,
                                struct online_lane **out)
 {
     struct online *s = heap->state;
-    struct online_lane *lane = lanes_find(&s->table, req->pool, req->stream);
+    struct online_lane *lane =
+        lanes_get(&s->lanes, req->pool, req->stream, sizeof(*lane));
 
     if (!lane)
-        FRAG_TRY(open_lane(s, req, &lane));
-    else
-        unlink_lane(s, lane);
-    lane->prev = NULL;
-    lane->next = s->lanes;
-    if (lane->next)
-        lane->next->prev = lane;
-    s->lanes = lane;
+        return FRAG_NOMEM;
+    if (!lane->sure)
+        lane->sure = s->sure;
+    lanes_touch(&s->lanes, &lane->lane);
     *out = lane;
     return FRAG_OK;
 }
@@ -373,18 +346,16 @@ static void fini(struct frag_heap *heap)
 {
     struct online *s = heap->state;
 
-    while (s->lanes) {
-        struct online_lane *lane = s->lanes;
+    for (struct lane *l = s->lanes.first; l; l = l->next) {
+        struct online_lane *lane = (struct online_lane *)l;
 
-        s->lanes = lane->next;
         if (lane->held)
             heap->mem->ops->segment_free(heap->mem, lane->base, lane->held);
         step_close(lane->step);
         history_close(&lane->history);
-        free(lane);
     }
     frag_heap_close(&s->rest);
-    lanes_fini(&s->table);
+    lanes_fini(&s->lanes);
     nodes_release(&s->owners);
 }
 

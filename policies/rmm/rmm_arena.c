@@ -39,10 +39,9 @@
  * option of size classes.
  */
 #include "policies/mechanism/holes.h"
+#include "policies/mechanism/lanes.h"
 #include "policies/mechanism/nodes.h"
 #include "policies/policy.h"
-
-#include <stdlib.h>
 
 struct superblock;
 
@@ -67,6 +66,7 @@ struct superblock {
 };
 
 struct stream_arena {
+    struct lane lane;  /* of the stream, in pool 0 */
     struct hole *tree; /* its superblocks, by address */
 };
 
@@ -76,8 +76,7 @@ struct rmm_arena {
     frag_addr addr;             /* of all memory */
     frag_size held;             /* bytes allocated; 0: none yet */
     struct stream_arena global;
-    struct stream_arena **arenas; /* by stream; NULL: no request of it yet */
-    size_t arena_count;
+    struct lanes arenas; /* of the streams */
     struct nodes blocks, superblocks;
 };
 
@@ -304,26 +303,6 @@ static enum frag_err start(struct frag_heap *heap)
     return FRAG_OK;
 }
 
-/* Makes sure that the stream has an arena. NOMEM. */
-static enum frag_err ensure_arena(struct rmm_arena *p, frag_stream stream)
-{
-    if (stream >= p->arena_count) {
-        const size_t count = (size_t)stream + 1;
-        struct stream_arena **arenas =
-            realloc(p->arenas, count * sizeof(*arenas));
-
-        if (!arenas)
-            return FRAG_NOMEM;
-        for (size_t i = p->arena_count; i < count; i++)
-            arenas[i] = NULL;
-        p->arenas = arenas;
-        p->arena_count = count;
-    }
-    if (!p->arenas[stream])
-        p->arenas[stream] = calloc(1, sizeof(**p->arenas));
-    return p->arenas[stream] ? FRAG_OK : FRAG_NOMEM;
-}
-
 /* Serves a request; NULL: there is no room. Uses at most the records of one
  * superblock and two blocks, which the caller has reserved. */
 static struct arena_block *serve(struct rmm_arena *p, frag_size size,
@@ -347,9 +326,8 @@ static enum frag_err defragment(struct frag_heap *heap)
     struct rmm_arena *p = heap->state;
 
     FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
-    for (size_t i = 0; i < p->arena_count; i++)
-        if (p->arenas[i])
-            release_all(p, p->arenas[i]);
+    for (struct lane *a = p->arenas.first; a; a = a->next)
+        release_all(p, (struct stream_arena *)a);
     return FRAG_OK;
 }
 
@@ -359,17 +337,20 @@ static enum frag_err rmm_arena_alloc(struct frag_heap *heap,
 {
     struct rmm_arena *p = heap->state;
     const frag_size size = frag_round_up(req->size, FRAG_ALIGNMENT);
+    struct stream_arena *arena;
     struct arena_block *b;
 
     if (!p->held)
         FRAG_TRY(start(heap));
-    FRAG_TRY(ensure_arena(p, req->stream));
+    arena = lanes_get(&p->arenas, 0, req->stream, sizeof(*arena));
+    if (!arena)
+        return FRAG_NOMEM;
     FRAG_TRY(nodes_reserve(&p->superblocks, 1));
     FRAG_TRY(nodes_reserve(&p->blocks, 2));
-    b = serve(p, size, p->arenas[req->stream]);
+    b = serve(p, size, arena);
     if (!b) {
         FRAG_TRY(defragment(heap));
-        b = serve(p, size, p->arenas[req->stream]);
+        b = serve(p, size, arena);
     }
     if (!b)
         return FRAG_OOM;
@@ -410,9 +391,7 @@ static void fini(struct frag_heap *heap)
 
     if (p->held)
         heap->mem->ops->segment_free(heap->mem, p->addr, p->held);
-    for (size_t i = 0; i < p->arena_count; i++)
-        free(p->arenas[i]);
-    free(p->arenas);
+    lanes_fini(&p->arenas);
     nodes_release(&p->blocks);
     nodes_release(&p->superblocks);
 }
