@@ -23,7 +23,7 @@ static const char *check_memory(const struct cuda_async *p,
     bool is_backed = true;
 
     for (uint64_t i = low / p->page; i * p->page < end; i++)
-        is_backed = is_backed && i < p->known && p->phys[i];
+        is_backed = is_backed && phys_of(&p->phys, i);
     CHECK(is_free(p, t) || is_backed, "a used block has no memory");
     CHECK(!t->home || t->is_backed == is_backed,
           "a hole is in the wrong set for its memory");
@@ -98,14 +98,14 @@ const char *cuda_async_check(const struct frag_heap *heap)
 {
     const struct cuda_async *p = heap->state;
     struct met free = {.most = SIZE_MAX};
-    uint64_t pages = p->spares;
+    uint64_t mapped = 0;
 
     if (p->base)
         CHECK_ALL(check_blocks(p, &free));
     CHECK_ALL(check_holes(p, &free));
     CHECK_ALL(check_ages(p));
-    for (size_t i = 0; i < p->known; i++)
-        pages += p->phys[i] != 0;
-    CHECK(pages == p->pages, "`pages` is not those that are mapped or spare");
+    for (size_t i = 0; i < p->phys.known; i++)
+        mapped += p->phys.page[i] != 0;
+    CHECK_ALL(stock_check(&p->stock, mapped));
     return nodes_check(&p->nodes);
 }

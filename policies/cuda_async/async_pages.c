@@ -4,33 +4,9 @@
  */
 #include "policies/cuda_async/async_state.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static frag_addr page_addr(const struct cuda_async *p, size_t i)
 {
     return p->base + i * p->page;
-}
-
-/* Enlarges `phys` and `spare` to at least `count` entries each. NOMEM. */
-static enum frag_err reserve_entries(struct cuda_async *p, size_t count)
-{
-    const size_t room = 2 * count;
-    frag_phys *grown;
-
-    if (count <= p->known)
-        return FRAG_OK;
-    grown = realloc(p->spare, room * sizeof(*grown));
-    if (!grown)
-        return FRAG_NOMEM;
-    p->spare = grown;
-    grown = realloc(p->phys, room * sizeof(*grown));
-    if (!grown)
-        return FRAG_NOMEM;
-    memset(grown + p->known, 0, (room - p->known) * sizeof(*grown));
-    p->phys = grown;
-    p->known = room;
-    return FRAG_OK;
 }
 
 /* Unmaps a page, which is then spare. */
@@ -39,31 +15,8 @@ static enum frag_err unmap_page(struct frag_heap *heap, size_t page)
     struct cuda_async *p = heap->state;
 
     FRAG_TRY(heap->mem->ops->unmap(heap->mem, page_addr(p, page), p->page));
-    p->spare[p->spares++] = p->phys[page];
-    p->phys[page] = 0;
-    return FRAG_OK;
-}
-
-static bool release_spare(struct frag_heap *heap)
-{
-    struct cuda_async *p = heap->state;
-
-    if (heap->mem->ops->phys_release(heap->mem, p->spare[p->spares - 1],
-                                     p->page) != FRAG_OK)
-        return false;
-    p->spares--;
-    p->pages--;
-    return true;
-}
-
-static enum frag_err create_spare(struct frag_heap *heap)
-{
-    struct cuda_async *p = heap->state;
-
-    FRAG_TRY(
-        heap->mem->ops->phys_create(heap->mem, p->page, &p->spare[p->spares]));
-    p->spares++;
-    p->pages++;
+    stock_add(&p->stock, p->phys.page[page], 1);
+    p->phys.page[page] = 0;
     return FRAG_OK;
 }
 
@@ -75,7 +28,7 @@ static size_t whole_pages(const struct cuda_async *p,
     const size_t to = (size_t)((t->addr + t->node.size - p->base) / p->page);
 
     *from = (size_t)((t->addr - p->base + p->page - 1) / p->page);
-    return to < p->known ? to : p->known;
+    return to < p->phys.known ? to : p->phys.known;
 }
 
 /* ---- the sets of holes ---- */
@@ -87,7 +40,7 @@ static bool has_memory(const struct cuda_async *p, const struct async_block *t)
         (size_t)((t->addr + t->node.size - 1 - p->base) / p->page);
 
     for (size_t i = (size_t)((t->addr - p->base) / p->page); i <= last; i++)
-        if (i >= p->known || !p->phys[i])
+        if (!phys_of(&p->phys, i))
             return false;
     return true;
 }
@@ -155,7 +108,7 @@ static size_t collect_pages(struct frag_heap *heap,
     size_t from, collected = 0;
 
     for (size_t i = whole_pages(p, t, &from); i-- > from && collected < most;) {
-        if (!p->phys[i] || (i >= need->first && i <= need->last))
+        if (!p->phys.page[i] || (i >= need->first && i <= need->last))
             continue;
         if (!need->is_counted_only && unmap_page(heap, i) != FRAG_OK)
             break;
@@ -207,24 +160,24 @@ static size_t collect_anywhere(struct frag_heap *heap,
 static enum frag_err find_pages(struct frag_heap *heap, struct async_need *need)
 {
     struct cuda_async *p = heap->state;
+    struct stock *stock = &p->stock;
     size_t idle = 0;
     enum frag_err err = FRAG_OK;
 
-    if (p->spares < need->missing) {
+    if (stock->spare_pages < need->missing) {
         need->is_counted_only = true;
-        idle = collect_anywhere(heap, need, need->missing - p->spares);
+        idle = collect_anywhere(heap, need, need->missing - stock->spare_pages);
     }
-    while (err == FRAG_OK && p->spares + idle < need->missing)
-        err = create_spare(heap);
+    while (err == FRAG_OK && stock->spare_pages + idle < need->missing)
+        err = stock_create(heap, stock, stock->spare_pages + 1);
     if (err != FRAG_OK) {
-        while (p->spares && release_spare(heap))
-            ;
+        stock_release(heap, stock);
         return err;
     }
     need->is_counted_only = false;
-    if (p->spares < need->missing)
-        collect_anywhere(heap, need, need->missing - p->spares);
-    return p->spares < need->missing ? FRAG_DEVICE : FRAG_OK;
+    if (stock->spare_pages < need->missing)
+        collect_anywhere(heap, need, need->missing - stock->spare_pages);
+    return stock->spare_pages < need->missing ? FRAG_DEVICE : FRAG_OK;
 }
 
 enum frag_err cuda_async_back(struct frag_heap *heap, frag_addr addr,
@@ -236,18 +189,18 @@ enum frag_err cuda_async_back(struct frag_heap *heap, frag_addr addr,
         .last = (size_t)((addr + size - 1 - p->base) / p->page),
     };
 
-    FRAG_TRY(reserve_entries(p, need.last + 1));
+    FRAG_TRY(phys_reserve(&p->phys, need.last + 1));
     for (size_t i = need.first; i <= need.last; i++)
-        need.missing += !p->phys[i];
+        need.missing += !p->phys.page[i];
     if (!need.missing)
         return FRAG_OK;
     FRAG_TRY(find_pages(heap, &need));
     for (size_t i = need.first; i <= need.last; i++) {
-        if (p->phys[i])
+        if (p->phys.page[i])
             continue;
         FRAG_TRY(heap->mem->ops->map(heap->mem, page_addr(p, i), p->page,
-                                     p->spare[p->spares - 1]));
-        p->phys[i] = p->spare[--p->spares];
+                                     stock_top(&p->stock).phys));
+        p->phys.page[i] = stock_take(&p->stock).phys;
     }
     return FRAG_OK;
 }
@@ -259,7 +212,7 @@ static bool has_whole_page(const struct cuda_async *p,
     size_t from;
 
     for (size_t i = whole_pages(p, t, &from); i-- > from;)
-        if (p->phys[i])
+        if (p->phys.page[i])
             return true;
     return false;
 }
@@ -283,6 +236,12 @@ static bool is_any_page_free(const struct cuda_async *p)
            has_free_page(p, &p->common.partial) || has_whole_page(p, p->end);
 }
 
+/* Whether the pool has more than `keep` bytes. */
+static bool exceeds(const struct cuda_async *p, frag_size keep)
+{
+    return p->stock.count * p->page > keep;
+}
+
 /* Releases the whole free pages of a free block, the highest first, while the
  * pool has more than `keep` bytes. False if none may follow. */
 static bool shrink_block(struct frag_heap *heap, struct async_block *t,
@@ -293,9 +252,9 @@ static bool shrink_block(struct frag_heap *heap, struct async_block *t,
     size_t from;
 
     for (size_t i = whole_pages(p, t, &from); goes_on && i-- > from;)
-        if (p->phys[i])
-            goes_on = p->pages * p->page > keep &&
-                      unmap_page(heap, i) == FRAG_OK && release_spare(heap);
+        if (p->phys.page[i])
+            goes_on = exceeds(p, keep) && unmap_page(heap, i) == FRAG_OK &&
+                      stock_release_top(heap, &p->stock);
     refile(p, t);
     return goes_on;
 }
@@ -304,9 +263,10 @@ void cuda_async_shrink(struct frag_heap *heap, frag_size keep)
 {
     struct cuda_async *p = heap->state;
 
-    while (p->spares && p->pages * p->page > keep && release_spare(heap))
+    while (p->stock.spare_pages && exceeds(p, keep) &&
+           stock_release_top(heap, &p->stock))
         ;
-    if (p->pages * p->page <= keep || !is_any_page_free(p))
+    if (!exceeds(p, keep) || !is_any_page_free(p))
         return;
     for (struct async_block *t = p->end; t; t = t->below)
         if ((t == p->end || t->home == &p->common) &&
@@ -318,11 +278,10 @@ void cuda_async_return_all(struct frag_heap *heap)
 {
     struct cuda_async *p = heap->state;
 
-    for (size_t i = 0; i < p->known; i++)
-        if (p->phys[i] && unmap_page(heap, i) == FRAG_OK)
-            release_spare(heap);
-    while (p->spares && release_spare(heap))
-        ;
-    free(p->phys);
-    free(p->spare);
+    for (size_t i = 0; i < p->phys.known; i++)
+        if (p->phys.page[i] && unmap_page(heap, i) == FRAG_OK)
+            (void)stock_release_top(heap, &p->stock);
+    stock_release(heap, &p->stock);
+    stock_fini(&p->stock);
+    phys_fini(&p->phys);
 }

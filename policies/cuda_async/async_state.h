@@ -20,6 +20,8 @@
 #include "policies/mechanism/free_set.h"
 #include "policies/mechanism/lanes.h"
 #include "policies/mechanism/nodes.h"
+#include "policies/mechanism/phys_table.h"
+#include "policies/mechanism/stock.h"
 #include "policies/policy.h"
 
 /* The holes of one stream, or the common ones. */
@@ -51,11 +53,8 @@ struct cuda_async {
     bool opportunistic, internal, retry;
     frag_addr base; /* start of the address space; 0: not reserved yet */
     struct async_block *end; /* the topmost block, always free */
-    frag_phys *phys;     /* [known]: of the page at base + i * page; 0: none */
-    size_t known;        /* entries of `phys` */
-    frag_phys *spare;    /* pages that are mapped nowhere */
-    size_t spares;       /* number of spare pages */
-    uint64_t pages;      /* pages created and not released */
+    struct phys_table phys;  /* of the page at base + i * page */
+    struct stock stock;      /* the pages and the spare ones */
     frag_size requested; /* bytes that the live blocks were requested with */
     uint64_t requests;   /* since the last synchronization */
     uint64_t made;       /* requests in total */

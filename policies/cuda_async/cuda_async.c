@@ -56,7 +56,7 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct cuda_async *p = heap->state;
 
-    p->page = frag_round_up(p->page, heap->mem->granularity);
+    p->page = p->stock.page = frag_round_up(p->page, heap->mem->granularity);
     p->span = frag_round_up(p->span, p->page);
     p->nodes.size = sizeof(struct async_block);
     return FRAG_OK;

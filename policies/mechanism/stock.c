@@ -46,7 +46,7 @@ enum frag_err stock_create(struct frag_heap *heap, struct stock *s,
     return FRAG_OK;
 }
 
-static bool release_top(struct frag_heap *heap, struct stock *s)
+bool stock_release_top(struct frag_heap *heap, struct stock *s)
 {
     const struct spare_chunk c = stock_top(s);
 
@@ -61,7 +61,7 @@ bool stock_release(struct frag_heap *heap, struct stock *s)
 {
     bool any = false;
 
-    while (s->spare_chunks && release_top(heap, s))
+    while (s->spare_chunks && stock_release_top(heap, s))
         any = true;
     return any;
 }
@@ -83,7 +83,7 @@ enum frag_err stock_supply(struct frag_heap *heap, struct stock *s,
     }
     for (uint64_t pages = 0; s->spare_chunks && pages < least;) {
         pages += stock_top(s).pages;
-        if (!release_top(heap, s))
+        if (!stock_release_top(heap, s))
             return FRAG_DEVICE;
     }
     return create(heap, s, most);

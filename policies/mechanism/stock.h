@@ -2,7 +2,8 @@
  *
  * Memory is created in chunks. A chunk has one or more pages and is created,
  * mapped, unmapped and released as a whole; a page always has `page` bytes. A
- * chunk that is mapped nowhere is spare. pages.h and backing.h map them.
+ * chunk that is mapped nowhere is spare. pages.h, backing.h and cuda_async map
+ * them.
  */
 #ifndef FRAG_POLICIES_MECHANISM_STOCK_H
 #define FRAG_POLICIES_MECHANISM_STOCK_H
@@ -55,6 +56,9 @@ struct spare_chunk stock_take(struct stock *s);
 /* Makes a chunk that was unmapped spare. There is room for all memory to be
  * spare at once, so this never needs host memory. */
 void stock_add(struct stock *s, frag_phys phys, uint64_t pages);
+
+/* Releases the chunk on top to the device; false if it refuses. */
+bool stock_release_top(struct frag_heap *heap, struct stock *s);
 
 /* Releases spare chunks to the device until it refuses one; true if any was
  * released. */

@@ -137,15 +137,15 @@ static void blocks_of_cuda_async_that_are_not_right_are_found(void **state)
     DAMAGE(b->below, NULL, check_async(),
            "the blocks do not fill the address space");
     b->is_backed = true; /* has no meaning while the block is used */
-    DAMAGE(b->home, p->streams, check_async(),
+    DAMAGE(b->home, (struct async_holes *)p->streams.first, check_async(),
            "two free neighbours are in the same holes");
-    DAMAGE(p->phys[1], 0, check_async(), "a used block has no memory");
-    DAMAGE(p->phys[0], 0, check_async(),
+    DAMAGE(p->phys.page[1], 0, check_async(), "a used block has no memory");
+    DAMAGE(p->phys.page[0], 0, check_async(),
            "a hole is in the wrong set for its memory");
     DAMAGE(a->is_backed, !a->is_backed, check_async(),
            "a hole is in the wrong set for its memory");
-    DAMAGE(p->spares, 1, check_async(),
-           "`pages` is not those that are mapped or spare");
+    DAMAGE(p->stock.count, 1, check_async(),
+           "`count` is not the pages that are mapped or spare");
     DAMAGE(a->home, &p->common, check_async(),
            "the holes are not the free blocks");
     DAMAGE(p->nodes.count, 0, check_async(),
@@ -156,6 +156,7 @@ static void blocks_of_cuda_async_that_are_not_right_are_found(void **state)
 static void ages_of_cuda_async_that_are_not_right_are_found(void **state)
 {
     struct cuda_async *p;
+    struct async_holes *holes;
     struct async_block *a, *c;
 
     (void)state;
@@ -174,9 +175,10 @@ static void ages_of_cuda_async_that_are_not_right_are_found(void **state)
     assert_string_equal(check_async(), "the list has not all holes of streams");
     a->newer = c;
     p->newest = c;
-    p->streams->partial.only = &a->node;
+    holes = (struct async_holes *)p->streams.first;
+    holes->partial.only = &a->node;
     assert_string_equal(check_async(), "a stream's hole has no memory");
-    p->streams->partial.only = NULL;
+    holes->partial.only = NULL;
     canvas_close(&canvas);
 }
 
