@@ -33,8 +33,6 @@
 #include "policies/mechanism/ring.h"
 #include "policies/mechanism/segments.h"
 
-#include <stdlib.h>
-
 enum { CLASSES = 128, WORDS = CLASSES / 64 };
 
 enum { LOW, HIGH };
@@ -58,7 +56,7 @@ struct buddy_pair {
 /* A segment. Its block is the lower part of a pair whose other part is never
  * free. */
 struct buddy_segment {
-    struct buddy_segment *next;
+    struct segment base;
     struct buddy_pair pair;
 };
 
@@ -66,9 +64,9 @@ struct buddy {
     frag_size segment, unit; /* the parameters */
     uint32_t kind;
     uint32_t classes;
-    struct buddy_segment *segments; /* the newest first */
-    struct nodes nodes;             /* records of pairs */
-    uint64_t used[WORDS];           /* bit c: class c has free blocks */
+    struct segment *segments;
+    struct nodes nodes;   /* records of pairs */
+    uint64_t used[WORDS]; /* bit c: class c has free blocks */
     struct ring heads[CLASSES];
     frag_size sizes[CLASSES];
     uint8_t smaller[CLASSES]; /* class of the smaller part of a block; the
@@ -188,30 +186,22 @@ static struct buddy_part *split(struct buddy *b, struct buddy_part *p,
 
 /* ---- segments ---- */
 
-/* Returns all segments without live blocks; true if any was returned. A segment
- * that the device refuses to free stays as it was. */
+static bool is_idle(const struct segment *s)
+{
+    return ((const struct buddy_segment *)s)->pair.parts[LOW].state == FREE;
+}
+
+static void forget(struct frag_heap *heap, struct segment *s)
+{
+    take_out(heap->state, &((struct buddy_segment *)s)->pair.parts[LOW]);
+}
+
+/* Returns all segments without live blocks; true if any was returned. */
 static bool return_segments(struct frag_heap *heap)
 {
     struct buddy *b = heap->state;
-    struct buddy_segment **link = &b->segments;
-    bool any = false;
 
-    while (*link) {
-        struct buddy_segment *s = *link;
-        struct buddy_part *p = &s->pair.parts[LOW];
-
-        if (p->state != FREE ||
-            heap->mem->ops->segment_free(heap->mem, s->pair.addr,
-                                         b->sizes[p->class]) != FRAG_OK) {
-            link = &s->next;
-            continue;
-        }
-        take_out(b, p);
-        *link = s->next;
-        free(s);
-        any = true;
-    }
-    return any;
+    return segments_return(heap, &b->segments, is_idle, forget);
 }
 
 /* Allocates a new segment of at least the class; its block is on no list. */
@@ -220,23 +210,16 @@ static enum frag_err grow(struct frag_heap *heap, unsigned class,
 {
     struct buddy *b = heap->state;
     const unsigned usual = class_of(b, b->segment);
-    struct buddy_segment *s = malloc(sizeof(*s));
-    enum frag_err err;
+    const unsigned most = class > usual ? class : usual;
+    struct buddy_pair *pair;
 
-    if (!s)
-        return FRAG_NOMEM;
-    *s = (struct buddy_segment){
-        .pair.parts[HIGH] = {.side = HIGH, .state = USED}};
-    s->pair.parts[LOW].class = (uint8_t)(class > usual ? class : usual);
-    err = segment_take(heap, b->sizes[s->pair.parts[LOW].class],
-                       return_segments, &s->pair.addr);
-    if (err != FRAG_OK) {
-        free(s);
-        return err;
-    }
-    s->next = b->segments;
-    b->segments = s;
-    *out = &s->pair.parts[LOW];
+    FRAG_TRY(segments_add(heap, &b->segments, sizeof(struct buddy_segment),
+                          b->sizes[most], return_segments));
+    pair = &((struct buddy_segment *)b->segments)->pair;
+    pair->addr = b->segments->addr;
+    set_part(&pair->parts[LOW], most, LOW);
+    set_part(&pair->parts[HIGH], 0, HIGH);
+    *out = &pair->parts[LOW];
     return FRAG_OK;
 }
 
@@ -300,14 +283,7 @@ static void fini(struct frag_heap *heap)
 {
     struct buddy *b = heap->state;
 
-    while (b->segments) {
-        struct buddy_segment *s = b->segments;
-
-        heap->mem->ops->segment_free(heap->mem, s->pair.addr,
-                                     b->sizes[s->pair.parts[LOW].class]);
-        b->segments = s->next;
-        free(s);
-    }
+    segments_fini(heap, &b->segments);
     nodes_release(&b->nodes);
 }
 

@@ -30,12 +30,10 @@ enum {
 };
 
 struct class_segment {
-    struct class_segment *next;
-    frag_addr addr;
-    frag_size size;
-    frag_size carved; /* bytes at its start that are divided into chunks */
-    uint32_t chunks;  /* number of these chunks */
-    uint32_t idle;    /* number of free chunks; valid during trim only */
+    struct segment base; /* size 0: returned, during trim only */
+    frag_size carved;    /* bytes at its start that are divided into chunks */
+    uint32_t chunks;     /* number of these chunks */
+    uint32_t idle;       /* number of free chunks; valid during trim only */
 };
 
 struct class_chunk {          /* a block, free or not */
@@ -50,8 +48,8 @@ struct size_class {
     uint32_t subdivisions; /* parameter; log2 of the classes per octave */
     struct class_segment
         *current; /* source of chunks of up to `segment` bytes */
-    struct class_segment *segments; /* the newest first */
-    struct nodes nodes;             /* records of chunks */
+    struct segment *segments;
+    struct nodes nodes; /* records of chunks */
     struct class_chunk *idle[CLASSES];
 };
 
@@ -62,7 +60,7 @@ static struct class_chunk *carve(struct size_class *p, struct class_segment *s,
     struct class_chunk *c = nodes_take(&p->nodes);
 
     *c = (struct class_chunk){
-        .segment = s, .addr = s->addr + s->carved, .class = class};
+        .segment = s, .addr = s->base.addr + s->carved, .class = class};
     s->carved += size;
     s->chunks++;
     return c;
@@ -78,8 +76,8 @@ static void put(struct size_class *p, struct class_chunk *c)
 /* Carves the unused rest of a segment into free chunks; s may be NULL. */
 static void finish(struct size_class *p, struct class_segment *s)
 {
-    while (s && s->size - s->carved >= FRAG_QUANTUM) {
-        frag_size size = s->size - s->carved;
+    while (s && s->base.size - s->carved >= FRAG_QUANTUM) {
+        frag_size size = s->base.size - s->carved;
         const uint32_t class = class_below(p->subdivisions, &size);
 
         put(p, carve(p, s, class, size));
@@ -88,8 +86,8 @@ static void finish(struct size_class *p, struct class_segment *s)
 
 static void count_idle(struct size_class *p)
 {
-    for (struct class_segment *s = p->segments; s; s = s->next)
-        s->idle = 0;
+    for (struct segment *s = p->segments; s; s = s->next)
+        ((struct class_segment *)s)->idle = 0;
     for (size_t i = 0; i < CLASSES; i++)
         for (struct class_chunk *c = p->idle[i]; c; c = c->next)
             c->segment->idle++;
@@ -105,7 +103,7 @@ static void forget_chunks(struct size_class *p)
         while (*link) {
             struct class_chunk *c = *link;
 
-            if (c->segment->size) {
+            if (c->segment->base.size) {
                 link = &c->next;
             } else {
                 *link = c->next;
@@ -117,12 +115,12 @@ static void forget_chunks(struct size_class *p)
 
 static void forget_segments(struct size_class *p)
 {
-    struct class_segment **link = &p->segments;
+    struct segment **link = &p->segments;
 
-    if (p->current && !p->current->size)
+    if (p->current && !p->current->base.size)
         p->current = NULL;
     while (*link) {
-        struct class_segment *s = *link;
+        struct segment *s = *link;
 
         if (s->size) {
             link = &s->next;
@@ -133,6 +131,13 @@ static void forget_segments(struct size_class *p)
     }
 }
 
+static bool is_idle(const struct segment *segment)
+{
+    const struct class_segment *s = (const struct class_segment *)segment;
+
+    return s->idle == s->chunks;
+}
+
 /* Returns all segments without live blocks; true if any was returned. A segment
  * that the device refuses to free stays as it was. */
 static bool return_segments(struct frag_heap *heap)
@@ -141,9 +146,9 @@ static bool return_segments(struct frag_heap *heap)
     bool any = false;
 
     count_idle(p);
-    for (struct class_segment *s = p->segments; s; s = s->next) {
-        if (s->idle != s->chunks || heap->mem->ops->segment_free(
-                                        heap->mem, s->addr, s->size) != FRAG_OK)
+    for (struct segment *s = p->segments; s; s = s->next) {
+        if (!is_idle(s) || heap->mem->ops->segment_free(heap->mem, s->addr,
+                                                        s->size) != FRAG_OK)
             continue;
         s->size = 0;
         any = true;
@@ -160,21 +165,11 @@ static enum frag_err grow(struct frag_heap *heap, frag_size size,
                           struct class_segment **out)
 {
     struct size_class *p = heap->state;
-    struct class_segment *s = malloc(sizeof(*s));
-    enum frag_err err;
 
-    if (!s)
-        return FRAG_NOMEM;
-    *s = (struct class_segment){.size =
-                                    segment_size(heap->mem, p->segment, size)};
-    err = segment_take(heap, s->size, return_segments, &s->addr);
-    if (err != FRAG_OK) {
-        free(s);
-        return err;
-    }
-    s->next = p->segments;
-    p->segments = s;
-    *out = s;
+    FRAG_TRY(segments_add(heap, &p->segments, sizeof(**out),
+                          segment_size(heap->mem, p->segment, size),
+                          return_segments));
+    *out = (struct class_segment *)p->segments;
     return FRAG_OK;
 }
 
@@ -187,7 +182,7 @@ static enum frag_err fresh_chunk(struct frag_heap *heap, uint32_t class,
     struct class_segment *s = p->current;
 
     FRAG_TRY(nodes_reserve(&p->nodes, 1 + MAX_TAIL));
-    if (!s || s->size - s->carved < size)
+    if (!s || s->base.size - s->carved < size)
         FRAG_TRY(grow(heap, size, &s));
 
     *out = carve(p, s, class, size);
@@ -242,13 +237,7 @@ static void fini(struct frag_heap *heap)
 {
     struct size_class *p = heap->state;
 
-    while (p->segments) {
-        struct class_segment *s = p->segments;
-
-        heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
-        p->segments = s->next;
-        free(s);
-    }
+    segments_fini(heap, &p->segments);
     nodes_release(&p->nodes);
 }
 

@@ -29,8 +29,6 @@
 #include "policies/mechanism/ring.h"
 #include "policies/mechanism/segments.h"
 
-#include <stdlib.h>
-
 struct slab {
     struct ring link;    /* in the ring of its class, while it has a free
                             object, or in the pool */
@@ -51,9 +49,7 @@ struct object {
 };
 
 struct slab_segment {
-    struct slab_segment *next;
-    frag_addr addr;
-    frag_size size;
+    struct segment base;
     size_t busy; /* number of slabs with objects in use */
     size_t count;
     struct slab slabs[];
@@ -64,10 +60,10 @@ enum { CLASSES = CLASSES_LEVELS << CLASSES_MAX_BITS };
 struct slabs {
     frag_size segment, slab; /* parameters, bytes; rounded up by init */
     uint32_t subdivisions;   /* parameter; log2 of the classes per octave */
-    struct slab_segment *segments; /* the newest first */
-    struct nodes nodes;            /* records of objects */
-    struct ring pool;              /* slabs that serve no class */
-    struct ring partial[CLASSES];  /* slabs with free objects, by class */
+    struct segment *segments;
+    struct nodes nodes;           /* records of objects */
+    struct ring pool;             /* slabs that serve no class */
+    struct ring partial[CLASSES]; /* slabs with free objects, by class */
 };
 
 /* True if the slab can return to the pool and serve other classes. */
@@ -90,37 +86,27 @@ static void forget_objects(struct slabs *p, struct slab *s)
 
 /* ---- segments ---- */
 
-static void forget_segment(struct slabs *p, struct slab_segment *segment)
+static bool is_idle(const struct segment *s)
 {
-    for (size_t i = 0; i < segment->count; i++) {
-        forget_objects(p, &segment->slabs[i]);
-        ring_drop(&segment->slabs[i].link);
-    }
-    free(segment);
+    return !((const struct slab_segment *)s)->busy;
 }
 
-/* Returns all segments without objects in use; true if any was returned. A
- * segment that the device refuses to free stays as it was. */
+static void forget(struct frag_heap *heap, struct segment *s)
+{
+    struct slab_segment *segment = (struct slab_segment *)s;
+
+    for (size_t i = 0; i < segment->count; i++) {
+        forget_objects(heap->state, &segment->slabs[i]);
+        ring_drop(&segment->slabs[i].link);
+    }
+}
+
+/* Returns all segments without objects in use; true if any was returned. */
 static bool return_segments(struct frag_heap *heap)
 {
     struct slabs *p = heap->state;
-    struct slab_segment **link = &p->segments;
-    bool any = false;
 
-    while (*link) {
-        struct slab_segment *segment = *link;
-
-        if (segment->busy ||
-            heap->mem->ops->segment_free(heap->mem, segment->addr,
-                                         segment->size) != FRAG_OK) {
-            link = &segment->next;
-            continue;
-        }
-        *link = segment->next;
-        forget_segment(p, segment);
-        any = true;
-    }
-    return any;
+    return segments_return(heap, &p->segments, is_idle, forget);
 }
 
 /* Allocates a segment of `count` slabs of `size` bytes and adds the slabs to
@@ -129,26 +115,17 @@ static enum frag_err grow(struct frag_heap *heap, frag_size size, size_t count)
 {
     struct slabs *p = heap->state;
     struct slab_segment *segment;
-    enum frag_err err;
 
     if (count > (SIZE_MAX - sizeof(*segment)) / sizeof(struct slab))
         return FRAG_NOMEM;
-    segment = malloc(sizeof(*segment) + count * sizeof(struct slab));
-    if (!segment)
-        return FRAG_NOMEM;
-    err = segment_take(heap, size * count, return_segments, &segment->addr);
-    if (err != FRAG_OK) {
-        free(segment);
-        return err;
-    }
-    segment->size = size * count;
-    segment->busy = 0;
+    FRAG_TRY(segments_add(heap, &p->segments,
+                          sizeof(*segment) + count * sizeof(struct slab),
+                          size * count, return_segments));
+    segment = (struct slab_segment *)p->segments;
     segment->count = count;
-    segment->next = p->segments;
-    p->segments = segment;
     for (size_t i = count; i-- > 0;) {
-        segment->slabs[i] =
-            (struct slab){.segment = segment, .addr = segment->addr + i * size};
+        segment->slabs[i].segment = segment;
+        segment->slabs[i].addr = segment->base.addr + i * size;
         ring_push(&p->pool, &segment->slabs[i].link);
     }
     return FRAG_OK;
@@ -263,13 +240,7 @@ static void fini(struct frag_heap *heap)
 {
     struct slabs *p = heap->state;
 
-    while (p->segments) {
-        struct slab_segment *segment = p->segments;
-
-        heap->mem->ops->segment_free(heap->mem, segment->addr, segment->size);
-        p->segments = segment->next;
-        free(segment);
-    }
+    segments_fini(heap, &p->segments);
     nodes_release(&p->nodes);
 }
 

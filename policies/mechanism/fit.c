@@ -3,14 +3,10 @@
  */
 #include "policies/mechanism/fit_steps.h"
 
-#include <stdlib.h>
-
 /* The blocks form a ring that is closed by `ends`. `ends` is never free, so
  * every block has two neighbours and no end is a special case. */
 struct fit_segment {
-    struct fit_segment *next;
-    frag_addr addr;
-    frag_size size;
+    struct segment base;
     struct block ends;
 };
 
@@ -27,47 +23,31 @@ void fit_fini(struct frag_heap *heap)
 {
     struct fit *fit = heap->state;
 
-    while (fit->segments) {
-        struct fit_segment *s = fit->segments;
-
-        heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
-        fit->segments = s->next;
-        free(s);
-    }
+    segments_fini(heap, &fit->segments);
     nodes_release(&fit->nodes);
 }
 
-/* Returns the segment at *link to the device if none of its blocks is in use.
- * If the device refuses, the segment stays as it was. */
-static bool return_segment(struct frag_heap *heap, struct fit_segment **link)
+static bool is_idle(const struct segment *segment)
+{
+    const struct block *ends = &((const struct fit_segment *)segment)->ends;
+
+    return !is_used(ends->next) && ends->next->next == ends;
+}
+
+static void forget(struct frag_heap *heap, struct segment *segment)
 {
     struct fit *fit = heap->state;
-    struct fit_segment *s = *link;
-    struct block *b = s->ends.next;
+    struct block *b = ((struct fit_segment *)segment)->ends.next;
 
-    if (is_used(b) || b->next != &s->ends ||
-        heap->mem->ops->segment_free(heap->mem, s->addr, s->size) != FRAG_OK)
-        return false;
     fit->rule->remove(fit, &b->hole);
     nodes_put(&fit->nodes, b);
-    *link = s->next;
-    free(s);
-    return true;
 }
 
 static bool return_segments(struct frag_heap *heap)
 {
     struct fit *fit = heap->state;
-    struct fit_segment **link = &fit->segments;
-    bool any = false;
 
-    while (*link) {
-        if (return_segment(heap, link))
-            any = true;
-        else
-            link = &(*link)->next;
-    }
-    return any;
+    return segments_return(heap, &fit->segments, is_idle, forget);
 }
 
 void fit_trim(struct frag_heap *heap)
@@ -81,27 +61,19 @@ enum frag_err fit_grow(struct frag_heap *heap, frag_size size,
     struct fit *fit = heap->state;
     struct fit_segment *s;
     struct block *b;
-    enum frag_err err;
 
     FRAG_TRY(nodes_reserve(&fit->nodes, 2));
-    s = malloc(sizeof(*s));
-    if (!s)
-        return FRAG_NOMEM;
-    s->size = segment_size(heap->mem, fit->segment, size);
-    err = segment_take(heap, s->size, return_segments, &s->addr);
-    if (err != FRAG_OK) {
-        free(s);
-        return err;
-    }
-
+    FRAG_TRY(segments_add(heap, &fit->segments, sizeof(*s),
+                          segment_size(heap->mem, fit->segment, size),
+                          return_segments));
+    s = (struct fit_segment *)fit->segments;
     b = nodes_take(&fit->nodes);
-    *b = (struct block){.hole.node = {.addr = s->addr, .size = s->size},
-                        .prev = &s->ends,
-                        .next = &s->ends};
+    *b = (struct block){
+        .hole.node = {.addr = s->base.addr, .size = s->base.size},
+        .prev = &s->ends,
+        .next = &s->ends};
     s->ends = (struct block){.prev = b, .next = b};
     set_used(&s->ends);
-    s->next = fit->segments;
-    fit->segments = s;
     fit->rule->insert(fit, &b->hole);
     *out = &b->hole;
     return FRAG_OK;
@@ -129,7 +101,7 @@ void fit_free(struct frag_heap *heap, const struct frag_block *block)
 static const char *check_segment(const struct fit_segment *s, struct met *met)
 {
     const struct block *below = &s->ends;
-    frag_addr addr = s->addr;
+    frag_addr addr = s->base.addr;
 
     CHECK(is_used(&s->ends), "the ends of a segment are free");
     for (const struct block *b = below->next; b != &s->ends; b = b->next) {
@@ -138,7 +110,7 @@ static const char *check_segment(const struct fit_segment *s, struct met *met)
         CHECK(b->prev == below, "a block does not know the one below it");
         CHECK(b->hole.node.addr == addr,
               "a block does not begin where the one below it ends");
-        CHECK(size > 0 && size <= s->size - (addr - s->addr),
+        CHECK(size > 0 && size <= s->base.size - (addr - s->base.addr),
               "a block is empty or reaches beyond its segment");
         CHECK(is_used(b) || is_used(below), "two neighbours are both free");
         if (!is_used(b))
@@ -147,7 +119,8 @@ static const char *check_segment(const struct fit_segment *s, struct met *met)
         below = b;
     }
     CHECK(s->ends.prev == below, "a segment does not know its last block");
-    CHECK(addr - s->addr == s->size, "the blocks of a segment do not fill it");
+    CHECK(addr - s->base.addr == s->base.size,
+          "the blocks of a segment do not fill it");
     return NULL;
 }
 
@@ -156,8 +129,8 @@ const char *fit_check(const struct frag_heap *heap)
     const struct fit *fit = heap->state;
     struct met free = {.most = SIZE_MAX}, kept = {0};
 
-    for (const struct fit_segment *s = fit->segments; s; s = s->next)
-        CHECK_ALL(check_segment(s, &free));
+    for (const struct segment *s = fit->segments; s; s = s->next)
+        CHECK_ALL(check_segment((const struct fit_segment *)s, &free));
     kept.most = free.count;
     CHECK_ALL(fit->rule->check(fit, &kept));
     CHECK(met_are_equal(&free, &kept),

@@ -45,8 +45,8 @@ struct fit_rule {
 struct fit {
     frag_size segment; /* the parameter, bytes */
     const struct fit_rule *rule;
-    struct fit_segment *segments; /* the newest first */
-    struct nodes nodes;           /* of blocks */
+    struct segment *segments;
+    struct nodes nodes; /* of blocks */
 };
 
 /* The functions of a policy's table. init never fails; alloc has the errors of

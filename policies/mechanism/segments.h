@@ -57,4 +57,30 @@ enum frag_err segment_take(struct frag_heap *heap, frag_size size,
                            bool (*return_free)(struct frag_heap *heap),
                            frag_addr *addr) FRAG_MUST_CHECK;
 
+/* ---- a list of segments, the newest first ---- */
+
+/* A segment; a policy's struct begins with it. */
+struct segment {
+    struct segment *next;
+    frag_addr addr;
+    frag_size size;
+};
+
+/* Allocates a segment, as segment_take does, and puts it at the front of the
+ * list, in a struct of `bytes` bytes that are zeroed but for the segment. NOMEM
+ * too; then nothing changed but what return_free did. */
+enum frag_err
+segments_add(struct frag_heap *heap, struct segment **list, size_t bytes,
+             frag_size size,
+             bool (*return_free)(struct frag_heap *heap)) FRAG_MUST_CHECK;
+
+/* Returns the idle segments to the device, calls `forget` for each, and frees
+ * it; true if any was returned. A segment that the device refuses stays. */
+bool segments_return(struct frag_heap *heap, struct segment **list,
+                     bool (*is_idle)(const struct segment *s),
+                     void (*forget)(struct frag_heap *heap, struct segment *s));
+
+/* Returns all segments, whether the device refuses or not, and frees them. */
+void segments_fini(struct frag_heap *heap, struct segment **list);
+
 #endif
