@@ -23,14 +23,12 @@ struct apart_limits {
 #define APART_SECONDS "plugin-seconds"
 #define APART_MEMORY  "plugin-memory"
 #define APART_OPTIONS(AT, LIMITS)                                              \
-    {APART_SECONDS, 0, "N",                                                    \
+    {APART_SECONDS, 0, "N", OPTION_NUMBER, AT(LIMITS.seconds), NULL,           \
      "end a policy in a shared library that works on one event for N seconds " \
-     "(default: 60; 0: never)",                                                \
-     OPTION_NUMBER, AT(LIMITS.seconds), NULL},                                 \
-    {APART_MEMORY, 0, "SIZE",                                                  \
+     "(default: 60; 0: never)"},                                               \
+    {APART_MEMORY, 0, "SIZE", OPTION_SIZE, AT(LIMITS.memory), NULL,            \
      "memory of the host for a run with a policy in a shared library "         \
-     "(default: three quarters of what is available)",                         \
-     OPTION_SIZE, AT(LIMITS.memory), NULL}
+     "(default: three quarters of what is available)"}
 /* clang-format on */
 
 struct apart {

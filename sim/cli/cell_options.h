@@ -35,93 +35,85 @@ struct cell_values {
  */
 /* clang-format off */
 #define CELL_POLICY_OPTION(AT)                                                 \
-    {"policy", 'p', "POLICY",                                                  \
+    {"policy", 'p', "POLICY", OPTION_LIST, AT(cell.policies), NULL,            \
      "NAME or NAME:PARAMS; repeat the option for more policies. "              \
      "torch@recorded uses the settings of the trace, torch@2.6[:PARAMS] the "  \
-     "rules of PyTorch 2.6, ./FILE.so[:PARAMS] is a "                          \
-     "policy in a shared library (default: torch; see `fragsim policies`)",    \
-     OPTION_LIST, AT(cell.policies), NULL}
+     "rules of PyTorch 2.6, ./FILE.so[:PARAMS] is a policy in a shared "       \
+     "library (default: torch; see `fragsim policies`)"}
 
 #define CELL_GRID_OPTIONS(AT)                                                  \
     CELL_POLICY_OPTION(AT),                                                    \
-    {"capacity", 'c', "SIZE,...",                                              \
+    {"capacity", 'c', "SIZE,...", OPTION_LIST,                                 \
+     AT(cell.bounds[FRAG_BOUND_CAPACITY]), NULL,                               \
      "memory of the device, beyond which the driver refuses: a size such as "  \
      "24GiB, a share of the trace's peak requested such as 0.9x, or inf "      \
-     "(default)",                                                              \
-     OPTION_LIST, AT(cell.bounds[FRAG_BOUND_CAPACITY]), NULL},                 \
+     "(default)"},                                                             \
     CELL_LIMIT_OPTION(AT)
 
 #define CELL_LIMIT_OPTION(AT)                                                  \
-    {"process-limit", 0, "SIZE,...",                                           \
+    {"process-limit", 0, "SIZE,...", OPTION_LIST,                              \
+     AT(cell.bounds[FRAG_BOUND_LIMIT]), NULL,                                  \
      "memory limit of the process, as PyTorch's "                              \
      "set_per_process_memory_fraction sets it, beyond which the allocator "    \
      "refuses before the driver is asked, on a device with memory enough; "    \
-     "written as a capacity",                                                  \
-     OPTION_LIST, AT(cell.bounds[FRAG_BOUND_LIMIT]), NULL}
+     "written as a capacity"}
 
 /* The model of the device, and the choice of a device of the trace. */
 #define CELL_MODEL_OPTIONS(AT)                                                 \
-    {"device", 0, "N", "run only this device of the trace (default: all)",     \
-     OPTION_DEVICE, AT(cell.device), NULL},                                    \
-    {"costs", 0, "FILE",                                                       \
-     "costs of driver calls: a CSV file call,fixed_ns,ns_per_mib, or the name "\
-     "of a device whose costs were measured, h200 or h100 (default: h200; "     \
-     "with compare, the GPU's own where they were measured)",                       \
-     OPTION_TEXT, AT(cell.costs), NULL},                                       \
-    {"total", 0, "SIZE",                                                       \
+    {"device", 0, "N", OPTION_DEVICE, AT(cell.device), NULL,                   \
+     "run only this device of the trace (default: all)"},                      \
+    {"costs", 0, "FILE", OPTION_TEXT, AT(cell.costs), NULL,                    \
+     "costs of driver calls: a CSV file call,fixed_ns,ns_per_mib, or the "     \
+     "name of a device whose costs were measured, h200 or h100 (default: "     \
+     "h200; with compare, the GPU's own where they were measured)"},           \
+    {"total", 0, "SIZE", OPTION_TOTAL, AT(cell.total), NULL,                   \
      "memory that the whole device reports; PyTorch derives its memory "       \
-     "fraction and the address range of expandable segments from it. "         \
-     "If other programs hold a part of the device, the capacity is what they " \
-     "leave (default: the capacity; for inf, an H200's memory)",               \
-     OPTION_TOTAL, AT(cell.total), NULL},                                       \
+     "fraction and the address range of expandable segments from it. If "      \
+     "other programs hold a part of the device, the capacity is what they "    \
+     "leave (default: the capacity; for inf, an H200's memory)"},              \
     RETRY_LIMIT_OPTION(AT(cell.limit)),                                        \
-    {"as-recorded", 0, NULL,                                                   \
+    {"as-recorded", 0, NULL, OPTION_SWITCH, AT(cell.as_recorded), NULL,        \
      "take the trace of a job that died as it was recorded; by default it is " \
      "completed: the step in which the job died is finished, and steps like "  \
-     "the recorded ones follow",                                               \
-     OPTION_SWITCH, AT(cell.as_recorded), NULL},                               \
-    {"further-steps", 0, "N",                                                  \
+     "the recorded ones follow"},                                              \
+    {"further-steps", 0, "N", OPTION_NUMBER, AT(cell.further), NULL,           \
      "whole steps that follow in a completed trace (default: as many as were " \
-     "recorded, but 3 to 32)",                                                 \
-     OPTION_NUMBER, AT(cell.further), NULL},                                   \
+     "recorded, but 3 to 32)"},                                                \
     STEP_MARK_OPTION(AT(cell.mark)),                                           \
-    {"address-rule", 0, "RULE",                                                \
+    {"address-rule", 0, "RULE", OPTION_CHOICE, AT(cell.rule),                  \
+     "driver|hostile|exact",                                                   \
      "how the device chooses the addresses of segments and counts their "      \
      "bytes: driver (default), in units of 2 MiB; hostile, which never uses "  \
      "an address again; or exact, the driver's addresses, but a segment uses " \
-     "exactly its own bytes",                                                  \
-     OPTION_CHOICE, AT(cell.rule), "driver|hostile|exact"}
+     "exactly its own bytes"}
 
 /* CONTENTS names what --check verifies in addition: "" or CELL_CONTENTS. */
 #define CELL_CHECK_OPTIONS(AT, CONTENTS)                                       \
-    {"check", 0, NULL,                                                         \
+    {"check", 0, NULL, OPTION_SWITCH, AT(cell.check), NULL,                    \
      "verify every block that the policy allocates: it is aligned, lies "      \
-     "inside allocated device memory, and overlaps no live block "             \
-     "(slower)" CONTENTS ". A policy in a shared library is always verified "  \
-     "in this way, unless --no-check is passed",                                \
-     OPTION_SWITCH, AT(cell.check), NULL},                                     \
-    {"no-check", 0, NULL,                                                      \
-     "do not verify the policies in shared libraries either (faster)",         \
-     OPTION_SWITCH, AT(cell.no_check), NULL},                                  \
+     "inside allocated device memory, and overlaps no live block (slower)"     \
+     CONTENTS                                                                  \
+     ". A policy in a shared library is always verified in this way, unless "  \
+     "--no-check is passed"},                                                  \
+    {"no-check", 0, NULL, OPTION_SWITCH, AT(cell.no_check), NULL,              \
+     "do not verify the policies in shared libraries either (faster)"},        \
     APART_OPTIONS(AT, cell.plugin)
 
 #define CELL_RUN_OPTIONS(AT, CONTENTS)                                         \
-    {"stop-at-oom", 0, NULL,                                                   \
+    {"stop-at-oom", 0, NULL, OPTION_SWITCH, AT(cell.stop_at_oom), NULL,        \
      "end a run at the first request that cannot be met; by default the "      \
-     "request and its free are skipped, and the run continues",                \
-     OPTION_SWITCH, AT(cell.stop_at_oom), NULL},                               \
+     "request and its free are skipped, and the run continues"},               \
     CELL_CHECK_OPTIONS(AT, CONTENTS)
 
 #define CELL_CONTENTS                                                          \
     "; with --backend cuda, also that blocks keep their contents"
 
 #define CELL_DEVICE_OPTIONS(AT)                                                \
-    {"backend", 0, "NAME",                                                     \
+    {"backend", 0, "NAME", OPTION_CHOICE, AT(cell.backend), "arena|cuda",      \
      "memory from which the policies allocate: arena, a simulated device "     \
-     "(default), or cuda, a GPU of this machine",                              \
-     OPTION_CHOICE, AT(cell.backend), "arena|cuda"},                           \
-    {"gpu", 0, "N", "number of the GPU for --backend cuda (default: 0)",       \
-     OPTION_NUMBER, AT(cell.gpu), NULL},                                       \
+     "(default), or cuda, a GPU of this machine"},                             \
+    {"gpu", 0, "N", OPTION_NUMBER, AT(cell.gpu), NULL,                         \
+     "number of the GPU for --backend cuda (default: 0)"},                     \
     CELL_RUN_OPTIONS(AT, CELL_CONTENTS),                                       \
     CELL_MODEL_OPTIONS(AT)
 /* clang-format on */

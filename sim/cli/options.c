@@ -19,17 +19,15 @@ enum {
     NAME_MAX_ = 64,
 };
 
+#define AT(field) offsetof(struct common, field)
 const struct option_row common_options[] = {
-    {"quiet", 'q', NULL, "print errors only", OPTION_SWITCH,
-     offsetof(struct common, quiet), NULL},
-    {"color", 0, "WHEN",
+    {"quiet", 'q', NULL, OPTION_SWITCH, AT(quiet), NULL, "print errors only"},
+    {"color", 0, "WHEN", OPTION_CHOICE, AT(color), "auto|always|never",
      "colour the text: auto, always or never (auto: on a terminal, unless "
-     "NO_COLOR is set)",
-     OPTION_CHOICE, offsetof(struct common, color), "auto|always|never"},
-    {SOURCE_MOST_OPTION, 0, "SIZE",
+     "NO_COLOR is set)"},
+    {SOURCE_MOST_OPTION, 0, "SIZE", OPTION_SIZE, AT(most_unpacked), NULL,
      "bytes that a packed input may unpack to (default: 1000 times its size, "
-     "but 256 MiB to 256 GiB)",
-     OPTION_SIZE, offsetof(struct common, most_unpacked), NULL},
+     "but 256 MiB to 256 GiB)"},
     {0},
 };
 

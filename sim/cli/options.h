@@ -23,10 +23,10 @@ struct option_row {
     const char *name;  /* without the dashes */
     char key;          /* short option; 0: none */
     const char *value; /* name of the value in the help; NULL for a switch */
-    const char *help;
     enum option_kind kind;
     size_t offset;       /* of the value in the command's struct of values */
     const char *choices; /* of OPTION_CHOICE: "auto|always|never" */
+    const char *help;
 };
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -44,30 +44,29 @@ extern const struct option_row common_options[]; /* ended by a NULL name */
 /* Rows that several commands have; `at` is the offset of the value. */
 /* clang-format off */
 #define FORCE_OPTION(at)                                                       \
-    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH, at, NULL}
+    {"force", 'f', NULL, OPTION_SWITCH, at, NULL,                              \
+     "overwrite an existing file"}
 #define JOBS_OPTION(at)                                                        \
-    {"jobs", 'j', "N", "number of threads (default: the processors that the "  \
-     "process may use)", OPTION_NUMBER, at, NULL}
+    {"jobs", 'j', "N", OPTION_NUMBER, at, NULL,                                \
+     "number of threads (default: the processors that the process may use)"}
 #define LIMIT_OPTION(at)                                                       \
-    {"limit", 0, "SIZE",                                                       \
-     "memory limit that was set in the recorded allocator, if there was one",  \
-     OPTION_SIZE, at, NULL}
+    {"limit", 0, "SIZE", OPTION_SIZE, at, NULL,                                \
+     "memory limit that was set in the recorded allocator, if there was one"}
 #define PAGE_OPTION(at)                                                        \
-    {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "\
-     "prints", OPTION_TEXT, at, NULL}
+    {"output", 'o', "FILE", OPTION_TEXT, at, NULL,                             \
+     "file of the page: .html, or .pdf, which Chromium prints"}
 #define RETRY_LIMIT_OPTION(at)                                                 \
-    {"limit", 0, "SIZE",                                                       \
+    {"limit", 0, "SIZE", OPTION_SIZE, at, NULL,                                \
      "memory limit that was set in the recorded allocator; it helps to "       \
-     "distinguish an empty_cache call from a retry", OPTION_SIZE, at, NULL}
+     "distinguish an empty_cache call from a retry"}
 #define STATS_OPTION(at)                                                       \
-    {"stats", 0, "FILE",                                                       \
+    {"stats", 0, "FILE", OPTION_TEXT, at, NULL,                                \
      "memory_stats of the recorded allocator as JSON (default: NAME.json "     \
-     "beside NAME.pickle); `none' reads no file", OPTION_TEXT, at, NULL}
+     "beside NAME.pickle); `none' reads no file"}
 #define STEP_MARK_OPTION(at)                                                   \
-    {"step-mark", 0, "NAME",                                                   \
+    {"step-mark", 0, "NAME", OPTION_TEXT, at, NULL,                            \
      "marks of the recording at whose ends steps begin, without a trailing "   \
-     "number (default: those that fit best, or the period of the events)",     \
-     OPTION_TEXT, at, NULL}
+     "number (default: those that fit best, or the period of the events)"}
 /* clang-format on */
 
 struct verb;

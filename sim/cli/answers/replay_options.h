@@ -25,14 +25,13 @@ struct replay_values {
  * the verb's values; CAPACITY is the help of --capacity. */
 /* clang-format off */
 #define REPLAY_OPTIONS(AT, CAPACITY)                                           \
-    {"policy", 'p', "POLICY",                                                  \
+    {"policy", 'p', "POLICY", OPTION_TEXT, AT(replay.policy), NULL,            \
      "NAME or NAME:PARAMS; see `fragsim policies` (default: torch with the "   \
-     "settings that the trace contains, else torch)",                          \
-     OPTION_TEXT, AT(replay.policy), NULL},                                    \
-    {"capacity", 'c', "SIZE", CAPACITY, OPTION_SIZE, AT(replay.capacity),      \
-     NULL},                                                                    \
-    {"device", 0, "N", "take only this device of the trace (default: all)",    \
-     OPTION_DEVICE, AT(replay.device), NULL},                                  \
+     "settings that the trace contains, else torch)"},                         \
+    {"capacity", 'c', "SIZE", OPTION_SIZE, AT(replay.capacity), NULL,          \
+     CAPACITY},                                                                \
+    {"device", 0, "N", OPTION_DEVICE, AT(replay.device), NULL,                 \
+     "take only this device of the trace (default: all)"},                     \
     RETRY_LIMIT_OPTION(AT(replay.limit)),                                      \
     STEP_MARK_OPTION(AT(replay.mark))
 /* clang-format on */

@@ -136,9 +136,8 @@ static int check_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct check_values, field)
 static const struct option_row options[] = {
-    {"rules", 'r', "FILE",
-     "file of rules; exit code 1 if one of them does not hold", OPTION_TEXT,
-     AT(rules), NULL},
+    {"rules", 'r', "FILE", OPTION_TEXT, AT(rules), NULL,
+     "file of rules; exit code 1 if one of them does not hold"},
     REPLAY_OPTIONS(AT, "memory of the device; it overrides the file of "
                        "rules (default: unlimited)"),
     OUTPUT_JSON_OPTION(AT, "the same as JSON; - is stdout"),
@@ -158,19 +157,19 @@ const struct verb verb_check = {
         "`ooms <= 0', `driver_calls <= 500', `steps >= 10'. Further measures "
         "are peak_requested, peak_allocated, end_reserved and events. A size "
         "needs a unit unless it is 0; a share is a percentage or a number up "
-        "to 1. The lines `policy TEXT' and `capacity SIZE', each at most once, "
-        "set how the traces are replayed, unless --policy and --capacity do. "
-        "A rule about a value that is not known, such as the growth of a "
-        "trace with fewer than two steps, fails.\n\n"
+        "to 1. The lines `policy TEXT' and `capacity SIZE', each at most "
+        "once, set how the traces are replayed, unless --policy and "
+        "--capacity do. A rule about a value that is not known, such as the "
+        "growth of a trace with fewer than two steps, fails.\n\n"
         "A rule judges what happened, so the traces are taken as they were "
         "recorded: the trace of a job that died is not completed, and its "
         "peaks are those until its death, which a line below the table says. "
         "Such a job fails by the rule `deaths <= 0', which every file has "
         "without naming it, unless the file has `deaths <= 1'. Without a "
-        "capacity the device refuses nothing; "
-        "ooms then counts the reports of the recording, and retries its "
-        "allocations during which segments were returned to the device, if "
-        "these are more than the policy has in the replay.\n\n"
+        "capacity the device refuses nothing; ooms then counts the reports of "
+        "the recording, and retries its allocations during which segments "
+        "were returned to the device, if these are more than the policy has "
+        "in the replay.\n\n"
         "An example with a recording in traces/bundled/: with the rules "
         "`capacity 5.05GiB', `ooms <= 0' and `fragmentation <= 25%', `fragsim "
         "check lstm_varlen__cap_below.pickle.xz --rules FILE' prints that one "

@@ -290,28 +290,24 @@ static int diff_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct diff_values, field)
 #define X(name, text) "|" text
 static const struct option_row options[] = {
-    {"at", 0, "MOMENT",
+    {"at", 0, "MOMENT", OPTION_TEXT, AT(at), NULL,
      "for traces: the moment of both, as for `fragsim top': peak (default), "
-     "oom, end, or the number of an event",
-     OPTION_TEXT, AT(at), NULL},
-    {"at-after", 0, "MOMENT",
+     "oom, end, or the number of an event"},
+    {"at-after", 0, "MOMENT", OPTION_TEXT, AT(at_after), NULL,
      "for traces: the moment of AFTER (default: that of --at), for example to "
-     "compare two moments of one trace",
-     OPTION_TEXT, AT(at_after), NULL},
-    {"by", 0, "WORD",
+     "compare two moments of one trace"},
+    {"by", 0, "WORD", OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X),
      "for traces: the grouping, as for `fragsim top'; auto (default) is site, "
-     "and size unless both recordings have stacks",
-     OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X)},
-    {"limit", 0, "N", "for traces: number of groups to print (default: 20; 0: all)",
-     OPTION_NUMBER, AT(limit), NULL},
-    {"fail-over", 0, "PERCENT",
+     "and size unless both recordings have stacks"},
+    {"limit", 0, "N", OPTION_NUMBER, AT(limit), NULL,
+     "for traces: number of groups to print (default: 20; 0: all)"},
+    {"fail-over", 0, "PERCENT", OPTION_TEXT, AT(fail_over), NULL,
      "exit with 1 if the memory requested at the moment grew by more than "
      "PERCENT, such as 2%; for result files: if a run's peak reserved did, or "
-     "if a run has more OOMs than before",
-     OPTION_TEXT, AT(fail_over), NULL},
+     "if a run has more OOMs than before"},
     OUTPUT_JSON_OPTION(AT, "the answer as JSON; - is stdout"),
-    {"device", 0, "N", "for traces: number of the device (default: the only "
-                       "one)", OPTION_DEVICE, AT(device), NULL},
+    {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
+     "for traces: number of the device (default: the only one)"},
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     {0},
 };
@@ -323,22 +319,22 @@ const struct verb verb_diff = {
     .args = "BEFORE AFTER",
     .summary = "what grew between two traces or two result files",
     .about =
-        "BEFORE and AFTER are two recordings, for example of the commit before "
-        "and the commit after a change, or twice the same recording with two "
-        "moments. The command groups the live blocks of both moments as "
-        "`fragsim top' does and prints the groups that changed, the largest "
-        "change first: the change, its share of the growth of all held bytes "
-        "(below 0: against it; the shares sum to 100 %), the bytes before and "
-        "after, the change of the number of blocks. A file is known by the "
-        "last part of its path, so recordings of two folders match. A site "
-        "that the change moved to another line, and one that holds the same "
-        "bytes in another function or file, is one group; its name before is "
-        "printed too. A block that is freed while another stream may still "
-        "use it counts as held.\n\n"
+        "BEFORE and AFTER are two recordings, for example of the commit "
+        "before and the commit after a change, or twice the same recording "
+        "with two moments. The command groups the live blocks of both moments "
+        "as `fragsim top' does and prints the groups that changed, the "
+        "largest change first: the change, its share of the growth of all "
+        "held bytes (below 0: against it; the shares sum to 100 %), the bytes "
+        "before and after, the change of the number of blocks. A file is "
+        "known by the last part of its path, so recordings of two folders "
+        "match. A site that the change moved to another line, and one that "
+        "holds the same bytes in another function or file, is one group; its "
+        "name before is printed too. A block that is freed while another "
+        "stream may still use it counts as held.\n\n"
         "If BEFORE and AFTER are result files, the command prints peak "
-        "reserved, OOMs and driver calls of each run in both files. Runs match "
-        "if trace, device, policy and capacity are equal. A run that only one "
-        "file has is printed and does not count for --fail-over.\n\n"
+        "reserved, OOMs and driver calls of each run in both files. Runs "
+        "match if trace, device, policy and capacity are equal. A run that "
+        "only one file has is printed and does not count for --fail-over.\n\n"
         "An example with a recording that comes with fragsim: `fragsim diff "
         "leak_frames.pickle.xz leak_frames.pickle.xz --at 1000 --at-after "
         "3000' shows the site that grows from one moment to the other.",

@@ -269,45 +269,39 @@ static int explain_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct explain_values, field)
 static const struct option_row options[] = {
-    {"at", 0, "EVENT",
+    {"at", 0, "EVENT", OPTION_TEXT, AT(at), NULL,
      "explain the failure of this event, if several requests failed (default: "
-     "the last one)",
-     OPTION_TEXT, AT(at), NULL},
-    {"limit", 0, "SIZE",
-     "memory limit that was set in the recorded process (default: `cap' of "
-     "the counters; else it is inferred)",
-     OPTION_SIZE, AT(limit), NULL},
-    {"capacity", 'c', "SIZE",
+     "the last one)"},
+    {"limit", 0, "SIZE", OPTION_SIZE, AT(limit), NULL,
+     "memory limit that was set in the recorded process (default: `cap' of the "
+     "counters; else it is inferred)"},
+    {"capacity", 'c', "SIZE", OPTION_SIZE, AT(bounds[FRAG_BOUND_CAPACITY]),
+     NULL,
      "explain instead the first request that fails in a replay on a device of "
-     "this capacity, beyond which the driver refuses",
-     OPTION_SIZE, AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
-    {"process-limit", 0, "SIZE",
+     "this capacity, beyond which the driver refuses"},
+    {"process-limit", 0, "SIZE", OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]),
+     NULL,
      "the same under a memory limit of the process, as "
      "set_per_process_memory_fraction sets it, beyond which the allocator "
-     "refuses before the driver is asked",
-     OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]), NULL},
-    {"total", 0, "SIZE",
+     "refuses before the driver is asked"},
+    {"total", 0, "SIZE", OPTION_TOTAL, AT(total), NULL,
      "memory of the device, to learn what was held outside PyTorch (default: "
-     "`total_memory' of the counters)",
-     OPTION_TOTAL, AT(total), NULL},
+     "`total_memory' of the counters)"},
     STATS_OPTION(AT(stats)),
-    {"settings", 0, "CONF",
+    {"settings", 0, "CONF", OPTION_TEXT, AT(settings), NULL,
      "PYTORCH_CUDA_ALLOC_CONF of the recorded process (default: the recorded "
-     "one)",
-     OPTION_TEXT, AT(settings), NULL},
-    {"device", 0, "N", "number of the device (default: all)", OPTION_DEVICE,
-     AT(device), NULL},
-    {"output", 'o', "FILE",
+     "one)"},
+    {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
+     "number of the device (default: all)"},
+    {"output", 'o', "FILE", OPTION_TEXT, AT(drawing.out), NULL,
      "draw the segments at the failure to scale, with their holes and the "
-     "request: .svg, .png or .pdf",
-     OPTION_TEXT, AT(drawing.out), NULL},
-    {"map", 0, "FILE",
+     "request: .svg, .png or .pdf"},
+    {"map", 0, "FILE", OPTION_TEXT, AT(map), NULL,
      "draw the addresses of all blocks and holes up to the failure, as "
-     "`fragsim plot SNAPSHOT map' does: .svg, .png or .pdf",
-     OPTION_TEXT, AT(map), NULL},
+     "`fragsim plot SNAPSHOT map' does: .svg, .png or .pdf"},
     DRAWING_OPTIONS(AT(drawing)),
-    {"json", 0, "FILE", "write the answer as JSON; - is stdout", OPTION_TEXT,
-     AT(json), NULL},
+    {"json", 0, "FILE", OPTION_TEXT, AT(json), NULL,
+     "write the answer as JSON; - is stdout"},
     FORCE_OPTION(AT(force)),
     {0},
 };

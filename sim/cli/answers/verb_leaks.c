@@ -67,8 +67,8 @@ static int leaks_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     STEP_OPTIONS("also say when the leaks will have filled this much memory",
                  "what each leak holds in each step, with its growth"),
-    {"fail", 0, NULL, "exit code 1 if the verdict of a trace is leak",
-     OPTION_SWITCH, STEP_AT(fail), NULL},
+    {"fail", 0, NULL, OPTION_SWITCH, STEP_AT(fail), NULL,
+     "exit code 1 if the verdict of a trace is leak"},
     {0},
 };
 
@@ -77,36 +77,35 @@ const struct verb verb_leaks = {
     .args = "TRACE...",
     .summary = "find the places that keep more and more memory",
     .about =
-        "A leak outlives the work that made it, and the live memory after that "
-        "work rises. The command groups the blocks that outlive a step by "
-        "site: the innermost line of the user's own code in the stack of the "
-        "allocation; in a recording without stacks by size and stream. A group "
-        "grows if, in the second half or in the last quarter of the recording, "
-        "what it holds rises throughout, falls back by at most a quarter of "
-        "what it gains, and has not stopped to rise at the end. So the setup "
-        "of a program, the state of an optimizer, a cache that is full and the "
-        "step that the recording cuts off are no leaks. Nor is a group that "
-        "grows while the memory of the whole program does not.\n\n"
+        "A leak outlives the work that made it, and the live memory after "
+        "that work rises. The command groups the blocks that outlive a step "
+        "by site: the innermost line of the user's own code in the stack of "
+        "the allocation; in a recording without stacks by size and stream. A "
+        "group grows if, in the second half or in the last quarter of the "
+        "recording, what it holds rises throughout, falls back by at most a "
+        "quarter of what it gains, and has not stopped to rise at the end. So "
+        "the setup of a program, the state of an optimizer, a cache that is "
+        "full and the step that the recording cuts off are no leaks. Nor is a "
+        "group that grows while the memory of the whole program does not.\n\n"
         "Marked steps (Optimizer.step, ProfilerStep, or --step-mark) prove "
         "where work ends; seven complete ones are needed. Without them, as in "
         "a server, the recording is cut into 32 windows, and what is live is "
         "compared where least is live in each. Then nothing is called a leak "
         "that looks like the layers of one pass, the load of a model or the "
-        "cache of one generation: most of what is allocated must be freed, and "
-        "between the blocks of a site the program must have allocated by its "
-        "own lines, outside of one call of a module.\n\n"
+        "cache of one generation: most of what is allocated must be freed, "
+        "and between the blocks of a site the program must have allocated by "
+        "its own lines, outside of one call of a module.\n\n"
         "The verdict is leak, none, or unknown, with the reason why the "
         "recording cannot tell, and what grows in it. The exit code is 0 for "
         "each; with --fail it is 1 for a leak. The evidence is printed with "
-        "it. The kind of a leak is `kept' "
-        "if its blocks stay live, and `replaced' if its block is replaced by a "
-        "larger one again and again. A cache that still fills when the "
-        "recording ends looks like a leak. Whether a job died of a leak is "
-        "said by `fragsim explain'.\n\n"
-        "In the example, a recording of the source tree, the program keeps the "
-        "loss and a hidden layer of each step in a list, and with them the "
-        "input of the step: three lines of the function w_leak are named, with "
-        "2 MiB, 1 MiB and 546 KiB a step.",
+        "it. The kind of a leak is `kept' if its blocks stay live, and "
+        "`replaced' if its block is replaced by a larger one again and again. "
+        "A cache that still fills when the recording ends looks like a leak. "
+        "Whether a job died of a leak is said by `fragsim explain'.\n\n"
+        "In the example, a recording of the source tree, the program keeps "
+        "the loss and a hidden layer of each step in a list, and with them "
+        "the input of the step: three lines of the function w_leak are named, "
+        "with 2 MiB, 1 MiB and 546 KiB a step.",
     .example = "fragsim leaks traces/bundled/leak_frames.pickle.xz -c 80GiB "
                "-o leaks.svg",
     .options = options,

@@ -291,13 +291,12 @@ static int policies_run(const struct call *call, const void *values)
 
 #define AT(field) offsetof(struct policies_values, field)
 static const struct option_row options[] = {
-    {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
-     AT(json), NULL},
+    {"json", 0, "FILE", OPTION_TEXT, AT(json), NULL,
+     "write the same as JSON; - is stdout"},
     FORCE_OPTION(AT(force)),
-    {"test", 0, NULL,
+    {"test", 0, NULL, OPTION_SWITCH, AT(test), NULL,
      "test whether the policy keeps the contract of policies/policy.h: one "
-     "line for each property, and exit code 1 if one is lacking",
-     OPTION_SWITCH, AT(test), NULL},
+     "line for each property, and exit code 1 if one is lacking"},
     APART_OPTIONS(AT, plugin),
     {0},
 };
@@ -314,28 +313,24 @@ const struct verb verb_policies = {
         "installed header policies/policy.h explains how to write one.\n\n"
         "A policy marked \"traces only\" moves blocks or knows when they are "
         "freed, so it cannot serve a program under `fragsim run'.\n\n"
-        "Every run of a policy in a shared library is checked as with --check: "
-        "a block that is not aligned, lies outside of the memory that the "
-        "policy holds, or overlaps a live block ends the command with exit "
-        "code 1. --no-check turns this off. The command with such a policy "
-        "runs "
-        "in a process of its own: if the policy crashes, ends the process, or "
-        "works on one event for longer than --plugin-seconds, the message "
-        "names "
-        "the policy, the event and the signal, and the exit code is 1. "
-        "`fragsim policies --test "
-        "./FILE.so' tests the policy without a trace: it makes random "
-        "requests, replays generated traces, and lets the device refuse "
-        "calls.\n\n"
+        "Every run of a policy in a shared library is checked as with "
+        "--check: a block that is not aligned, lies outside of the memory "
+        "that the policy holds, or overlaps a live block ends the command "
+        "with exit code 1. --no-check turns this off. The command with such a "
+        "policy runs in a process of its own: if the policy crashes, ends the "
+        "process, or works on one event for longer than --plugin-seconds, the "
+        "message names the policy, the event and the signal, and the exit "
+        "code is 1. `fragsim policies --test ./FILE.so' tests the policy "
+        "without a trace: it makes random requests, replays generated traces, "
+        "and lets the device refuse calls.\n\n"
         "torch:SETTINGS asks instead what each release of PyTorch makes of "
-        "each "
-        "setting of PYTORCH_CUDA_ALLOC_CONF: it is accepted, ignored (it has "
-        "no effect), refused (PyTorch raises an error), or unknown to fragsim; "
-        "then which values are in force, and where expandable segments cannot "
-        "be used. torch@2.6:SETTINGS names a release (default: the newest), "
-        "whose values are then in force; the exit code is 1 if it refuses, "
-        "ignores or does not know a setting. torch:- reads "
-        "PYTORCH_CUDA_ALLOC_CONF, PYTORCH_HIP_ALLOC_CONF and "
+        "each setting of PYTORCH_CUDA_ALLOC_CONF: it is accepted, ignored (it "
+        "has no effect), refused (PyTorch raises an error), or unknown to "
+        "fragsim; then which values are in force, and where expandable "
+        "segments cannot be used. torch@2.6:SETTINGS names a release "
+        "(default: the newest), whose values are then in force; the exit code "
+        "is 1 if it refuses, ignores or does not know a setting. torch:- "
+        "reads PYTORCH_CUDA_ALLOC_CONF, PYTORCH_HIP_ALLOC_CONF and "
         "PYTORCH_ALLOC_CONF of the environment, and so does `fragsim conf', "
         "which is short for it; `fragsim conf SETTINGS' is short for "
         "torch:SETTINGS.",

@@ -231,40 +231,35 @@ static int summary_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct summary_values, field)
 static const struct option_row options[] = {
-    {"at", 0, "MOMENT",
+    {"at", 0, "MOMENT", OPTION_TEXT, AT(at), NULL,
      "the event after which the summary is made: peak (of requested memory), "
-     "oom (the last recorded one), end (default), or the index of an event",
-     OPTION_TEXT, AT(at), NULL},
-    {"policy", 'p', "POLICY",
+     "oom (the last recorded one), end (default), or the index of an event"},
+    {"policy", 'p', "POLICY", OPTION_LIST, AT(policies), NULL,
      "NAME or NAME:PARAMS, as in `fragsim replay'; repeat the option for more "
      "policies (default: torch@recorded, or torch if no allocator was "
-     "recorded)",
-     OPTION_LIST, AT(policies), NULL},
-    {"capacity", 'c', "SIZE,...",
+     "recorded)"},
+    {"capacity", 'c', "SIZE,...", OPTION_LIST, AT(bounds[FRAG_BOUND_CAPACITY]),
+     NULL,
      "memory of the device: a size such as 24GiB, a share of the trace's peak "
      "requested such as 0.9x, or inf (default: that of the recorded device for "
-     "torch@recorded, else inf)",
-     OPTION_LIST, AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
-    {"device", 0, "N", "only this device of the trace (default: all)",
-     OPTION_DEVICE, AT(device), NULL},
-    {"abbreviated", 0, NULL,
+     "torch@recorded, else inf)"},
+    {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
+     "only this device of the trace (default: all)"},
+    {"abbreviated", 0, NULL, OPTION_SWITCH, AT(abbreviated), NULL,
      "leave out the rows of the large and small pools, as abbreviated=True of "
-     "memory_summary", OPTION_SWITCH, AT(abbreviated), NULL},
-    {"limit", 0, "SIZE",
+     "memory_summary"},
+    {"limit", 0, "SIZE", OPTION_SIZE, AT(limit), NULL,
      "memory limit that was set in the recorded allocator (default: `cap' of "
-     "the counters, or none)",
-     OPTION_SIZE, AT(limit), NULL},
-    {"total", 0, "SIZE",
+     "the counters, or none)"},
+    {"total", 0, "SIZE", OPTION_TOTAL, AT(total), NULL,
      "memory of the device (default: `total_memory' of the counters, or an "
-     "H200's; with a policy, the capacity)",
-     OPTION_TOTAL, AT(total), NULL},
-    {"stats", 0, "FILE",
+     "H200's; with a policy, the capacity)"},
+    {"stats", 0, "FILE", OPTION_TEXT, AT(stats), NULL,
      "memory_stats of the recorded allocator as JSON (default: NAME.json "
-     "beside NAME.pickle; `none' reads no file); only its `cap' and `total_memory' are read",
-     OPTION_TEXT, AT(stats), NULL},
-    {"json", 0, "FILE",
-     "write the exact numbers as JSON; - is stdout", OPTION_TEXT,
-     AT(json), NULL},
+     "beside NAME.pickle; `none' reads no file); only its `cap' and "
+     "`total_memory' are read"},
+    {"json", 0, "FILE", OPTION_TEXT, AT(json), NULL,
+     "write the exact numbers as JSON; - is stdout"},
     FORCE_OPTION(AT(force)),
     {0},
 };
@@ -287,15 +282,14 @@ const struct verb verb_summary = {
         "repeats it with the recorded settings, memory limit and addresses, "
         "and its counters equal PyTorch's (`fragsim validate' checks this). "
         "With -p, the requests go to a policy on a simulated device. A policy "
-        "other than torch has no large and small pools, so these rows are left "
-        "out; a number that it does not have is -, and null in JSON: the "
+        "other than torch has no large and small pools, so these rows are "
+        "left out; a number that it does not have is -, and null in JSON: the "
         "counts of non-releasable blocks and of oversize blocks, and the peak "
         "of active blocks.\n\n"
         "If the recording began after the start of the job, the counters "
-        "cannot include "
-        "what happened before; a line below the tables and `cautions' in JSON "
-        "say so. Of a snapshot without history, the current values are "
-        "printed, and - for all others.\n\n"
+        "cannot include what happened before; a line below the tables and "
+        "`cautions' in JSON say so. Of a snapshot without history, the "
+        "current values are printed, and - for all others.\n\n"
         "The example below finds 8944 MiB reserved for 8266 MiB requested at "
         "the peak of a training run: 7.3 % fragmentation. Of the 672045 KiB "
         "that are free, 659757 KiB are non-releasable, so empty_cache would "

@@ -217,32 +217,29 @@ static int top_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct top_values, field)
 #define X(name, text) "|" text
 static const struct option_row options[] = {
-    {"at", 0, "MOMENT",
+    {"at", 0, "MOMENT", OPTION_TEXT, AT(at), NULL,
      "peak (default: the first event at which most bytes are requested), oom "
      "(the last request that the recorded allocator could not meet), end, or "
-     "the number of an event",
-     OPTION_TEXT, AT(at), NULL},
-    {"by", 0, "WORD",
+     "the number of an event"},
+    {"by", 0, "WORD", OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X),
      "group the blocks by site (the innermost frame of the program's own "
      "code), function (the site without its line), stack (all frames), size, "
-     "class (sizes between two powers of 2), age (in steps), seconds or "
-     "events (the age in these units), pool, stream or metadata (the text of "
-     "_set_memory_metadata); auto (default) is site, and size if the recording has no stacks",
-     OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X)},
-    {"limit", 0, "N", "number of groups to print (default: 20; 0: all)",
-     OPTION_NUMBER, AT(limit), NULL},
-    {"filter", 0, "TEXT",
+     "class (sizes between two powers of 2), age (in steps), seconds or events "
+     "(the age in these units), pool, stream or metadata (the text of "
+     "_set_memory_metadata); auto (default) is site, and size if the recording "
+     "has no stacks"},
+    {"limit", 0, "N", OPTION_NUMBER, AT(limit), NULL,
+     "number of groups to print (default: 20; 0: all)"},
+    {"filter", 0, "TEXT", OPTION_TEXT, AT(filter), NULL,
      "only blocks with a frame that contains TEXT in its function or in "
-     "FILE:LINE",
-     OPTION_TEXT, AT(filter), NULL},
-    {"folded", 0, "FILE",
+     "FILE:LINE"},
+    {"folded", 0, "FILE", OPTION_TEXT, AT(folded), NULL,
      "write folded stacks, one line a stack: frames from the outermost to the "
      "innermost, separated by semicolons, then the bytes; programs that draw "
-     "flame graphs read it; - is stdout",
-     OPTION_TEXT, AT(folded), NULL},
+     "flame graphs read it; - is stdout"},
     OUTPUT_JSON_OPTION(AT, "the answer as JSON; - is stdout"),
-    {"device", 0, "N", "number of the device (default: the only one)",
-     OPTION_DEVICE, AT(device), NULL},
+    {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
+     "number of the device (default: the only one)"},
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     {0},
 };
@@ -264,14 +261,13 @@ const struct verb verb_top = {
         "The recording is read as it is: if the job died, nothing is added "
         "after its end. A snapshot without history has one moment, its end; "
         "ages are then not known.\n\n"
-        "Several traces are the ranks of a distributed job: below their groups "
-        "is a table with a row for each, and the imbalance, which is the "
-        "largest value divided by the mean.\n\n"
+        "Several traces are the ranks of a distributed job: below their "
+        "groups is a table with a row for each, and the imbalance, which is "
+        "the largest value divided by the mean.\n\n"
         "An example with a recording that comes with fragsim: `fragsim top "
         "leak_frames.pickle.xz' shows that the site w_leak (train.py:164) "
         "holds most, in 60 blocks. With `--filter train.py:164 --by age', "
-        "these "
-        "blocks are of all ages: each step leaves one of 2 MiB behind.",
+        "these blocks are of all ages: each step leaves one of 2 MiB behind.",
     .example = "fragsim top snapshot.pickle --by stack --folded peak.folded",
     .options = options,
     .size = sizeof(struct top_values),

@@ -290,27 +290,24 @@ static int triage_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct triage_values, field)
 static const struct option_row options[] = {
-    {"capacity", 'c', "SIZE",
-     "memory of the device on which the job shall run", OPTION_SIZE,
-     AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
-    {"process-limit", 0, "SIZE",
+    {"capacity", 'c', "SIZE", OPTION_SIZE, AT(bounds[FRAG_BOUND_CAPACITY]),
+     NULL, "memory of the device on which the job shall run"},
+    {"process-limit", 0, "SIZE", OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]),
+     NULL,
      "instead of it, a memory limit of the process, as "
-     "set_per_process_memory_fraction sets it",
-     OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]), NULL},
+     "set_per_process_memory_fraction sets it"},
     PAGE_OPTION(AT(out)),
-    {"json", 0, "FILE", "write the verdict as JSON; - is stdout", OPTION_TEXT,
-     AT(json), NULL},
-    {"device", 0, "N",
+    {"json", 0, "FILE", OPTION_TEXT, AT(json), NULL,
+     "write the verdict as JSON; - is stdout"},
+    {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
      "number of the device (default: the one on which the job died, or else "
-     "the one that needs most)",
-     OPTION_DEVICE, AT(device), NULL},
-    {"dry", 0, "PROGRAM",
+     "the one that needs most)"},
+    {"dry", 0, "PROGRAM", OPTION_TEXT, AT(program), NULL,
      "run this command line, the program of the job, without a GPU to its end: "
      "its trace takes the place of the predicted rest of a job that died, and "
-     "is kept beside the page as NAME-dry.pickle; see `fragsim help dry'",
-     OPTION_TEXT, AT(program), NULL},
-    {"gpu", 0, "NAME", "the GPU of --dry, as for `fragsim dry'", OPTION_TEXT,
-     AT(gpu), NULL},
+     "is kept beside the page as NAME-dry.pickle; see `fragsim help dry'"},
+    {"gpu", 0, "NAME", OPTION_TEXT, AT(gpu), NULL,
+     "the GPU of --dry, as for `fragsim dry'"},
     FORCE_OPTION(AT(force)),
     {0},
 };

@@ -25,24 +25,23 @@ struct drawing {
 #define DRAWING_AT(at, field) (at) + offsetof(struct drawing, field)
 #define DRAWING_OPTIONS(at)                                                    \
     DRAWING_LOOK_OPTIONS(at),                                                  \
-    {"keep", 0, "DIR", "keep the gnuplot scripts and their data in this "      \
-     "folder", OPTION_TEXT, DRAWING_AT(at, keep), NULL}
+    {"keep", 0, "DIR", OPTION_TEXT, DRAWING_AT(at, keep), NULL,                \
+     "keep the gnuplot scripts and their data in this folder"}
 #define DRAWING_LOOK_OPTIONS(at)                                               \
-    {"title", 0, "TEXT", "title of the figure, or of the page (default: what " \
-     "it shows)",                                                              \
-     OPTION_TEXT, DRAWING_AT(at, title), NULL},                                \
-    {"size", 0, "WxH",                                                         \
-     "width and height of the figure in pixels, such as 1600x900, to which it "\
-     "is scaled; a PDF has 100 to the inch (default: as its contents need)",   \
-     OPTION_TEXT, DRAWING_AT(at, size), NULL},                                 \
-    {"font", 0, "NAME,SIZE",                                                   \
+    {"title", 0, "TEXT", OPTION_TEXT, DRAWING_AT(at, title), NULL,             \
+     "title of the figure, or of the page (default: what it shows)"},          \
+    {"size", 0, "WxH", OPTION_TEXT, DRAWING_AT(at, size), NULL,                \
+     "width and height of the figure in pixels, such as 1600x900, to which "   \
+     "it is scaled; a PDF has 100 to the inch (default: as its contents "      \
+     "need)"},                                                                 \
+    {"font", 0, "NAME,SIZE", OPTION_TEXT, DRAWING_AT(at, font), NULL,          \
      "font of the figure and the size of its letters in points, such as "      \
      "Arial,16 or ,16; the figure grows with it, and --size limits it "        \
-     "(default: Helvetica,14)", OPTION_TEXT, DRAWING_AT(at, font), NULL},      \
-    {"theme", 0, "THEME",                                                      \
+     "(default: Helvetica,14)"},                                               \
+    {"theme", 0, "THEME", OPTION_CHOICE, DRAWING_AT(at, theme),                \
+     DRAWING_THEMES,                                                           \
      "colours of the figure: light, dark or print, which is black and grey "   \
-     "(default: light)", OPTION_CHOICE, DRAWING_AT(at, theme),                 \
-     DRAWING_THEMES}
+     "(default: light)"}
 /* clang-format on */
 
 /* EXIT_DONE if the texts of the look are right; else prints the reason and

@@ -20,18 +20,18 @@ struct outputs {
  * the verb's values. */
 /* clang-format off */
 #define OUTPUT_HDF5_OPTION(AT)                                                 \
-    {"output", 'o', "FILE", "result file, HDF5; see `fragsim help results`",   \
-     OPTION_TEXT, AT(outputs.hdf5), NULL}
+    {"output", 'o', "FILE", OPTION_TEXT, AT(outputs.hdf5), NULL,               \
+     "result file, HDF5; see `fragsim help results`"}
 
 #define OUTPUT_JSON_OPTION(AT, help)                                           \
-    {"json", 0, "FILE", help, OPTION_TEXT, AT(outputs.json), NULL}
+    {"json", 0, "FILE", OPTION_TEXT, AT(outputs.json), NULL, help}
 
 #define OUTPUT_CSV_OPTION(AT)                                                  \
-    {"csv", 0, "FILE", "rows as CSV; - is stdout", OPTION_TEXT,                \
-     AT(outputs.csv), NULL}
+    {"csv", 0, "FILE", OPTION_TEXT, AT(outputs.csv), NULL,                     \
+     "rows as CSV; - is stdout"}
 
 #define OUTPUT_FORCE_OPTION(AT, help)                                          \
-    {"force", 'f', NULL, help, OPTION_SWITCH, AT(outputs.force), NULL}
+    {"force", 'f', NULL, OPTION_SWITCH, AT(outputs.force), NULL, help}
 
 #define OUTPUT_FORCE_ALL "overwrite existing outputs"
 /* clang-format on */

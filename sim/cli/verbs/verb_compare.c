@@ -482,28 +482,23 @@ static int compare_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct compare_values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
-    {"repeat", 0, "N",
+    {"repeat", 0, "N", OPTION_NUMBER, AT(repeat), NULL,
      "number of timed runs on the GPU; the fastest run counts (default: 5); "
-     "with --calibrate, of rounds through all calls and sizes (default: 24)",
-     OPTION_NUMBER, AT(repeat), NULL},
-    {"calibrate", 0, NULL,
+     "with --calibrate, of rounds through all calls and sizes (default: 24)"},
+    {"calibrate", 0, NULL, OPTION_SWITCH, AT(calibrate), NULL,
      "take no trace: measure the costs of the driver's calls; --csv writes "
-     "them, for --costs",
-     OPTION_SWITCH, AT(calibrate), NULL},
-    {"calls", 0, "FILE",
-     "with --calibrate: write the time of every call as CSV; - is stdout",
-     OPTION_TEXT, AT(outputs.own[0]), NULL},
-    {"from", 0, "FILE",
-     "with --calibrate: compute the costs from such a CSV file, without a GPU",
-     OPTION_TEXT, AT(from), NULL},
-    {"check", 0, NULL,
+     "them, for --costs"},
+    {"calls", 0, "FILE", OPTION_TEXT, AT(outputs.own[0]), NULL,
+     "with --calibrate: write the time of every call as CSV; - is stdout"},
+    {"from", 0, "FILE", OPTION_TEXT, AT(from), NULL,
+     "with --calibrate: compute the costs from such a CSV file, without a GPU"},
+    {"check", 0, NULL, OPTION_SWITCH, AT(cell.check), NULL,
      "add a run on the GPU that verifies every block that the policy "
-     "allocates, and that blocks keep their contents",
-     OPTION_SWITCH, AT(cell.check), NULL},
-    {"stop-at-oom", 0, NULL, "end a run at the first request that cannot be "
-                             "met", OPTION_SWITCH, AT(cell.stop_at_oom), NULL},
-    {"gpu", 0, "N", "number of the GPU (default: 0)",
-     OPTION_NUMBER, AT(cell.gpu), NULL},
+     "allocates, and that blocks keep their contents"},
+    {"stop-at-oom", 0, NULL, OPTION_SWITCH, AT(cell.stop_at_oom), NULL,
+     "end a run at the first request that cannot be met"},
+    {"gpu", 0, "N", OPTION_NUMBER, AT(cell.gpu), NULL,
+     "number of the GPU (default: 0)"},
     OUTPUT_JSON_OPTION(AT, "rows as JSON, with the seconds of each call; - is "
                            "stdout"),
     OUTPUT_CSV_OPTION(AT),
@@ -524,27 +519,27 @@ const struct verb verb_compare = {
         "and on the simulated device, and every run must leave the GPU's free "
         "memory as it was. Otherwise the exit code is 1. Many policies take "
         "the lowest of several free blocks of equal size; such a run is the "
-        "same only where the GPU's driver orders segments by the address "
-        "rule of the simulated device.\n\n"
+        "same only where the GPU's driver orders segments by the address rule "
+        "of the simulated device.\n\n"
         "The table also compares seconds: the time of the driver's calls, "
         "until all memory is freed, and the time by the cost model (--costs, "
-        "see --calibrate). The speed of a machine varies: before and "
-        "after each timed run a fixed series of calls is timed, and `paced' "
-        "is the ratio of modelled to measured seconds at that speed. Between "
-        "two runs the device has time to clear freed memory.\n\n"
+        "see --calibrate). The speed of a machine varies: before and after "
+        "each timed run a fixed series of calls is timed, and `paced' is the "
+        "ratio of modelled to measured seconds at that speed. Between two "
+        "runs the device has time to clear freed memory.\n\n"
         "Without a capacity, a run that requests too much ends when the GPU's "
         "own memory is full; the simulation does not know that limit.\n\n"
         "With --calibrate the command times each memory call of the driver "
-        "for sizes from 512 B up, and prints the cost model: a robust straight "
-        "line through these times, with a fixed time for each call, and a time "
-        "for each MiB. Several allocations exist at once, as in a replay. The "
-        "calls are timed in rounds; the first round only warms up the device. "
-        "The time for a size is the mean of a round without its slowest "
-        "sixteenth, and then the smallest of all rounds, because a disturbance "
-        "only makes a call slower. `residual' is the relative distance between "
-        "line and time, as the median over the sizes; `worst' is the largest "
-        "distance. At most 16 GiB and at most half of the device's free memory "
-        "are allocated, and all of it is freed.",
+        "for sizes from 512 B up, and prints the cost model: a robust "
+        "straight line through these times, with a fixed time for each call, "
+        "and a time for each MiB. Several allocations exist at once, as in a "
+        "replay. The calls are timed in rounds; the first round only warms up "
+        "the device. The time for a size is the mean of a round without its "
+        "slowest sixteenth, and then the smallest of all rounds, because a "
+        "disturbance only makes a call slower. `residual' is the relative "
+        "distance between line and time, as the median over the sizes; "
+        "`worst' is the largest distance. At most 16 GiB and at most half of "
+        "the device's free memory are allocated, and all of it is freed.",
     .example = "fragsim compare snapshot.pickle -p torch -p remap -c inf,0.9x "
                "--check",
     .options = options,

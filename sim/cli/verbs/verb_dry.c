@@ -408,53 +408,46 @@ static int dry_run(const struct call *call, const void *values)
     return code;
 }
 
+#define AT(field) offsetof(struct dry_values, field)
 static const struct option_row options[] = {
-    {"gpu", 0, "NAME",
-     "the GPU: " FRAG_GPU_IDS "; exit code 1 if the program does not fit it "
-     "(default: h200, and the exit code is that of the program)",
-     OPTION_TEXT, offsetof(struct dry_values, gpu), NULL},
-    {"gpus", 0, "N",
+    {"gpu", 0, "NAME", OPTION_TEXT, AT(gpu), NULL,
+     "the GPU: " FRAG_GPU_IDS
+     "; exit code 1 if the program does not fit it (default: h200, and the "
+     "exit code is that of the program)"},
+    {"gpus", 0, "N", OPTION_NUMBER, AT(devices), NULL,
      "number of GPUs of the machine (default: 1), of which "
-     "CUDA_VISIBLE_DEVICES selects as on a GPU",
-     OPTION_NUMBER, offsetof(struct dry_values, devices), NULL},
-    {"memory", 0, "SIZE",
+     "CUDA_VISIBLE_DEVICES selects as on a GPU"},
+    {"memory", 0, "SIZE", OPTION_SIZE, AT(memory), NULL,
      "memory of the GPU, in place of that of the table; exit code 1 if the "
-     "program does not fit it",
-     OPTION_SIZE, offsetof(struct dry_values, memory), NULL},
-    {"try", 0, "VALUES",
+     "program does not fit it"},
+    {"try", 0, "VALUES", OPTION_TEXT, AT(tried), NULL,
      "run the program once for each value, which takes the place of {} in its "
      "arguments: 8,16,32 or names; A..B finds the largest number from A to B "
-     "that fits --gpu or --memory, by halves, as if a larger one needs more",
-     OPTION_TEXT, offsetof(struct dry_values, tried), NULL},
-    {"strict", 0, NULL,
+     "that fits --gpu or --memory, by halves, as if a larger one needs more"},
+    {"strict", 0, NULL, OPTION_SWITCH, AT(strict), NULL,
      "an allocation that does not fit fails as on the GPU, so a program that "
      "does not fit dies of it (default: the GPU never refuses, the program "
-     "runs to its end, and the answer says what fits)",
-     OPTION_SWITCH, offsetof(struct dry_values, strict), NULL},
-    {"assume", 0, "KIND=VALUE,...",
+     "runs to its end, and the answer says what fits)"},
+    {"assume", 0, "KIND=VALUE,...", OPTION_TEXT, AT(assume), NULL,
      "what the program reads from the device: item (a number), bool (an item "
      "that is true or false), nonzero or unique (a count, or a part of the "
-     "elements such as 25%); without it, zeros",
-     OPTION_TEXT, offsetof(struct dry_values, assume), NULL},
-    {"output", 'o', "TRACE",
+     "elements such as 25%); without it, zeros"},
+    {"output", 'o', "TRACE", OPTION_TEXT, AT(out), NULL,
      "keep the snapshot that PyTorch writes at the end; with several "
      "processes, one each, with the rank or the number of the process in its "
-     "name",
-     OPTION_TEXT, offsetof(struct dry_values, out), NULL},
-    {"busy", 0, NULL,
-     "the GPU is behind the program: work ends only when the program waits "
-     "for it, so memory that other streams use is free late",
-     OPTION_SWITCH, offsetof(struct dry_values, busy), NULL},
-    {"json", 0, "FILE", "the answer as JSON; - is stdout", OPTION_TEXT,
-     offsetof(struct dry_values, json), NULL},
-    {"setup", 0, "FOLDER",
+     "name"},
+    {"busy", 0, NULL, OPTION_SWITCH, AT(busy), NULL,
+     "the GPU is behind the program: work ends only when the program waits for "
+     "it, so memory that other streams use is free late"},
+    {"json", 0, "FILE", OPTION_TEXT, AT(json), NULL,
+     "the answer as JSON; - is stdout"},
+    {"setup", 0, "FOLDER", OPTION_TEXT, AT(setup), NULL,
      "make an environment of Python with PyTorch's build for CUDA in the "
      "folder, without the libraries that stand-ins replace, and run nothing; "
-     "requirements of pip may follow --, such as torch==2.11.0 "
-     "transformers, and triton for programs that call torch.compile",
-     OPTION_TEXT, offsetof(struct dry_values, setup), NULL},
-    {"force", 'f', NULL, "overwrite existing files", OPTION_SWITCH,
-     offsetof(struct dry_values, force), NULL},
+     "requirements of pip may follow --, such as torch==2.11.0 transformers, "
+     "and triton for programs that call torch.compile"},
+    {"force", 'f', NULL, OPTION_SWITCH, AT(force), NULL,
+     "overwrite existing files"},
     {0},
 };
 
@@ -465,15 +458,15 @@ const struct verb verb_dry = {
     .about =
         "The program runs on PyTorch's own build for CUDA, with PyTorch's own "
         "allocator, on a machine without a GPU: stand-ins take the place of "
-        "CUDA's libraries. Memory of the device is addresses without contents, "
-        "and kernels do nothing, so a run takes the time that PyTorch needs to "
-        "launch it, and the memory that the program needs on the host. The "
-        "stand-ins answer as a GPU of that name does: PyTorch selects its "
-        "kernels by that.\n\n"
+        "CUDA's libraries. Memory of the device is addresses without "
+        "contents, and kernels do nothing, so a run takes the time that "
+        "PyTorch needs to launch it, and the memory that the program needs on "
+        "the host. The stand-ins answer as a GPU of that name does: PyTorch "
+        "selects its kernels by that.\n\n"
         "`fragsim dry --setup FOLDER' makes an environment of Python in which "
         "this works; any other with PyTorch's build for CUDA works too. In "
-        "Python, `python -m fragsim.dry train.py' is the same as this command, "
-        "and `pytest --fragsim-dry' runs tests this way.\n\n"
+        "Python, `python -m fragsim.dry train.py' is the same as this "
+        "command, and `pytest --fragsim-dry' runs tests this way.\n\n"
         "The answer begins with one line: what the program needs with the "
         "settings that it ran with and with one that often needs less, "
         "whether it fits on the GPU, and on which one it does. The need is "
@@ -500,10 +493,10 @@ const struct verb verb_dry = {
         "default, work of the device ends at once; with --busy it ends only "
         "when the program waits. For a program that uses memory on several "
         "streams, the truth is between the two.\n\n"
-        "With --try, the answer is a table with what the program needs at each "
-        "value, and the largest value that fits each GPU: the largest number, "
-        "or, of values that are not all numbers, the one that needs most. A "
-        "run that fails or runs out of memory fits none.\n\n"
+        "With --try, the answer is a table with what the program needs at "
+        "each value, and the largest value that fits each GPU: the largest "
+        "number, or, of values that are not all numbers, the one that needs "
+        "most. A run that fails or runs out of memory fits none.\n\n"
         "The exit code is that of the program; if it is 0 and --gpu or "
         "--memory names a GPU that the program does not fit with the settings "
         "that it ran with, it is 1. With --try, it is 1 if no value fits that "

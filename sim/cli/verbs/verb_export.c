@@ -161,37 +161,32 @@ static int export_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct export_values, field)
 #define FORMAT(name, ...) "|" #name
 static const struct option_row options[] = {
-    {"to", 0, "FORMAT",
-     "one of the formats that are described below (default: csv)",
-     OPTION_CHOICE, AT(format), &(
+    {"to", 0, "FORMAT", OPTION_CHOICE, AT(format),
+     &(
 #include "sim/export/export_list.h"
-     )[1]},
-    {"output", 'o', "FILE", "the file; - is stdout (default)", OPTION_TEXT,
-     AT(out), NULL},
+     )[1],
+     "one of the formats that are described below (default: csv)"},
+    {"output", 'o', "FILE", OPTION_TEXT, AT(out), NULL,
+     "the file; - is stdout (default)"},
     FORCE_OPTION(AT(force)),
-    {"policy", 'p', "POLICY",
-     "replay the trace with this policy (see `fragsim policies'): for "
-     "snapshot one; without it the snapshot shows the recorded allocator. For "
-     "chrome one or more, each after its own -p. The other formats have none",
-     OPTION_LIST, AT(cell.policies), NULL},
-    {"capacity", 'c', "SIZE",
+    {"policy", 'p', "POLICY", OPTION_LIST, AT(cell.policies), NULL,
+     "replay the trace with this policy (see `fragsim policies'): for snapshot "
+     "one; without it the snapshot shows the recorded allocator. For chrome "
+     "one or more, each after its own -p. The other formats have none"},
+    {"capacity", 'c', "SIZE", OPTION_LIST, AT(cell.bounds), NULL,
      "memory of the device: a size such as 24GiB, a share of the trace's peak "
-     "requested such as 0.9x, or inf (default)",
-     OPTION_LIST, AT(cell.bounds), NULL},
-    {"total", 0, "SIZE",
+     "requested such as 0.9x, or inf (default)"},
+    {"total", 0, "SIZE", OPTION_TOTAL, AT(cell.total), NULL,
      "memory that the device reports (default: the capacity; for inf, an "
-     "H200's memory)",
-     OPTION_TOTAL, AT(cell.total), NULL},
-    {"points", 0, "N",
+     "H200's memory)"},
+    {"points", 0, "N", OPTION_NUMBER, AT(points), NULL,
      "chrome: largest number of samples of each counter, each the largest "
-     "value of its events (default: 20000; 0: one for each event)",
-     OPTION_NUMBER, AT(points), NULL},
-    {"repeat", 0, "N",
+     "value of its events (default: 20000; 0: one for each event)"},
+    {"repeat", 0, "N", OPTION_NUMBER, AT(repeat), NULL,
      "csv: write the events N times; live blocks are freed between two "
-     "repetitions",
-     OPTION_NUMBER, AT(repeat), NULL},
-    {"device", 0, "N", "number of the device (default: the only one)",
-     OPTION_DEVICE, AT(cell.device), NULL},
+     "repetitions"},
+    {"device", 0, "N", OPTION_DEVICE, AT(cell.device), NULL,
+     "number of the device (default: the only one)"},
     LIMIT_OPTION(AT(cell.limit)),
     {0},
 };

@@ -280,17 +280,15 @@ static int fit_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct fit_values, field)
 static const struct option_row options[] = {
     CELL_POLICY_OPTION(AT),
-    {"bound", 0, "KIND",
+    {"bound", 0, "KIND", OPTION_CHOICE, AT(bound), "recorded|capacity|limit",
      "what to search: capacity, of the device, which the driver counts in "
      "units of 2 MiB; limit, of the process, as PyTorch's "
      "set_per_process_memory_fraction sets it; or recorded, the kind of which "
-     "the recorded job died, and capacity if it did not die (default)",
-     OPTION_CHOICE, AT(bound), "recorded|capacity|limit"},
-    {"frontier", 0, "FILE",
+     "the recorded job died, and capacity if it did not die (default)"},
+    {"frontier", 0, "FILE", OPTION_TEXT, AT(frontier), NULL,
      "continue to the memory that the policy uses without a bound, and write "
-     "the outcome under every bound as CSV: a row is from_bytes to "
-     "to_bytes - 1 and its first OOM; - is stdout",
-     OPTION_TEXT, AT(frontier), NULL},
+     "the outcome under every bound as CSV: a row is from_bytes to to_bytes - "
+     "1 and its first OOM; - is stdout"},
     OUTPUT_JSON_OPTION(AT, "rows as JSON, with the frontier if it was "
                            "searched; - is stdout"),
     OUTPUT_CSV_OPTION(AT),
@@ -308,37 +306,36 @@ const struct verb verb_fit = {
     .summary = "find what each policy needs to survive a trace",
     .about =
         "The need is the least capacity from which on nothing fails: with it, "
-        "and with any more, the policy meets every request. The column `serves "
-        "from' is the least capacity that meets every request at all. It is "
-        "less than the need where more memory can be worse: PyTorch's default "
-        "allocator may fail with more memory where it survived with less, and "
-        "a job that is sized by `serves from' then dies on a slightly larger "
-        "device. --frontier shows all such capacities.\n\n"
-        "One run shows the outcome at all capacities at which the device would "
-        "refuse the same requests. The search goes from each such span of "
-        "capacities to the next, so it finds both to the byte.\n\n"
+        "and with any more, the policy meets every request. The column "
+        "`serves from' is the least capacity that meets every request at all. "
+        "It is less than the need where more memory can be worse: PyTorch's "
+        "default allocator may fail with more memory where it survived with "
+        "less, and a job that is sized by `serves from' then dies on a "
+        "slightly larger device. --frontier shows all such capacities.\n\n"
+        "One run shows the outcome at all capacities at which the device "
+        "would refuse the same requests. The search goes from each such span "
+        "of capacities to the next, so it finds both to the byte.\n\n"
         "Some policies read the value of the capacity or of the device's "
         "total and decide by it, for example PyTorch's memory fraction and "
         "expandable segments. Such a policy is run at every 2 MiB instead, "
         "above 1.5 times its allocated peak at steps of a 64th, and the "
-        "output's `step_bytes' is 2 MiB. With --total, the device "
-        "reports the same total at every capacity; a policy that reads only "
-        "the total is then searched to the byte.\n\n"
+        "output's `step_bytes' is 2 MiB. With --total, the device reports the "
+        "same total at every capacity; a policy that reads only the total is "
+        "then searched to the byte.\n\n"
         "With --bound limit, the same is found for the memory limit of the "
         "process. The two differ: a limit refuses before the driver is asked, "
         "and counts what the allocator requests.\n\n"
         "For a program on RAPIDS, write a log with RMM's "
         "LoggingResourceAdaptor above its memory resource, for example with "
         "rmm.reinitialize(logging=True, log_file_name=\"rmm.csv\"). Then "
-        "`fragsim fit rmm.dev0.csv -p rmm_pool -p rmm_arena:fraction=1 "
-        "-p rmm_binning -p cuda_async' shows the device that each "
-        "resource of RMM needs to serve the program, and `fragsim "
-        "replay' with the same policies shows what they reserve. RMM writes a "
-        "log for each device, rmm.dev0.csv, rmm.dev1.csv and so on: each is a "
-        "trace of its own.\n\n"
+        "`fragsim fit rmm.dev0.csv -p rmm_pool -p rmm_arena:fraction=1 -p "
+        "rmm_binning -p cuda_async' shows the device that each resource of "
+        "RMM needs to serve the program, and `fragsim replay' with the same "
+        "policies shows what they reserve. RMM writes a log for each device, "
+        "rmm.dev0.csv, rmm.dev1.csv and so on: each is a trace of its own.\n\n"
         "If the recording lacks the beginning of the job, the notes on stderr "
-        "and in the JSON say so, and the capacity is a lower bound. A snapshot "
-        "without history is refused.",
+        "and in the JSON say so, and the capacity is a lower bound. A "
+        "snapshot without history is refused.",
     .example = "fragsim fit snapshot.pickle -p torch -p "
                "torch:expandable_segments:True",
     .options = options,

@@ -77,12 +77,12 @@ static int gen_run(const struct call *call, const void *values)
     return cli_fail(call, generate(v, &e), &e);
 }
 
+#define AT(field) offsetof(struct gen_values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
-     offsetof(struct gen_values, out), NULL},
-    {"seed", 0, "N", "seed of the random numbers, below 2^32 - 1 (default: 1)",
-     OPTION_NUMBER, offsetof(struct gen_values, seed), NULL},
-    FORCE_OPTION(offsetof(struct gen_values, force)),
+    {"output", 'o', "FILE", OPTION_TEXT, AT(out), NULL, "the trace file"},
+    {"seed", 0, "N", OPTION_NUMBER, AT(seed), NULL,
+     "seed of the random numbers, below 2^32 - 1 (default: 1)"},
+    FORCE_OPTION(AT(force)),
     {0},
 };
 
@@ -90,9 +90,9 @@ const struct verb verb_gen = {
     .name = "gen",
     .args = "[NAME[:PARAMS] -o FILE]",
     .summary = "generate a trace; without a name, list the generators",
-    .about = "The same parameters and the same seed make the same trace, byte "
-             "for byte. The parameters follow the name: "
-             "NAME:key=value,key=value.",
+    .about =
+        "The same parameters and the same seed make the same trace, byte for "
+        "byte. The parameters follow the name: NAME:key=value,key=value.",
     .example = "fragsim gen training:steps=50,jitter=0.5 -o train.h5 --seed 7",
     .options = options,
     .size = sizeof(struct gen_values),

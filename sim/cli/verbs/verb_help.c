@@ -72,11 +72,12 @@ static int help_run(const struct call *call, const void *values)
                    near.found || !verb ? near.found : verb->name);
 }
 
+#define AT(field) offsetof(struct help_values, field)
 static const struct option_row options[] = {
-    {"man", 0, NULL, "print the man page of fragsim, or of a command, as roff",
-     OPTION_SWITCH, offsetof(struct help_values, man), NULL},
-    {"completion", 0, "SHELL", "print the completion script for bash",
-     OPTION_CHOICE, offsetof(struct help_values, completion), "none|bash"},
+    {"man", 0, NULL, OPTION_SWITCH, AT(man), NULL,
+     "print the man page of fragsim, or of a command, as roff"},
+    {"completion", 0, "SHELL", OPTION_CHOICE, AT(completion), "none|bash",
+     "print the completion script for bash"},
     {0},
 };
 

@@ -76,23 +76,20 @@ static int run(const struct call *call, const void *values)
     return code;
 }
 
+#define AT(field) offsetof(struct import_values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
-     offsetof(struct import_values, out), NULL},
-    FORCE_OPTION(offsetof(struct import_values, force)),
-    {"edit", 'e', "EDIT",
+    {"output", 'o', "FILE", OPTION_TEXT, AT(out), NULL, "the trace file"},
+    FORCE_OPTION(AT(force)),
+    {"edit", 'e', "EDIT", OPTION_LIST, AT(edits), NULL,
      "an edit, or several that are separated by semicolons; repeat the option "
-     "for more, which are applied in their order (see `fragsim help edits')",
-     OPTION_LIST, offsetof(struct import_values, edits), NULL},
-    {"repeat", 0, "N",
-     "write the events N times; live blocks are freed between two "
-     "repetitions, and the recorded answers are left out",
-     OPTION_NUMBER, offsetof(struct import_values, repeat), NULL},
-    RETRY_LIMIT_OPTION(offsetof(struct import_values, limit)),
-    {"complete", 0, NULL,
+     "for more, which are applied in their order (see `fragsim help edits')"},
+    {"repeat", 0, "N", OPTION_NUMBER, AT(repeat), NULL,
+     "write the events N times; live blocks are freed between two repetitions, "
+     "and the recorded answers are left out"},
+    RETRY_LIMIT_OPTION(AT(limit)),
+    {"complete", 0, NULL, OPTION_SWITCH, AT(complete), NULL,
      "complete the trace of a job that died, as replay, fit, sweep and tune "
-     "do, before it is edited",
-     OPTION_SWITCH, offsetof(struct import_values, complete), NULL},
+     "do, before it is edited"},
     {0},
 };
 
@@ -101,9 +98,9 @@ const struct verb verb_import = {
     .args = "TRACE -o FILE",
     .summary = "convert an input to a trace file, as it is or changed by edits",
     .about =
-        "Every command can read every input directly; a trace file saves "
-        "time for an input that is read often. A trace file is HDF5; "
-        "h5py can read its columns.\n\n"
+        "Every command can read every input directly; a trace file saves time "
+        "for an input that is read often. A trace file is HDF5; h5py can read "
+        "its columns.\n\n"
         "With -e it answers what a job would have needed if a part of it were "
         "different: if a block were freed earlier, if sizes were larger, if "
         "empty_cache were called, if a second job ran on the same device. "
@@ -113,10 +110,10 @@ const struct verb verb_import = {
         "not serve these requests; `fragsim validate' therefore refuses an "
         "edited trace. The segments at the start are kept if the edits leave "
         "the blocks that were live then as they are; a note says if not. Each "
-        "edit adds a note to the trace that says what it "
-        "changed, and every answer repeats the notes. The file also keeps the "
-        "path and the SHA-256 of its input. The memory is that of two traces "
-        "and 64 bytes for each event.",
+        "edit adds a note to the trace that says what it changed, and every "
+        "answer repeats the notes. The file also keeps the path and the "
+        "SHA-256 of its input. The memory is that of two traces and 64 bytes "
+        "for each event.",
     .example = "fragsim import run.pickle.xz -e slice:steps=3..5 -e "
                "scale:factor=1.5,min=1MiB -o edited.h5",
     .options = options,

@@ -358,8 +358,8 @@ static int info_run(const struct call *call, const void *values)
 }
 
 static const struct option_row options[] = {
-    {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
-     offsetof(struct info_values, json), NULL},
+    {"json", 0, "FILE", OPTION_TEXT, offsetof(struct info_values, json), NULL,
+     "write the same as JSON; - is stdout"},
     LIMIT_OPTION(offsetof(struct info_values, limit)),
     FORCE_OPTION(offsetof(struct info_values, force)),
     {0},

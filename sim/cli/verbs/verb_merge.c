@@ -401,10 +401,10 @@ const struct verb verb_merge = {
         "inputs does not change the output, and merging a file twice does not "
         "either. The shards of a sweep make the same file as the whole sweep; "
         "if some are not among the inputs, the command names those that are, "
-        "and the exit code is 1. "
-        "All inputs must have one version and the same settings, and two "
-        "inputs with different results for the same run are an error. The "
-        "command needs memory for all inputs and for twice the output.",
+        "and the exit code is 1. All inputs must have one version and the "
+        "same settings, and two inputs with different results for the same "
+        "run are an error. The command needs memory for all inputs and for "
+        "twice the output.",
     .example = "fragsim merge grid.h5 shards/*.h5",
     .options = options,
     .size = sizeof(struct merge_values),

@@ -242,42 +242,35 @@ static int plot_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct plot_values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE",
+    {"output", 'o', "FILE", OPTION_TEXT, AT(drawing.out), NULL,
      "file of the figure: .svg, .png or .pdf; of a map also .html, the "
-     "interactive view",
-     OPTION_TEXT, AT(drawing.out), NULL},
+     "interactive view"},
     FORCE_OPTION(AT(force)),
-    {"trace", 0, "NAME",
-     "draw only the runs of this trace; NAME may be a pattern such as "
-     "'bert*'; repeat the option for more traces",
-     OPTION_LIST, AT(wanted.traces), NULL},
-    {"policy", 'p', "POLICY",
-     "draw only the runs of this policy, or of those that the pattern "
-     "matches; repeat the option for more policies. For a figure of a trace: "
-     "the policy (default: torch); for the interactive view, one or two "
-     "policies, side by side",
-     OPTION_LIST, AT(wanted.policies), NULL},
-    {"capacity", 'c', "SIZE,...",
+    {"trace", 0, "NAME", OPTION_LIST, AT(wanted.traces), NULL,
+     "draw only the runs of this trace; NAME may be a pattern such as 'bert*'; "
+     "repeat the option for more traces"},
+    {"policy", 'p', "POLICY", OPTION_LIST, AT(wanted.policies), NULL,
+     "draw only the runs of this policy, or of those that the pattern matches; "
+     "repeat the option for more policies. For a figure of a trace: the policy "
+     "(default: torch); for the interactive view, one or two policies, side by "
+     "side"},
+    {"capacity", 'c', "SIZE,...", OPTION_LIST,
+     AT(wanted.bounds[FRAG_BOUND_CAPACITY]), NULL,
      "draw only the runs on a device of this capacity, such as 24GiB, 0.9x or "
-     "inf. For a figure of a trace: memory of the device (default: inf)",
-     OPTION_LIST, AT(wanted.bounds[FRAG_BOUND_CAPACITY]), NULL},
-    {"limit", 0, "N",
+     "inf. For a figure of a trace: memory of the device (default: inf)"},
+    {"limit", 0, "N", OPTION_NUMBER, AT(limit), NULL,
      "draw at most N runs, policies or lines; the figure says what it leaves "
      "out and by which rule (default: by the figure, such as 12 runs of a "
-     "timeline)",
-     OPTION_NUMBER, AT(limit), NULL},
-    {"device", 0, "N", "for a figure of a trace: number of the device, if "
-                       "there are several",
-     OPTION_DEVICE, AT(device), NULL},
-    {"color-by", 0, "WHAT",
+     "timeline)"},
+    {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
+     "for a figure of a trace: number of the device, if there are several"},
+    {"color-by", 0, "WHAT", OPTION_CHOICE, AT(color), FIGURE_COLORS,
      "for a map: the property that sets the colour of a block: lifetime "
-     "(default) or size",
-     OPTION_CHOICE, AT(color), FIGURE_COLORS},
-    {"measure", 0, "COLUMN",
-     "for compare: the number of a run that is compared, a column of "
-     "`fragsim help results' such as overhead, need_bytes or "
-     "modelled_device_seconds (default: peak_reserved_bytes)",
-     OPTION_TEXT, AT(measure), NULL},
+     "(default) or size"},
+    {"measure", 0, "COLUMN", OPTION_TEXT, AT(measure), NULL,
+     "for compare: the number of a run that is compared, a column of `fragsim "
+     "help results' such as overhead, need_bytes or modelled_device_seconds "
+     "(default: peak_reserved_bytes)"},
     DRAWING_OPTIONS(AT(drawing)),
     {0},
 };

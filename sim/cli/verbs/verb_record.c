@@ -267,13 +267,12 @@ static int record_run(const struct call *call, const void *values)
     return code == EXIT_DONE ? convert(call, v, &r, status) : code;
 }
 
+#define AT(field) offsetof(struct record_values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
-     offsetof(struct record_values, out), NULL},
-    FORCE_OPTION(offsetof(struct record_values, force)),
-    {"keep", 'k', NULL,
-     "keep the logs from which the trace is made, in a folder beside it",
-     OPTION_SWITCH, offsetof(struct record_values, keep), NULL},
+    {"output", 'o', "FILE", OPTION_TEXT, AT(out), NULL, "the trace file"},
+    FORCE_OPTION(AT(force)),
+    {"keep", 'k', NULL, OPTION_SWITCH, AT(keep), NULL,
+     "keep the logs from which the trace is made, in a folder beside it"},
     {0},
 };
 
@@ -288,15 +287,15 @@ const struct verb verb_record = {
         "cudaMalloc, from cudaMallocAsync and from pools, managed and pitched "
         "memory, arrays, and physical memory from cuMemCreate. Pinned memory "
         "of the host, from cudaMallocHost and cudaHostAlloc, is the device "
-        "host, for --device host; the ranges that the program allocated itself "
-        "and registered with cudaHostRegister are a pool of their own there. "
-        "The trace contains "
-        "the streams, the failed requests, and the memory that a reset of the "
-        "context frees. Memory that is allocated in other ways, for example "
-        "by graphs, is only counted; the command prints the count at the end. "
-        "The program may start other processes: each process that requests "
-        "memory has its own trace. If there are several traces, the number of "
-        "the process is before the suffix: FILE.123.h5.\n\n"
+        "host, for --device host; the ranges that the program allocated "
+        "itself and registered with cudaHostRegister are a pool of their own "
+        "there. The trace contains the streams, the failed requests, and the "
+        "memory that a reset of the context frees. Memory that is allocated "
+        "in other ways, for example by graphs, is only counted; the command "
+        "prints the count at the end. The program may start other processes: "
+        "each process that requests memory has its own trace. If there are "
+        "several traces, the number of the process is before the suffix: "
+        "FILE.123.h5.\n\n"
         "While the program runs, its calls are logged in a folder beside "
         "FILE. If the program is killed, the logs are complete up to that "
         "moment. If this command is killed, every other command can read the "

@@ -329,13 +329,11 @@ static const struct option_row options[] = {
     OUTPUT_CSV_OPTION(AT),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     CELL_DEVICE_OPTIONS(AT),
-    {"points", 0, "N", "number of points of each series in the result file "
-                       "(default: 2000)",
-     OPTION_NUMBER, AT(points), NULL},
-    {"stream", 0, NULL,
+    {"points", 0, "N", OPTION_NUMBER, AT(points), NULL,
+     "number of points of each series in the result file (default: 2000)"},
+    {"stream", 0, NULL, OPTION_SWITCH, AT(stream), NULL,
      "replay the events of one csv while they are read, in memory that does "
-     "not grow with their number; - is stdin",
-     OPTION_SWITCH, AT(stream), NULL},
+     "not grow with their number; - is stdin"},
     {0},
 };
 /* clang-format on */
@@ -346,19 +344,18 @@ const struct verb verb_replay = {
     .summary = "replay traces against policies, each at every capacity",
     .about =
         "The command prints a table of peak memory, fragmentation and OOMs, "
-        "with one row for each trace, device, policy and capacity. A "
-        "request that the device cannot meet is counted and skipped. Such an "
-        "OOM is a result, not an error, and does not change the exit code. A "
-        "run that ends by an error of its device or its policy is a row that "
-        "says `failed'; the others are reported, and the exit code is that of "
-        "the first error.\n\n"
-        "Where a recording begins late, torch takes over the recorded segments "
-        "and blocks; other policies allocate the live blocks first, and so "
-        "does torch if the segments do not fit in the device or hinder its "
-        "settings. The column "
-        "`start' says how a run began. A note says where torch, with the "
-        "recorded settings, reserves another peak than the recorded "
-        "allocator.\n\n"
+        "with one row for each trace, device, policy and capacity. A request "
+        "that the device cannot meet is counted and skipped. Such an OOM is a "
+        "result, not an error, and does not change the exit code. A run that "
+        "ends by an error of its device or its policy is a row that says "
+        "`failed'; the others are reported, and the exit code is that of the "
+        "first error.\n\n"
+        "Where a recording begins late, torch takes over the recorded "
+        "segments and blocks; other policies allocate the live blocks first, "
+        "and so does torch if the segments do not fit in the device or hinder "
+        "its settings. The column `start' says how a run began. A note says "
+        "where torch, with the recorded settings, reserves another peak than "
+        "the recorded allocator.\n\n"
         "With --stream, the events of one csv are replayed while they are "
         "read, mostly from a pipe, in memory that grows with the live blocks "
         "and not with the events. Example: fragsim export run.pickle --repeat "

@@ -75,23 +75,19 @@ static int report_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     PAGE_OPTION(AT(out)),
     FORCE_OPTION(AT(force)),
-    {"baseline", 0, "POLICY",
+    {"baseline", 0, "POLICY", OPTION_TEXT, AT(baseline), NULL,
      "policy with which the others are compared; it must not know the future "
      "(default: torch, else a policy with torch's default parameters, else the "
-     "first one)",
-     OPTION_TEXT, AT(baseline), NULL},
-    {"slowdown", 0, "RATIO",
+     "first one)"},
+    {"slowdown", 0, "RATIO", OPTION_RATIO, AT(slowdown), NULL,
      "upper bound on the time that the driver calls of a recommended policy "
-     "add, relative to the recorded time: 0.01 is 1 % (default: 0.01)",
-     OPTION_RATIO, AT(slowdown), NULL},
-    {"preface", 0, "FILE",
+     "add, relative to the recorded time: 0.01 is 1 % (default: 0.01)"},
+    {"preface", 0, "FILE", OPTION_TEXT, AT(preface), NULL,
      "file of HTML that stands before the review, as it is, for example a "
-     "question and its answer",
-     OPTION_TEXT, AT(preface), NULL},
-    {"appendix", 0, "FILE",
+     "question and its answer"},
+    {"appendix", 0, "FILE", OPTION_TEXT, AT(appendix), NULL,
      "file of HTML that stands after the review, as it is, for example a "
-     "method and its limits",
-     OPTION_TEXT, AT(appendix), NULL},
+     "method and its limits"},
     DRAWING_LOOK_OPTIONS(AT(look)),
     {0},
 };
@@ -107,13 +103,12 @@ const struct verb verb_report = {
         "which policy survives at which capacity, memory against its cost in "
         "time, and each policy on each trace. Memory is what a policy needs, "
         "if the results have it (`fragsim sweep --need'), and else its peak "
-        "reserved. Policies that know the future are bounds and stand apart. A "
-        "capacity that none of the policies can survive, because the job asks "
-        "for more, is named and counts for none. "
-        "For each trace the page shows the notes of its reader, memory over "
-        "events, the composition of the peak, and where runs fail. It "
-        "ends with the provenance of the results and the commands that make "
-        "the page again.\n\n"
+        "reserved. Policies that know the future are bounds and stand apart. "
+        "A capacity that none of the policies can survive, because the job "
+        "asks for more, is named and counts for none. For each trace the page "
+        "shows the notes of its reader, memory over events, the composition "
+        "of the peak, and where runs fail. It ends with the provenance of the "
+        "results and the commands that make the page again.\n\n"
         "The page is one file that contains its figures and refers to nothing "
         "on the network, unless its preface or its appendix does. gnuplot "
         "draws the figures.",

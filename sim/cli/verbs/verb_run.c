@@ -232,23 +232,21 @@ static int run_run(const struct call *call, const void *values)
     return code;
 }
 
+#define AT(field) offsetof(struct run_values, field)
 static const struct option_row options[] = {
-    {"policy", 'p', "POLICY",
+    {"policy", 'p', "POLICY", OPTION_TEXT, AT(policy), NULL,
      "NAME or NAME:PARAMS (see `fragsim policies`); torch@2.6[:PARAMS] is the "
      "rules of PyTorch 2.6. A policy that `fragsim policies` marks \"traces "
-     "only\" cannot serve a program",
-     OPTION_TEXT, offsetof(struct run_values, policy), NULL},
-    {"capacity", 'c', "SIZE",
+     "only\" cannot serve a program"},
+    {"capacity", 'c', "SIZE", OPTION_SIZE, AT(capacity), NULL,
      "the most bytes that the policy may hold on each device, such as 20GiB "
      "(default: inf, all that the device has; a policy reads what other "
      "programs leave of it at the first use of the GPU, and again after each "
-     "torch.cuda.empty_cache())",
-     OPTION_SIZE, offsetof(struct run_values, capacity), NULL},
-    {"output", 'o', "FILE",
+     "torch.cuda.empty_cache())"},
+    {"output", 'o', "FILE", OPTION_TEXT, AT(out), NULL,
      "the result file, written when the program ends; %p in the name is the "
-     "number of the process",
-     OPTION_TEXT, offsetof(struct run_values, out), NULL},
-    FORCE_OPTION(offsetof(struct run_values, force)),
+     "number of the process"},
+    FORCE_OPTION(AT(force)),
     {0},
 };
 
@@ -260,8 +258,8 @@ const struct verb verb_run = {
         "The program needs no change. In each process of Python that the "
         "program starts, also under torchrun and multiprocessing, the policy "
         "serves the GPU memory of PyTorch as soon as `import torch` is "
-        "complete. Processes that never import torch are not affected, and the "
-        "GPU is not used before the program uses it. All functions of "
+        "complete. Processes that never import torch are not affected, and "
+        "the GPU is not used before the program uses it. All functions of "
         "torch.cuda.memory work. The first run compiles a small library "
         "against the installed PyTorch, which takes half a minute and needs a "
         "C++ compiler; without one, PyTorch's statistics, snapshots, graphs "
@@ -274,9 +272,9 @@ const struct verb verb_run = {
         "Each process that uses a GPU writes its results to FILE at its end; "
         "every command that reads results reads them. Without %p in the name, "
         "a process does not overwrite the results of another process of the "
-        "same run: it inserts its own number before the suffix, and says "
-        "so. If no process has used a GPU through PyTorch when the program "
-        "ends, a line on stderr says that the policy served nothing (not with "
+        "same run: it inserts its own number before the suffix, and says so. "
+        "If no process has used a GPU through PyTorch when the program ends, "
+        "a line on stderr says that the policy served nothing (not with "
         "-q).\n\n"
         "The program takes the place of this command: it has the same process "
         "number, receives all signals, and its exit code is that of the "

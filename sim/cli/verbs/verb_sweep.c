@@ -568,50 +568,41 @@ static int sweep_verb(const struct call *call, const void *values)
 #define AT(field) offsetof(struct sweep_values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
-    {"param", 0, "[POLICY:]KEY=VALUE,...",
+    {"param", 0, "[POLICY:]KEY=VALUE,...", OPTION_LIST, AT(params), NULL,
      "values of a parameter: a list, or a range a..b:step or a..b*factor; "
      "several parameters make all combinations, for each policy that has them; "
-     "the policy itself, with the defaults, runs too, as their baseline",
-     OPTION_LIST, AT(params), NULL},
-    {"edit", 'e', "EDIT",
+     "the policy itself, with the defaults, runs too, as their baseline"},
+    {"edit", 'e', "EDIT", OPTION_LIST, AT(edits), NULL,
      "an edit of every trace, or several that are separated by semicolons (see "
      "`fragsim help edits'); repeat the option for more values of this axis; "
      "none is the trace as it is. A capacity such as 0.9x is a share of the "
-     "edited trace's peak requested",
-     OPTION_LIST, AT(edits), NULL},
-    {"grid", 0, "FILE",
+     "edited trace's peak requested"},
+    {"grid", 0, "FILE", OPTION_TEXT, AT(grid), NULL,
      "file that adds to the grid, one line each: trace PATH, policy TEXT, "
-     "capacity LIST, param TEXT, edit TEXT; # begins a comment",
-     OPTION_TEXT, AT(grid), NULL},
-    {"need", 0, "KIND",
+     "capacity LIST, param TEXT, edit TEXT; # begins a comment"},
+    {"need", 0, "KIND", OPTION_CHOICE, AT(need), "none|capacity|limit",
      "also find what each policy needs (see `fragsim fit'): the least capacity "
      "of the device, or limit of the process, from which on nothing fails; it "
-     "is the column need_bytes of the rows without a bound (default: none)",
-     OPTION_CHOICE, AT(need), "none|capacity|limit"},
+     "is the column need_bytes of the rows without a bound (default: none)"},
     OUTPUT_HDF5_OPTION(AT),
     OUTPUT_JSON_OPTION(AT, "rows as JSON; - is stdout"),
     OUTPUT_CSV_OPTION(AT),
     OUTPUT_FORCE_OPTION(AT, "overwrite existing outputs, and discard "
                             "unfinished work"),
     JOBS_OPTION(AT(threads)),
-    {"resume", 0, NULL,
-     "continue an unfinished sweep to this output; begin one if there is none",
-     OPTION_SWITCH, AT(resume), NULL},
-    {"shard", 0, "I/N",
+    {"resume", 0, NULL, OPTION_SWITCH, AT(resume), NULL,
+     "continue an unfinished sweep to this output; begin one if there is none"},
+    {"shard", 0, "I/N", OPTION_TEXT, AT(shard), NULL,
      "run only part I of N (from 1), whose cells are neighbours, and write it "
-     "to its own output; `fragsim merge` joins the parts",
-     OPTION_TEXT, AT(shard), NULL},
-    {"list", 0, NULL,
-     "only print the cells: number, trace, policy, capacity and edit, separated "
-     "by tabs",
-     OPTION_SWITCH, AT(list), NULL},
-    {"details", 0, NULL,
+     "to its own output; `fragsim merge` joins the parts"},
+    {"list", 0, NULL, OPTION_SWITCH, AT(list), NULL,
+     "only print the cells: number, trace, policy, capacity and edit, "
+     "separated by tabs"},
+    {"details", 0, NULL, OPTION_SWITCH, AT(details), NULL,
      "keep the series, OOMs and segments of every cell, as replay does; files "
-     "are a hundred times larger",
-     OPTION_SWITCH, AT(details), NULL},
-    {"points", 0, "N", "number of points of each series that is kept "
-                       "(default: 2000)",
-     OPTION_NUMBER, AT(points), NULL},
+     "are a hundred times larger"},
+    {"points", 0, "N", OPTION_NUMBER, AT(points), NULL,
+     "number of points of each series that is kept (default: 2000)"},
     CELL_RUN_OPTIONS(AT, ""),
     CELL_MODEL_OPTIONS(AT),
     {0},
@@ -625,21 +616,18 @@ const struct verb verb_sweep = {
         "replay a grid of traces, edits, policies, parameters and capacities",
     .about =
         "The command runs every trace, with every edit, every policy, every "
-        "combination of "
-        "parameters and every capacity, on all processors, and writes one "
-        "result file. One such run is a cell of the grid. The rows are sorted "
-        "by trace, edit, device, policy, parameters and capacity. The file "
-        "contains "
-        "no timestamps, so the same grid always makes an identical file, for "
-        "any number of threads, shards and attempts.\n\n"
+        "combination of parameters and every capacity, on all processors, and "
+        "writes one result file. One such run is a cell of the grid. The rows "
+        "are sorted by trace, edit, device, policy, parameters and capacity. "
+        "The file contains no timestamps, so the same grid always makes an "
+        "identical file, for any number of threads, shards and attempts.\n\n"
         "Finished cells are written to result files in the folder OUTPUT.part "
         "beside the output, every 1,000 cells or 20 seconds. After a kill or "
         "the loss of the node, only the cells since then are lost, and "
-        "--resume continues. "
-        "--resume recognizes a finished cell by the SHA-256 of its trace, and "
-        "by its "
-        "policy, parameters, capacity, settings and version. The folder is "
-        "removed when the output is complete.\n\n"
+        "--resume continues. --resume recognizes a finished cell by the "
+        "SHA-256 of its trace, and by its policy, parameters, capacity, "
+        "settings and version. The folder is removed when the output is "
+        "complete.\n\n"
         "A trace that cannot be read, or a cell that fails, does not end the "
         "sweep. The other cells are written. The missing ones are listed at "
         "the end and in the attribute `missing' of the file, and the exit "
@@ -651,13 +639,12 @@ const struct verb verb_sweep = {
         "An open trace needs 96 bytes of memory for each event; while it is "
         "read, 6 times the size of its file, or 32 times if the file is "
         "compressed, and twice that if it is edited. A trace waits if the sum "
-        "of the open ones would exceed three quarters of the available memory, "
-        "or of the limit of the cgroup or the shell. A running cell needs 512 "
-        "bytes for each block that is live at the peak, and, if the policy "
-        "knows the future, 96 bytes for each event; fewer threads (-j) need "
-        "less. The results of all cells stay in memory, and at the end the "
-        "sweep "
-        "also needs twice the size of the result file.",
+        "of the open ones would exceed three quarters of the available "
+        "memory, or of the limit of the cgroup or the shell. A running cell "
+        "needs 512 bytes for each block that is live at the peak, and, if the "
+        "policy knows the future, 96 bytes for each event; fewer threads (-j) "
+        "need less. The results of all cells stay in memory, and at the end "
+        "the sweep also needs twice the size of the result file.",
     .example = "fragsim sweep traces/*.h5 -p torch -p best_fit --param "
                "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
     .options = options,

@@ -406,31 +406,26 @@ static int tune_run_verb(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct tune_values, field)
 static const struct option_row options[] = {
-    {"capacity", 'c', "SIZE",
+    {"capacity", 'c', "SIZE", OPTION_LIST, AT(cell.bounds[FRAG_BOUND_CAPACITY]),
+     NULL,
      "memory of the device, beyond which the driver refuses: the job must "
      "survive with it; a size such as 24GiB, a share of the trace's peak "
      "requested such as 0.9x, or inf (default: the bound under which the "
-     "recorded job ran)",
-     OPTION_LIST, AT(cell.bounds[FRAG_BOUND_CAPACITY]), NULL},
+     "recorded job ran)"},
     CELL_LIMIT_OPTION(AT),
-    {"worth", 0, "R",
+    {"worth", 0, "R", OPTION_TEXT, AT(worth), NULL,
      "what each further knob must save, of the peak (default: 0.01, that is 1 "
-     "%)",
-     OPTION_TEXT, AT(worth), NULL},
-    {"simplest", 0, NULL,
-     "choose the first setting that survives, whatever it saves",
-     OPTION_SWITCH, AT(simplest), NULL},
-    {"torch-version", 0, "VERSION",
+     "%)"},
+    {"simplest", 0, NULL, OPTION_SWITCH, AT(simplest), NULL,
+     "choose the first setting that survives, whatever it saves"},
+    {"torch-version", 0, "VERSION", OPTION_TEXT, AT(torch_version), NULL,
      "try only settings that this version of PyTorch knows, such as 2.6 "
-     "(default: the oldest that may have written the recordings)",
-     OPTION_TEXT, AT(torch_version), NULL},
-    {"no-vmm", 0, NULL,
+     "(default: the oldest that may have written the recordings)"},
+    {"no-vmm", 0, NULL, OPTION_SWITCH, AT(no_vmm), NULL,
      "try no settings that need the driver's virtual memory calls: no "
-     "expandable segments",
-     OPTION_SWITCH, AT(no_vmm), NULL},
-    {"without", 0, "SETTING", "do not try this setting; repeat the option for "
-                              "more settings",
-     OPTION_LIST, AT(without), NULL},
+     "expandable segments"},
+    {"without", 0, "SETTING", OPTION_LIST, AT(without), NULL,
+     "do not try this setting; repeat the option for more settings"},
     OUTPUT_JSON_OPTION(AT, "the result as JSON; - is stdout"),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     JOBS_OPTION(AT(jobs)),
@@ -452,21 +447,21 @@ const struct verb verb_tune = {
         "the first that survives, and a later one only if each further knob "
         "saves at least 1 % of the peak (--worth).\n\n"
         "What a setting saves is the share of peak reserved memory that the "
-        "job as it was recorded needs in addition: the geometric mean over all "
-        "traces. Every trace must survive its bound.\n\n"
-        "Each answer says one of three words: survives, of a run that is known "
-        "to its end; serves what was recorded, of a job that died; or fails. A "
-        "setting for a job that died is exported only if its bound is enough "
-        "for further steps with a probability of 90 %, judged by how the peaks "
-        "of its complete steps differ. Otherwise the setting is a comment, "
-        "which says what would be enough, if the steps tell.\n\n"
+        "job as it was recorded needs in addition: the geometric mean over "
+        "all traces. Every trace must survive its bound.\n\n"
+        "Each answer says one of three words: survives, of a run that is "
+        "known to its end; serves what was recorded, of a job that died; or "
+        "fails. A setting for a job that died is exported only if its bound "
+        "is enough for further steps with a probability of 90 %, judged by "
+        "how the peaks of its complete steps differ. Otherwise the setting is "
+        "a comment, which says what would be enough, if the steps tell.\n\n"
         "The output is comments and one line that exports the variable, so "
         "that a shell can source it. The comments state what the setting "
         "saves, what it costs, what it cannot be combined with, and all "
         "settings that were tried.\n\n"
-        "If no setting survives, the exit code is 1 and every line "
-        "is a comment. If the requests of a complete run alone exceed the "
-        "bound, none is tried, because then no allocator can help.",
+        "If no setting survives, the exit code is 1 and every line is a "
+        "comment. If the requests of a complete run alone exceed the bound, "
+        "none is tried, because then no allocator can help.",
     .example = "fragsim tune snapshot.pickle --capacity 24GiB",
     .options = options,
     .size = sizeof(struct tune_values),

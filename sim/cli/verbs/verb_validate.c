@@ -467,26 +467,21 @@ static int validate_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct validate_values, field)
 static const struct option_row options[] = {
-    {"anchored", 0, NULL,
-     "place segments at their recorded base addresses (default)", OPTION_SWITCH,
-     AT(anchored), NULL},
-    {"predicted", 0, NULL,
-     "predict base addresses with the arena's model of the driver",
-     OPTION_SWITCH, AT(predicted), NULL},
+    {"anchored", 0, NULL, OPTION_SWITCH, AT(anchored), NULL,
+     "place segments at their recorded base addresses (default)"},
+    {"predicted", 0, NULL, OPTION_SWITCH, AT(predicted), NULL,
+     "predict base addresses with the arena's model of the driver"},
     STATS_OPTION(AT(stats)),
-    {"limit", 0, "SIZE",
+    {"limit", 0, "SIZE", OPTION_SIZE, AT(limit), NULL,
      "memory limit that was set in the recorded allocator (default: `cap' of "
-     "the counters; without counters, what the recorded OOMs show)",
-     OPTION_SIZE, AT(limit), NULL},
-    {"memory-fraction", 0, "X",
-     "the same limit as a share of the device's memory", OPTION_RATIO,
-     AT(fraction), NULL},
-    {"total", 0, "SIZE",
+     "the counters; without counters, what the recorded OOMs show)"},
+    {"memory-fraction", 0, "X", OPTION_RATIO, AT(fraction), NULL,
+     "the same limit as a share of the device's memory"},
+    {"total", 0, "SIZE", OPTION_TOTAL, AT(total), NULL,
      "memory of the device (default: `total_memory' of the counters, or an "
-     "H200's)",
-     OPTION_TOTAL, AT(total), NULL},
-    {"json", 0, "FILE", "write the result as JSON; - is stdout", OPTION_TEXT,
-     AT(json), NULL},
+     "H200's)"},
+    {"json", 0, "FILE", OPTION_TEXT, AT(json), NULL,
+     "write the result as JSON; - is stdout"},
     FORCE_OPTION(AT(force)),
     {0},
 };
@@ -496,18 +491,18 @@ const struct verb verb_validate = {
     .name = "validate",
     .args = "TRACE...",
     .summary = "compare the torch policy with the recorded allocator",
-    .about = "The command replays the requests of a snapshot with its "
-             "recorded settings, and compares the result with everything that "
-             "was recorded: each segment event, each address, each OOM, each "
-             "block of the final snapshot, and the counters of memory_stats "
-             "if there is a file of them. A history that ends before the "
-             "snapshot was taken is compared up to its last entry. With "
-             "--predicted, a replay that differs in addresses only is equal in "
-             "sizes. The exit code is 1 if anything else differs, or if "
-             "nothing that the allocator decided could be compared: no "
-             "address, no segment that was taken, no OOM, no counter. If the "
-             "keys of the snapshot show a release of PyTorch that places "
-             "otherwise, the replay follows its rules, and a note says so.",
+    .about =
+        "The command replays the requests of a snapshot with its recorded "
+        "settings, and compares the result with everything that was recorded: "
+        "each segment event, each address, each OOM, each block of the final "
+        "snapshot, and the counters of memory_stats if there is a file of "
+        "them. A history that ends before the snapshot was taken is compared "
+        "up to its last entry. With --predicted, a replay that differs in "
+        "addresses only is equal in sizes. The exit code is 1 if anything "
+        "else differs, or if nothing that the allocator decided could be "
+        "compared: no address, no segment that was taken, no OOM, no counter. "
+        "If the keys of the snapshot show a release of PyTorch that places "
+        "otherwise, the replay follows its rules, and a note says so.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
     .size = sizeof(struct validate_values),

@@ -33,19 +33,18 @@ struct step_values {
 #define STEP_AT(field) offsetof(struct step_values, field)
 #define STEP_OPTIONS(CAPACITY, PICTURE)                                        \
     STEP_MARK_OPTION(STEP_AT(cell.mark)),                                      \
-    {"policy", 'p', "POLICY",                                                  \
-     "the policy that replays the trace: NAME, NAME:PARAMS, torch@recorded or "\
-     "./FILE.so (default: torch with the settings of the trace)",              \
-     OPTION_TEXT, STEP_AT(policy), NULL},                                      \
-    {"capacity", 'c', "SIZE", CAPACITY, OPTION_SIZE, STEP_AT(capacity), NULL}, \
-    {"json", 0, "FILE", "the same as JSON; - is stdout", OPTION_TEXT,          \
-     STEP_AT(json), NULL},                                                     \
-    {"output", 'o', "FILE", "draw " PICTURE ": .svg, .png or .pdf",            \
-     OPTION_TEXT, STEP_AT(drawing.out), NULL},                                 \
+    {"policy", 'p', "POLICY", OPTION_TEXT, STEP_AT(policy), NULL,              \
+     "the policy that replays the trace: NAME, NAME:PARAMS, torch@recorded "   \
+     "or ./FILE.so (default: torch with the settings of the trace)"},          \
+    {"capacity", 'c', "SIZE", OPTION_SIZE, STEP_AT(capacity), NULL, CAPACITY}, \
+    {"json", 0, "FILE", OPTION_TEXT, STEP_AT(json), NULL,                      \
+     "the same as JSON; - is stdout"},                                         \
+    {"output", 'o', "FILE", OPTION_TEXT, STEP_AT(drawing.out), NULL,           \
+     "draw " PICTURE ": .svg, .png or .pdf"},                                  \
     DRAWING_OPTIONS(STEP_AT(drawing)),                                         \
     FORCE_OPTION(STEP_AT(force)),                                              \
-    {"device", 0, "N", "only this device of the trace (default: all)",         \
-     OPTION_DEVICE, STEP_AT(cell.device), NULL},                               \
+    {"device", 0, "N", OPTION_DEVICE, STEP_AT(cell.device), NULL,              \
+     "only this device of the trace (default: all)"},                          \
     LIMIT_OPTION(STEP_AT(cell.limit))
 /* clang-format on */
 
