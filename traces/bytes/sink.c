@@ -30,6 +30,8 @@ enum frag_err sink_open(struct sink *s, const char *path, struct frag_error *e)
     int fd;
 
     *s = (struct sink){.path = path};
+    if (!path)
+        return FRAG_OK;
     if (sink_is_stdout(path) || !atomic_file_can_replace(path)) {
         s->out = open_memstream(&s->text, &s->size);
         return s->out ? FRAG_OK : frag_no_memory(e, "%s", path);
@@ -92,6 +94,8 @@ enum frag_err sink_commit(struct sink *s, struct frag_error *e)
     FILE *out = s->out;
     enum frag_err err = FRAG_OK;
 
+    if (!out)
+        return FRAG_OK;
     errno = 0;
     s->out = NULL;
     if (!closed(out) || (!s->file.partial && !put_text(s)))

@@ -19,7 +19,8 @@ struct sink {
 /* Returns whether a path of the user means stdout. NULL is no path: false. */
 bool sink_is_stdout(const char *path);
 
-/* IO with the system's message, NOMEM. On error s need not be aborted. */
+/* IO with the system's message, NOMEM. On error s need not be aborted. If path
+ * is NULL, there is no output: `out` is NULL, and sink_commit does nothing. */
 enum frag_err sink_open(struct sink *s, const char *path,
                         struct frag_error *e) FRAG_MUST_CHECK;
 /* Completes the output and releases s. On IO, a regular file under path is

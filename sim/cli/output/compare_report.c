@@ -164,67 +164,38 @@ void compare_report_add(struct compare_report *r, const struct compared *c)
 {
     const struct compare_row row = make_row(c, r->costs);
 
-    add_to_table(&r->table, &row);
-    if (r->json.out)
-        add_to_json(&r->writer, &row, c);
-    if (r->csv.out)
-        frag_row_csv(r->csv.out, row_columns, &row);
+    add_to_table(&r->texts.table, &row);
+    if (r->texts.json.out)
+        add_to_json(&r->texts.writer, &row, c);
+    if (r->texts.csv.out)
+        frag_row_csv(r->texts.csv.out, row_columns, &row);
     r->rows++;
     r->wrong += c->differs || c->leaked;
 }
 
 enum frag_err compare_report_open(struct compare_report *r,
-                                  const struct call *call, const char *json,
-                                  const char *csv, struct frag_error *e)
+                                  const struct call *call,
+                                  const struct outputs *to,
+                                  struct frag_error *e)
 {
-    enum frag_err err = FRAG_OK;
-
-    *r = (struct compare_report){
-        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
-        .costs = r->costs,
-        .table = table_of("nrprrrrlrrrr",
-                          "trace|device|policy|bound|peak reserved|first OOM|"
-                          "calls|same|modelled|measured|ratio|paced"),
-    };
-    if (json)
-        err = sink_open(&r->json, json, e);
-    if (err == FRAG_OK && csv)
-        err = sink_open(&r->csv, csv, e);
-    if (err != FRAG_OK) {
-        compare_report_abort(r);
-        return err;
-    }
-    if (json)
-        cli_json_open(call, &r->writer, r->json.out);
-    if (csv)
-        frag_header_csv(r->csv.out, row_columns);
-    r->table.optional = 2;
+    *r = (struct compare_report){.costs = r->costs};
+    FRAG_TRY(report_texts_open(
+        &r->texts, to,
+        table_of("nrprrrrlrrrr",
+                 "trace|device|policy|bound|peak reserved|first OOM|"
+                 "calls|same|modelled|measured|ratio|paced"),
+        e));
+    if (to->json)
+        cli_json_open(call, &r->texts.writer, r->texts.json.out);
+    if (to->csv)
+        frag_header_csv(r->texts.csv.out, row_columns);
     return FRAG_OK;
 }
 
 enum frag_err compare_report_commit(struct compare_report *r, bool color,
                                     struct frag_error *e)
 {
-    enum frag_err err = FRAG_OK;
-
-    if (r->json.out) {
-        frag_results_json_close(&r->writer);
-        err = sink_commit(&r->json, e);
-    }
-    if (err == FRAG_OK && r->csv.out)
-        err = sink_commit(&r->csv, e);
-    if (err == FRAG_OK && r->has_table)
-        err = table_print(&r->table, stdout, color);
-    compare_report_abort(r);
-    return err;
-}
-
-void compare_report_abort(struct compare_report *r)
-{
-    const uint64_t rows = r->rows, wrong = r->wrong;
-
-    sink_abort(&r->json);
-    sink_abort(&r->csv);
-    table_free(&r->table);
-    *r = (struct compare_report){.rows = rows, .wrong = wrong};
+    if (r->texts.json.out)
+        frag_results_json_close(&r->texts.writer);
+    return report_texts_commit(&r->texts, color, e);
 }

@@ -5,11 +5,9 @@
 #ifndef FRAG_SIM_CLI_OUTPUT_COMPARE_REPORT_H
 #define FRAG_SIM_CLI_OUTPUT_COMPARE_REPORT_H
 
-#include "sim/cli/cli.h"
-#include "sim/cli/output/table.h"
+#include "sim/cli/output/report.h"
 #include "sim/results/results.h"
 #include "sim/twin.h"
-#include "traces/bytes/sink.h"
 
 /* One cell: its simulated run and its runs on the device. */
 struct compared {
@@ -29,29 +27,21 @@ struct compared {
 };
 
 struct compare_report {
-    struct sink json, csv;
-    struct frag_json writer; /* to json.out */
-    struct table table;
-    bool has_table;
+    struct report_texts texts;
     const char *costs;    /* as in --costs, for all rows; borrowed */
     uint64_t rows, wrong; /* wrong: rows with a difference or a leak */
 };
 
-/* The caller has set r->costs. json and csv are paths, "-" for stdout, or NULL
- * for no such output. If neither is stdout, the table goes there. On IO or
- * NOMEM nothing is left open.
- */
+/* The caller has set r->costs. On IO or NOMEM nothing is left open. */
 enum frag_err compare_report_open(struct compare_report *r,
-                                  const struct call *call, const char *json,
-                                  const char *csv,
+                                  const struct call *call,
+                                  const struct outputs *to,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 /* Adds one cell; a failed allocation is reported by the commit. */
 void compare_report_add(struct compare_report *r, const struct compared *c);
-/* Writes all outputs. The report is closed on success and on error; `wrong` and
+/* Writes all outputs. They are closed on success and on error; `wrong` and
  * `rows` stay. IO, NOMEM. */
 enum frag_err compare_report_commit(struct compare_report *r, bool color,
                                     struct frag_error *e) FRAG_MUST_CHECK;
-/* Closes the report and writes nothing; `wrong` and `rows` stay. */
-void compare_report_abort(struct compare_report *r);
 
 #endif

@@ -116,8 +116,8 @@ static uint64_t count_fails(const struct frag_capacity_spans *spans,
 }
 
 static struct fit_row make_row(const struct fit_report *r,
-                           const struct fit_subject *on,
-                           const struct fit_found *found)
+                               const struct fit_subject *on,
+                               const struct fit_found *found)
 {
     const struct frag_capacity_span *fit = first_survivor(&found->spans);
     const struct frag_summary *unlimited = &found->unlimited.run;
@@ -145,7 +145,7 @@ static struct fit_row make_row(const struct fit_report *r,
 
     if (frag_capacity_survives(&found->need))
         describe_need(&found->need, &row);
-    if (fit && r->frontier_wanted)
+    if (fit && r->texts.own.out)
         row.fails_above = count_fails(&found->spans, fit);
     return row;
 }
@@ -219,12 +219,12 @@ static void add_to_json(struct fit_report *r, const struct row_notes *notes,
                         const struct fit_row *row,
                         const struct frag_capacity_spans *spans)
 {
-    struct frag_json *j = &r->writer;
+    struct frag_json *j = &r->texts.writer;
 
     frag_json_new_object(j, 2, NULL);
     frag_row_json(j, row_columns, row);
     frag_json_texts(j, "notes", notes->items, notes->count);
-    if (r->frontier_wanted && spans->count)
+    if (r->texts.own.out && spans->count)
         add_steps_to_json(j, row, spans);
     frag_json_end(j);
 }
@@ -253,17 +253,16 @@ static void add_row(struct fit_report *r, const struct fit_row *row,
                     const struct row_notes *notes,
                     const struct frag_capacity_spans *spans)
 {
-    add_to_table(&r->table, row);
-    if (r->json.out)
+    add_to_table(&r->texts.table, row);
+    if (r->texts.json.out)
         add_to_json(r, notes, row, spans);
-    if (r->csv.out)
-        frag_row_csv(r->csv.out, row_columns, row);
-    for (size_t i = 0; r->frontier.out && i < spans->count; i++) {
+    if (r->texts.csv.out)
+        frag_row_csv(r->texts.csv.out, row_columns, row);
+    for (size_t i = 0; r->texts.own.out && i < spans->count; i++) {
         struct step step = make_step(row, &spans->items[i]);
 
-        frag_row_csv(r->frontier.out, step_columns, &step);
+        frag_row_csv(r->texts.own.out, step_columns, &step);
     }
-    r->rows++;
 }
 
 enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
@@ -281,61 +280,28 @@ enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
 }
 
 enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
-                              const char *json, const char *csv,
-                              const char *frontier, struct frag_error *e)
+                              const struct outputs *to, struct frag_error *e)
 {
-    enum frag_err err = FRAG_OK;
+    struct report_texts *const x = &r->texts;
 
-    *r = (struct fit_report){
-        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv) &&
-                     !sink_is_stdout(frontier),
-        .frontier_wanted = frontier != NULL,
-        .table = table_of("nrporrrrrrr",
-                          "trace|device|policy|start|need|bytes|headroom|"
-                          "peak allocated|retries|unlimited|serves from"),
-    };
-    if (json)
-        err = sink_open(&r->json, json, e);
-    if (err == FRAG_OK && csv)
-        err = sink_open(&r->csv, csv, e);
-    if (err == FRAG_OK && frontier)
-        err = sink_open(&r->frontier, frontier, e);
-    if (err != FRAG_OK) {
-        fit_report_abort(r);
-        return err;
-    }
-    if (json)
-        cli_json_open(call, &r->writer, r->json.out);
-    if (csv)
-        frag_header_csv(r->csv.out, row_columns);
-    if (frontier)
-        frag_header_csv(r->frontier.out, step_columns);
-    r->table.optional = 2;
+    FRAG_TRY(report_texts_open(
+        x, to,
+        table_of("nrporrrrrrr", "trace|device|policy|start|need|bytes|headroom|"
+                                "peak allocated|retries|unlimited|serves from"),
+        e));
+    if (to->json)
+        cli_json_open(call, &x->writer, x->json.out);
+    if (to->csv)
+        frag_header_csv(x->csv.out, row_columns);
+    if (x->own.out)
+        frag_header_csv(x->own.out, step_columns);
     return FRAG_OK;
 }
 
 enum frag_err fit_report_commit(struct fit_report *r, bool color,
                                 struct frag_error *e)
 {
-    struct sink *const sinks[] = {&r->json, &r->csv, &r->frontier};
-    enum frag_err err = FRAG_OK;
-
-    if (r->json.out)
-        frag_results_json_close(&r->writer);
-    for (size_t i = 0; err == FRAG_OK && i < 3; i++)
-        if (sinks[i]->out)
-            err = sink_commit(sinks[i], e);
-    if (err == FRAG_OK && r->has_table)
-        err = table_print(&r->table, stdout, color);
-    fit_report_abort(r);
-    return err;
-}
-
-void fit_report_abort(struct fit_report *r)
-{
-    sink_abort(&r->json);
-    sink_abort(&r->csv);
-    sink_abort(&r->frontier);
-    table_free(&r->table);
-    *r = (struct fit_report){0};
+    if (r->texts.json.out)
+        frag_results_json_close(&r->texts.writer);
+    return report_texts_commit(&r->texts, color, e);
 }

@@ -5,20 +5,12 @@
 #ifndef FRAG_SIM_CLI_OUTPUT_FIT_REPORT_H
 #define FRAG_SIM_CLI_OUTPUT_FIT_REPORT_H
 
-#include "sim/cli/cli.h"
-#include "sim/cli/output/table.h"
+#include "sim/cli/output/report.h"
 #include "sim/experiments/capacity/spans.h"
-#include "sim/experiments/cell_notes.h"
-#include "traces/bytes/sink.h"
 
 struct fit_report {
-    struct sink json, csv, frontier;
-    struct frag_json writer; /* to json.out */
-    struct table table;
-    bool has_table;
-    bool frontier_wanted; /* the spans reach up to the peak reserved at
-                             unlimited capacity */
-    size_t rows;
+    struct report_texts texts; /* own: the frontier; with it the spans reach up
+                                  to the peak reserved without a bound */
 };
 
 /* The device's trace and the policy of a capacity search; borrowed. */
@@ -41,12 +33,9 @@ struct fit_found {
                                          survives, the policy fits nowhere */
 };
 
-/* json, csv and frontier are paths, "-" for stdout, or NULL for no such output.
- * If none is stdout, the table goes there. On IO or NOMEM nothing is left open.
- */
+/* On IO or NOMEM nothing is left open. */
 enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
-                              const char *json, const char *csv,
-                              const char *frontier,
+                              const struct outputs *to,
                               struct frag_error *e) FRAG_MUST_CHECK;
 /* Adds one policy, and the notes of its run at the need, or else without a
  * bound, to `notes`. NOMEM. */
@@ -58,7 +47,5 @@ enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
  */
 enum frag_err fit_report_commit(struct fit_report *r, bool color,
                                 struct frag_error *e) FRAG_MUST_CHECK;
-/* Closes the report and writes nothing. */
-void fit_report_abort(struct fit_report *r);
 
 #endif

@@ -7,36 +7,72 @@
 
 #include "sim/cli/cli.h"
 
-enum frag_err report_open(struct report *r, const struct frag_provenance *p,
-                          const char *file, const char *json, const char *csv,
-                          struct frag_error *e)
+enum frag_err report_texts_open(struct report_texts *r,
+                                const struct outputs *to, struct table table,
+                                struct frag_error *e)
 {
-    enum frag_err err = FRAG_OK;
+    enum frag_err err;
 
-    *r = (struct report){
-        .provenance = p,
-        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
-        .table = table_of(
-            "nrprorrrrrrr",
-            "trace|device|policy|bound|start|peak reserved|peak allocated|"
-            "gap|overhead|fragmentation|OOMs|first OOM"),
+    *r = (struct report_texts){
+        .table = table,
+        .has_table = !sink_is_stdout(to->json) && !sink_is_stdout(to->csv) &&
+                     !sink_is_stdout(to->own[0]),
     };
-    if (file)
-        err = frag_results_open(file, p, &r->file, e);
-    if (err == FRAG_OK && json)
-        err = sink_open(&r->json, json, e);
-    if (err == FRAG_OK && csv)
-        err = sink_open(&r->csv, csv, e);
-    if (err != FRAG_OK) {
+    r->table.optional = 2; /* the trace and the device */
+    err = sink_open(&r->json, to->json, e);
+    if (err == FRAG_OK)
+        err = sink_open(&r->csv, to->csv, e);
+    if (err == FRAG_OK)
+        err = sink_open(&r->own, to->own[0], e);
+    if (err != FRAG_OK)
+        report_texts_abort(r);
+    return err;
+}
+
+enum frag_err report_texts_commit(struct report_texts *r, bool color,
+                                  struct frag_error *e)
+{
+    enum frag_err err = sink_commit(&r->json, e);
+
+    if (err == FRAG_OK)
+        err = sink_commit(&r->csv, e);
+    if (err == FRAG_OK)
+        err = sink_commit(&r->own, e);
+    if (err == FRAG_OK && r->has_table)
+        err = table_print(&r->table, stdout, color);
+    report_texts_abort(r);
+    return err;
+}
+
+void report_texts_abort(struct report_texts *r)
+{
+    sink_abort(&r->json);
+    sink_abort(&r->csv);
+    sink_abort(&r->own);
+    table_free(&r->table);
+}
+
+enum frag_err report_open(struct report *r, const struct frag_provenance *p,
+                          const struct outputs *to, struct frag_error *e)
+{
+    enum frag_err err;
+
+    *r = (struct report){.provenance = p};
+    if (to->hdf5)
+        FRAG_TRY(frag_results_open(to->hdf5, p, &r->file, e));
+    err = report_texts_open(
+        &r->texts, to,
+        table_of("nrprorrrrrrr",
+                 "trace|device|policy|bound|start|peak reserved|peak allocated|"
+                 "gap|overhead|fragmentation|OOMs|first OOM"),
+        e);
+    if (err != FRAG_OK)
         report_abort(r);
-        return err;
-    }
-    if (json)
-        frag_results_json_open(&r->writer, r->json.out, p);
-    if (csv)
-        frag_results_csv_header(r->csv.out);
-    r->table.optional = 2;
-    return FRAG_OK;
+    else if (to->json)
+        frag_results_json_open(&r->texts.writer, r->texts.json.out, p);
+    if (err == FRAG_OK && to->csv)
+        frag_results_csv_header(r->texts.csv.out);
+    return err;
 }
 
 /* A run that began empty, as nearly all do, needs no word. */
@@ -76,12 +112,12 @@ enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
 {
     if (r->file)
         FRAG_TRY(frag_results_add(r->file, id, run, e));
-    if (r->json.out)
-        frag_results_json_row(&r->writer, id, run);
-    if (r->csv.out)
-        frag_results_csv_row(r->csv.out, id, run);
-    if (r->has_table)
-        add_row(&r->table, id, &run->summary);
+    if (r->texts.json.out)
+        frag_results_json_row(&r->texts.writer, id, run);
+    if (r->texts.csv.out)
+        frag_results_csv_row(r->texts.csv.out, id, run);
+    if (r->texts.has_table)
+        add_row(&r->texts.table, id, &run->summary);
     r->runs++;
     r->failed_runs += run->summary.num_ooms > 0;
     r->events += run->summary.events;
@@ -111,45 +147,40 @@ void report_add_failed(struct report *r, const struct frag_run_identity *id,
                                                           and NaN */
     said.trace.notes = &error;
     said.trace.note_count = 1;
-    if (r->json.out)
-        frag_results_json_row(&r->writer, &said, &none);
-    if (r->csv.out)
-        frag_results_csv_row(r->csv.out, &said, &none);
-    if (r->has_table)
-        add_failed_row(&r->table, id);
+    if (r->texts.json.out)
+        frag_results_json_row(&r->texts.writer, &said, &none);
+    if (r->texts.csv.out)
+        frag_results_csv_row(r->texts.csv.out, &said, &none);
+    if (r->texts.has_table)
+        add_failed_row(&r->texts.table, id);
 }
 
 static void close_json(struct report *r)
 {
     if (r->notes) {
-        frag_json_line(&r->writer, 1);
-        frag_json_end(&r->writer);
-        cell_note_json(r->notes, &r->writer);
-        frag_json_end(&r->writer);
-        fputc('\n', r->json.out);
+        frag_json_line(&r->texts.writer, 1);
+        frag_json_end(&r->texts.writer);
+        cell_note_json(r->notes, &r->texts.writer);
+        frag_json_end(&r->texts.writer);
+        fputc('\n', r->texts.json.out);
     } else {
-        frag_results_json_close(&r->writer);
+        frag_results_json_close(&r->texts.writer);
     }
 }
 
 enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
 {
+    const int64_t end =
+        r->provenance->started == FRAG_NO_TIME ? FRAG_NO_TIME : cli_now();
     enum frag_err err = FRAG_OK;
 
-    if (r->json.out)
+    if (r->texts.json.out)
         close_json(r);
     if (r->file)
-        err = frag_results_commit(
-            r->file,
-            r->provenance->started == FRAG_NO_TIME ? FRAG_NO_TIME : cli_now(),
-            e);
+        err = frag_results_commit(r->file, end, e);
     r->file = NULL;
-    if (err == FRAG_OK && r->json.out)
-        err = sink_commit(&r->json, e);
-    if (err == FRAG_OK && r->csv.out)
-        err = sink_commit(&r->csv, e);
-    if (err == FRAG_OK && r->has_table)
-        err = table_print(&r->table, stdout, color);
+    if (err == FRAG_OK)
+        err = report_texts_commit(&r->texts, color, e);
     report_abort(r);
     return err;
 }
@@ -157,8 +188,6 @@ enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
 void report_abort(struct report *r)
 {
     frag_results_abort(r->file);
-    sink_abort(&r->json);
-    sink_abort(&r->csv);
-    table_free(&r->table);
+    report_texts_abort(&r->texts);
     *r = (struct report){0};
 }

@@ -1,31 +1,47 @@
-/* report.h - the output of `replay` and `sweep`: runs as an HDF5 result file,
- * as JSON and as CSV, and a table on stdout if neither JSON nor CSV goes there.
- * Each output appears complete after the last run, or not at all. */
+/* report.h - the outputs of a command that reports rows, and those of `replay`
+ * and `sweep`, whose rows are runs that an HDF5 result file may have too. Each
+ * output appears complete after the last row, or not at all. */
 #ifndef FRAG_SIM_CLI_OUTPUT_REPORT_H
 #define FRAG_SIM_CLI_OUTPUT_REPORT_H
 
+#include "sim/cli/output/outputs.h"
 #include "sim/cli/output/table.h"
 #include "sim/experiments/cell_notes.h"
 #include "sim/results/results.h"
 #include "traces/bytes/sink.h"
 
+struct report_texts {
+    struct sink json, csv, own; /* own: the first that only this verb has */
+    struct frag_json writer;    /* to json.out */
+    struct table table;
+    bool has_table; /* none of the others goes to stdout */
+};
+
+/* Opens the texts; the table begins with its headings. IO, NOMEM; then nothing
+ * is left open. */
+enum frag_err report_texts_open(struct report_texts *r,
+                                const struct outputs *to, struct table table,
+                                struct frag_error *e) FRAG_MUST_CHECK;
+/* Writes all of them; the JSON is complete. They are closed on success and on
+ * error. IO, NOMEM. */
+enum frag_err report_texts_commit(struct report_texts *r, bool color,
+                                  struct frag_error *e) FRAG_MUST_CHECK;
+/* Closes them and writes nothing. */
+void report_texts_abort(struct report_texts *r);
+
 struct report {
     const struct frag_provenance *provenance;
     struct frag_results *file;
-    struct sink json, csv;
-    struct frag_json writer; /* to json.out */
-    struct table table;
-    bool has_table;
+    struct report_texts texts;
     struct cell_note_list *notes; /* of the cells, written after the rows as
                                        `cell_notes'; NULL: not written */
     uint64_t runs, failed_runs;   /* failed: with at least one OOM */
     uint64_t events;              /* of all runs */
 };
 
-/* file, json and csv are paths ("-" for stdout, not for file), or NULL for no
- * such output; p is borrowed. On error nothing is left open. */
+/* p is borrowed. On error nothing is left open. */
 enum frag_err report_open(struct report *r, const struct frag_provenance *p,
-                          const char *file, const char *json, const char *csv,
+                          const struct outputs *to,
                           struct frag_error *e) FRAG_MUST_CHECK;
 /* Adds one run. After an error the report must still be aborted. */
 enum frag_err report_add(struct report *r, const struct frag_run_identity *id,

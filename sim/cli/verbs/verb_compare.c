@@ -362,13 +362,12 @@ static enum frag_err compare_all(struct comparison *s, struct frag_error *e)
     enum frag_err err;
 
     FRAG_TRY(prepare(s, e));
-    FRAG_TRY(compare_report_open(&s->report, s->call, v->outputs.json,
-                                 v->outputs.csv, e));
+    FRAG_TRY(compare_report_open(&s->report, s->call, &v->outputs, e));
     err = inputs_each(&inputs, compare_device, s, e);
     if (err == FRAG_OK)
         return compare_report_commit(&s->report, cli_colors(&v->common, stdout),
                                      e);
-    compare_report_abort(&s->report);
+    report_texts_abort(&s->report.texts);
     return err;
 }
 

@@ -19,7 +19,6 @@ struct fit_values {
     struct common common;
     struct cell_values cell;
     struct outputs outputs;
-    const char *frontier;
     unsigned bound; /* enum frag_bound_kind + 1; 0: as recorded */
     uint64_t jobs;
 };
@@ -142,12 +141,12 @@ static enum frag_err find_spans(struct search *s,
     const struct frag_capacity_span *last;
 
     FRAG_TRY(find_first(s, spec, unlimited, spans, e));
-    if (s->values->frontier)
+    if (s->values->outputs.own[0])
         FRAG_TRY(find_rest(s, spec, unlimited, spans, e));
     last = spans->count ? &spans->items[spans->count - 1] : NULL;
-    if (!unlimited->exact ||
-        (last && (last->to > unlimited->used ||
-                  (!s->values->frontier && frag_capacity_survives(last)))))
+    if (!unlimited->exact || (last && (last->to > unlimited->used ||
+                                       (!s->values->outputs.own[0] &&
+                                        frag_capacity_survives(last)))))
         return FRAG_OK;
     return push(spans, unlimited, e);
 }
@@ -238,23 +237,14 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
     s->settings.quantum = policy_choices_quantum(s->policies, s->policy_count);
     s->on = cli_threads(s->call, v->jobs, v->common.quiet);
     inputs.reading.threads = s->on.threads;
-    FRAG_TRY(fit_report_open(&s->report, s->call, v->outputs.json,
-                             v->outputs.csv, v->frontier, e));
+    FRAG_TRY(fit_report_open(&s->report, s->call, &v->outputs, e));
     err = inputs_each(&inputs, fit_device, s, e);
     if (err == FRAG_OK && !v->common.quiet)
         input_say_cells(&s->notes);
     if (err == FRAG_OK)
         return fit_report_commit(&s->report, cli_colors(&v->common, stdout), e);
-    fit_report_abort(&s->report);
+    report_texts_abort(&s->report.texts);
     return err;
-}
-
-static int check_outputs(const struct call *call, const struct fit_values *v)
-{
-    struct outputs o = v->outputs;
-
-    o.own[0] = v->frontier;
-    return outputs_check(call, &o);
 }
 
 static int fit_run(const struct call *call, const void *values)
@@ -262,7 +252,7 @@ static int fit_run(const struct call *call, const void *values)
     struct search s = {.call = call, .values = values};
     struct frag_error e = {""};
     enum frag_err err;
-    int code = check_outputs(call, s.values);
+    int code = outputs_check(call, &s.values->outputs);
 
     if (code != EXIT_DONE)
         return code;
@@ -285,7 +275,7 @@ static const struct option_row options[] = {
      "units of 2 MiB; limit, of the process, as PyTorch's "
      "set_per_process_memory_fraction sets it; or recorded, the kind of which "
      "the recorded job died, and capacity if it did not die (default)"},
-    {"frontier", 0, "FILE", OPTION_TEXT, AT(frontier), NULL,
+    {"frontier", 0, "FILE", OPTION_TEXT, AT(outputs.own[0]), NULL,
      "continue to the memory that the policy uses without a bound, and write "
      "the outcome under every bound as CSV: a row is from_bytes to to_bytes - "
      "1 and its first OOM; - is stdout"},

@@ -235,8 +235,7 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
     uint64_t started = progress_clock();
     enum frag_err err;
 
-    FRAG_TRY(report_open(&plan->report, &provenance, v->outputs.hdf5,
-                         v->outputs.json, v->outputs.csv, e));
+    FRAG_TRY(report_open(&plan->report, &provenance, &v->outputs, e));
     err = inputs_each(&inputs, run_device, plan, e);
     if (err != FRAG_OK) {
         report_abort(&plan->report);

@@ -328,13 +328,12 @@ add_to_report(void *user, const struct frag_run_identity *id, const char *notes,
 static enum frag_err write_results(struct plan *plan, const char *missing,
                                    struct frag_error *e)
 {
-    const struct outputs *to = &plan->values->outputs;
     struct report report;
     enum frag_err err;
 
     plan->by.missing = missing;
-    FRAG_TRY(report_open(&report, &plan->by, to->hdf5, to->json, to->csv, e));
-    report.has_table = false;
+    FRAG_TRY(report_open(&report, &plan->by, &plan->values->outputs, e));
+    report.texts.has_table = false;
     report.notes = &plan->notes;
     err = sweep_write(plan->sweep, add_to_report, &report, e);
     if (err == FRAG_OK)

@@ -119,6 +119,17 @@ static void what_is_aborted_leaves_nothing(void **state)
     assert_int_equal(files(), 0);
 }
 
+static void without_a_path_there_is_no_output(void **state)
+{
+    struct frag_error e;
+    struct sink s;
+
+    (void)state;
+    assert_int_equal(sink_open(&s, NULL, &e), FRAG_OK);
+    assert_null(s.out);
+    assert_int_equal(sink_commit(&s, &e), FRAG_OK);
+}
+
 static void a_device_that_is_full_is_an_error(void **state)
 {
     struct frag_error e;
@@ -181,6 +192,7 @@ int main(void)
         cmocka_unit_test(a_file_is_on_the_disk_before_it_has_its_name),
         cmocka_unit_test(a_disk_that_fails_leaves_what_was_there),
         cmocka_unit_test(what_is_aborted_leaves_nothing),
+        cmocka_unit_test(without_a_path_there_is_no_output),
         cmocka_unit_test(a_device_that_is_full_is_an_error),
         cmocka_unit_test(a_write_that_failed_early_is_an_error),
     };
