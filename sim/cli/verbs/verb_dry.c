@@ -236,29 +236,17 @@ static enum frag_err take_all(const struct dry_values *v,
     return err;
 }
 
-/* The outputs to write. */
-struct shown {
-    const struct dry_answer *answer;
-    bool color;
-};
-
-static enum frag_err put(void *user, FILE *out, struct frag_json *j,
-                         struct frag_error *e)
+/* Runs the command, and finds what it needs from what its processes left. The
+ * caller frees the answer, on error too. */
+static enum frag_err find_answer(const struct dry_values *v,
+                                 const struct texts *command,
+                                 struct dry_scene *p, struct dry_answer *a,
+                                 struct frag_error *e)
 {
-    const struct shown *s = user;
-
-    if (!j)
-        return dry_put_text(s->answer, out, s->color, e);
-    dry_put_json(s->answer, j);
-    return FRAG_OK;
-}
-
-/* What the program needs, from what its processes left. The caller closes the
- * answer, on error too. */
-static enum frag_err open_answer(const struct dry_values *v,
-                                 const struct dry_scene *p,
-                                 struct dry_answer *a, struct frag_error *e)
-{
+    FRAG_TRY(make_folder(v, p, e));
+    a->gpu = &p->gpu;
+    a->is_kept = *p->output != '\0';
+    FRAG_TRY(run_program(v, command, p, &a->status, e));
     FRAG_TRY(take_all(v, p, a, e));
     FRAG_TRY(dry_answer_find(a, &v->common, e));
     return a->count ? FRAG_OK
@@ -269,37 +257,23 @@ static enum frag_err open_answer(const struct dry_values *v,
                                 v->common.args.items[0]);
 }
 
-static void close_answer(struct dry_answer *a)
-{
-    dry_answer_free(a);
-    for (size_t i = 0; i < a->process_count; i++)
-        dry_process_free(&a->processes[i]);
-    free(a->processes);
-}
-
 static int run_once(const struct call *call, const struct dry_values *v,
                     struct dry_scene *p)
 {
     struct frag_error e = {""};
-    struct dry_answer a = {.gpu = &p->gpu};
-    struct shown shown = {&a, cli_colors(&v->common, stdout)};
+    struct dry_answer a = {.color = cli_colors(&v->common, stdout)};
     int code;
     bool fits = true;
     enum frag_err err = find_parts(v, p, &e);
 
     if (err == FRAG_OK)
-        err = make_folder(v, p, &e);
+        err = find_answer(v, &v->common.args, p, &a, &e);
     if (err == FRAG_OK)
-        err = run_program(v, &v->common.args, p, &a.status, &e);
-    a.is_kept = *p->output != '\0';
-    if (err == FRAG_OK)
-        err = open_answer(v, p, &a, &e);
-    if (err == FRAG_OK)
-        err = answer_write(call, &(const struct answer){put, NULL, &shown},
+        err = answer_write(call, &(const struct answer){dry_put, NULL, &a},
                            v->json, &e);
     if (err == FRAG_OK && is_judged(v))
         fits = dry_all_fit(&a, &p->gpu, 0);
-    close_answer(&a);
+    dry_answer_free(&a);
     code =
         err == FRAG_INVALID && a.status ? EXIT_DONE : cli_fail(call, err, &e);
     if (code != EXIT_DONE || a.status)
@@ -324,25 +298,19 @@ static bool is_ended(int status)
 
 /* Runs the program with a value; the files of the run are removed. */
 static enum frag_err try_value(void *user, const struct texts *command,
-                               struct dry_row *row, struct frag_error *e)
+                               struct dry_answer *a, struct frag_error *e)
 {
     const struct tries *t = user;
-    struct dry_answer a = {.gpu = &t->p->gpu};
-    enum frag_err err = make_folder(t->v, t->p, e);
+    const enum frag_err err = find_answer(t->v, command, t->p, a, e);
 
-    if (err == FRAG_OK)
-        err = run_program(t->v, command, t->p, &a.status, e);
-    if (err == FRAG_OK)
-        err = open_answer(t->v, t->p, &a, e);
-    if (err == FRAG_OK)
-        dry_row_fill(row, &a);
-    row->status = a.status;
-    close_answer(&a);
     temporary_remove(t->p->folder);
     t->p->folder = NULL;
-    if (is_ended(a.status))
+    if (is_ended(a->status))
         return FRAG_CANCELLED;
-    return err == FRAG_INVALID && a.status ? FRAG_OK : err;
+    if (err != FRAG_INVALID || !a->status)
+        return err;
+    a->count = 0; /* it failed before it used memory of a GPU */
+    return FRAG_OK;
 }
 
 static int run_tries(const struct call *call, const struct dry_values *v,

@@ -223,4 +223,7 @@ void dry_answer_free(struct dry_answer *a)
 {
     free(a->devices);
     free(a->settings);
+    for (size_t i = 0; i < a->process_count; i++)
+        dry_process_free(&a->processes[i]);
+    free(a->processes);
 }

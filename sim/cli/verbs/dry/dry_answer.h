@@ -8,6 +8,7 @@
 #include "real/device/gpus.h"
 #include "sim/answers/sites.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/table.h"
 #include "sim/cli/verbs/dry/dry_process.h"
 #include "sim/experiments/capacity/spans.h"
 
@@ -64,7 +65,8 @@ struct dry_answer {
     char *settings; /* of the allocator as the program ran; owned */
     int status;     /* exit code of the program */
     bool is_kept;   /* the traces have the names that the user gave */
-    struct dry_process *processes; /* borrowed */
+    bool color;     /* of the text */
+    struct dry_process *processes; /* owned */
     size_t process_count;
     struct dry_device *devices; /* in the order of the processes */
     size_t count;
@@ -100,6 +102,8 @@ size_t dry_sharers(const struct dry_answer *a, const struct dry_device *d);
 const struct frag_gpu *dry_smallest(const struct dry_answer *a, size_t way);
 /* The device that needs most as the program ran. */
 const struct dry_device *dry_largest(const struct dry_answer *a);
+/* Whether a request failed. */
+bool dry_died(const struct dry_answer *a);
 /* Whether the program ended by itself, so that the numbers are those of a whole
  * run. */
 bool dry_is_whole(const struct dry_answer *a);
@@ -109,10 +113,13 @@ bool dry_is_whole(const struct dry_answer *a);
 void dry_limits(const struct dry_answer *a,
                 void (*put)(void *user, const char *text), void *user);
 
-/* The answer as text, or as the items of the open array `results`. The first
- * returns NOMEM. */
-enum frag_err dry_put_text(const struct dry_answer *a, FILE *out, bool color,
-                           struct frag_error *e) FRAG_MUST_CHECK;
+/* The function of a struct answer, whose user is the struct dry_answer. */
+enum frag_err dry_put(void *user, FILE *out, struct frag_json *j,
+                      struct frag_error *e) FRAG_MUST_CHECK;
+/* The JSON, as the items of the open array `results`. */
 void dry_put_json(const struct dry_answer *a, struct frag_json *j);
+/* Prints a table of the text. NOMEM. */
+enum frag_err dry_put_table(struct table *t, FILE *out, bool color,
+                            struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

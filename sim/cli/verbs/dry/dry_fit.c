@@ -85,10 +85,15 @@ const struct dry_device *dry_largest(const struct dry_answer *a)
     return largest;
 }
 
-bool dry_is_whole(const struct dry_answer *a)
+bool dry_died(const struct dry_answer *a)
 {
     for (size_t i = 0; i < a->count; i++)
         if (a->devices[i].died)
-            return false;
-    return a->status == 0;
+            return true;
+    return false;
+}
+
+bool dry_is_whole(const struct dry_answer *a)
+{
+    return a->status == 0 && !dry_died(a);
 }

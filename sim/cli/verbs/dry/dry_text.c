@@ -96,8 +96,8 @@ static void put_places(const struct dry_answer *a, const struct dry_device *d,
 
 /* ---- tables ---- */
 
-static enum frag_err put_table(struct table *t, FILE *out, bool color,
-                               struct frag_error *e)
+enum frag_err dry_put_table(struct table *t, FILE *out, bool color,
+                            struct frag_error *e)
 {
     return table_print(t, out, color) == FRAG_OK
                ? FRAG_OK
@@ -114,7 +114,7 @@ static void put_size(struct table *t, frag_size size)
 
 static enum frag_err put_needs(const struct dry_answer *a,
                                const struct dry_device *d, FILE *out,
-                               bool color, struct frag_error *e)
+                               struct frag_error *e)
 {
     struct table t =
         table_of("lrrr", "setting|need|peak reserved|peak allocated");
@@ -129,7 +129,7 @@ static enum frag_err put_needs(const struct dry_answer *a,
         table_size(&t, run->peak_reserved);
         table_size(&t, run->peak_allocated);
     }
-    return put_table(&t, out, color, e);
+    return dry_put_table(&t, out, a->color, e);
 }
 
 static void put_gpu(struct table *t, const struct dry_answer *a,
@@ -149,7 +149,7 @@ static void put_gpu(struct table *t, const struct dry_answer *a,
 }
 
 static enum frag_err put_gpus(const struct dry_answer *a,
-                              const struct dry_device *d, FILE *out, bool color,
+                              const struct dry_device *d, FILE *out,
                               struct frag_error *e)
 {
     struct table t = table_of("lrrrll", "GPU|memory|others|left");
@@ -158,7 +158,7 @@ static enum frag_err put_gpus(const struct dry_answer *a,
         table_cell(&t, false, "%s", a->ways[w].name);
     for (const struct frag_gpu *g = frag_gpus; g->id; g++)
         put_gpu(&t, a, d, g);
-    return put_table(&t, out, color, e);
+    return dry_put_table(&t, out, a->color, e);
 }
 
 /* ---- a device ---- */
@@ -187,11 +187,11 @@ static void put_head(const struct dry_answer *a, const struct dry_device *d,
 
 static enum frag_err put_device(const struct dry_answer *a,
                                 const struct dry_device *d, FILE *out,
-                                bool color, struct frag_error *e)
+                                struct frag_error *e)
 {
     put_head(a, d, out);
     put_places(a, d, out);
-    return put_needs(a, d, out, color, e);
+    return put_needs(a, d, out, e);
 }
 
 /* ---- the notes of the stand-ins ---- */
@@ -227,17 +227,21 @@ static void put_limit(void *user, const char *text)
     printable_line(user, "  %s", text);
 }
 
-enum frag_err dry_put_text(const struct dry_answer *a, FILE *out, bool color,
-                           struct frag_error *e)
+enum frag_err dry_put(void *user, FILE *out, struct frag_json *j,
+                      struct frag_error *e)
 {
+    const struct dry_answer *a = user;
+
+    if (j) {
+        dry_put_json(a, j);
+        return FRAG_OK;
+    }
     put_first(a, out);
     for (size_t i = 0; i < a->count; i++)
-        FRAG_TRY(put_device(a, &a->devices[i], out, color, e));
+        FRAG_TRY(put_device(a, &a->devices[i], out, e));
     if (a->count > 1)
-        fputs("\nthe GPUs, and what others take where most is "
-              "needed:\n",
-              out);
-    FRAG_TRY(put_gpus(a, dry_largest(a), out, color, e));
+        fputs("\nthe GPUs, and what others take where most is needed:\n", out);
+    FRAG_TRY(put_gpus(a, dry_largest(a), out, e));
     for (size_t i = 0; i < a->process_count; i++)
         put_lists(&a->processes[i], a->process_count == 1, out);
     fputs("what this rests on, and where it stops:\n", out);

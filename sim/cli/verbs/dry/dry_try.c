@@ -3,6 +3,7 @@
 #include "sim/cli/verbs/dry/dry_try.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,17 @@ static char *put_argument(char *at, const char *argument, const char *value)
     return at + sprintf(at, "%s", argument);
 }
 
+/* Whether the program ran to its end, so that its numbers count. */
+static bool is_whole(const struct dry_row *row)
+{
+    return row->answer.count && dry_is_whole(&row->answer);
+}
+
+static bool fits(const struct dry_row *row, const struct frag_gpu *g)
+{
+    return is_whole(row) && dry_all_fit(&row->answer, g, 0);
+}
+
 static enum frag_err run_row(const struct dry_try *t, struct dry_row *row,
                              struct frag_error *e)
 {
@@ -92,7 +104,7 @@ static enum frag_err run_row(const struct dry_try *t, struct dry_row *row,
         at = put_argument(at, given->items[i], row->value) + 1;
     }
     if (err == FRAG_OK)
-        err = t->run(t->user, &command, row, e);
+        err = t->run(t->user, &command, &row->answer, e);
     free(texts);
     free(command.items);
     return err;
@@ -116,28 +128,28 @@ static enum frag_err try_number(struct dry_try *t, size_t at, uint64_t number,
                                 struct frag_error *e)
 {
     char text[24];
+    const int n = snprintf(text, sizeof(text), "%" PRIu64, number);
 
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-    return try_at(t, at, text, strlen(text), e);
+    return try_at(t, at, text, (size_t)n, e);
 }
 
 /* The first and the last number, and, if only the first fits, the middle of
  * the last that fits and the first that does not until they are neighbours. */
-static enum frag_err try_range(struct dry_try *t, uint64_t fits, uint64_t over,
+static enum frag_err try_range(struct dry_try *t, uint64_t under, uint64_t over,
                                struct frag_error *e)
 {
     size_t at = 0; /* the row of the largest that fits */
 
-    FRAG_TRY(try_number(t, 0, fits, e));
-    if (!t->rows[0].fits || fits == over)
+    FRAG_TRY(try_number(t, 0, under, e));
+    if (!fits(&t->rows[0], t->judged) || under == over)
         return FRAG_OK;
     FRAG_TRY(try_number(t, 1, over, e));
-    while (!t->rows[t->count - 1].fits && fits + 1 < over) {
-        const uint64_t middle = fits + (over - fits) / 2;
+    while (!fits(&t->rows[t->count - 1], t->judged) && under + 1 < over) {
+        const uint64_t middle = under + (over - under) / 2;
 
         FRAG_TRY(try_number(t, at + 1, middle, e));
-        if (t->rows[at + 1].fits) {
-            fits = middle;
+        if (fits(&t->rows[at + 1], t->judged)) {
+            under = middle;
             at++;
         } else {
             over = middle;
@@ -161,41 +173,43 @@ enum frag_err dry_try_all(struct dry_try *t, struct frag_error *e)
 
 void dry_try_free(struct dry_try *t)
 {
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = 0; i < t->count; i++) {
         free(t->rows[i].value);
+        dry_answer_free(&t->rows[i].answer);
+    }
     free(t->rows);
-}
-
-void dry_row_fill(struct dry_row *row, const struct dry_answer *a)
-{
-    const struct dry_device *d = dry_largest(a);
-
-    for (size_t i = 0; i < a->count; i++)
-        row->died = row->died || a->devices[i].died;
-    row->whole = dry_is_whole(a);
-    row->need = dry_need(a, d, 0);
-    row->reserved = d->ways[0].unlimited.run.peak_reserved;
-    row->fits = row->whole && dry_all_fit(a, a->gpu, 0);
-    for (size_t i = 0; row->whole && frag_gpus[i].id; i++)
-        if (dry_all_fit(a, &frag_gpus[i], 0))
-            row->fits_table |= 1U << i;
 }
 
 /* ---- the largest value ---- */
 
-/* Whether the row fits a GPU of the table; the GPU that was asked for if `g`
- * is that. */
-static bool fits(const struct dry_try *t, const struct dry_row *row,
-                 const struct frag_gpu *g)
+/* The GPUs for which the largest value is told, the largest memory first: the
+ * one that was asked for, or all of the table. NULL behind the last. */
+static const struct frag_gpu *gpu_at(const struct dry_try *t, size_t i)
 {
-    return g == t->judged ? row->fits : row->fits_table >> (g - frag_gpus) & 1U;
+    if (t->judged)
+        return i ? NULL : t->judged;
+    return frag_gpus[i].id ? &frag_gpus[i] : NULL;
+}
+
+static frag_size need_of(const struct dry_row *row)
+{
+    const struct dry_answer *a = &row->answer;
+
+    return is_whole(row) ? dry_need(a, dry_largest(a), 0) : FRAG_UNLIMITED;
+}
+
+static frag_size reserved_of(const struct dry_row *row)
+{
+    return is_whole(row)
+               ? dry_largest(&row->answer)->ways[0].unlimited.run.peak_reserved
+               : FRAG_UNLIMITED;
 }
 
 static uint64_t rank_of(const struct dry_try *t, const struct dry_row *row)
 {
     for (size_t i = 0; i < t->count; i++)
         if (!is_number(t->rows[i].value, strlen(t->rows[i].value)))
-            return row->need;
+            return need_of(row);
     return strtoull(row->value, NULL, 10);
 }
 
@@ -206,7 +220,7 @@ static const struct dry_row *largest(const struct dry_try *t,
     const struct dry_row *found = NULL;
 
     for (size_t i = 0; i < t->count; i++)
-        if (fits(t, &t->rows[i], g) &&
+        if (fits(&t->rows[i], g) &&
             (!found || rank_of(t, &t->rows[i]) > rank_of(t, found)))
             found = &t->rows[i];
     return found;
@@ -214,55 +228,39 @@ static const struct dry_row *largest(const struct dry_try *t,
 
 bool dry_try_fits(const struct dry_try *t)
 {
-    /* The first GPU of the table is the largest. */
-    return largest(t, t->judged ? t->judged : frag_gpus) != NULL;
-}
-
-static const struct frag_gpu *smallest(const struct dry_row *row)
-{
-    const struct frag_gpu *found = NULL;
-
-    for (size_t i = 0; frag_gpus[i].id; i++)
-        if (row->fits_table >> i & 1U)
-            found = &frag_gpus[i];
-    return found;
+    return largest(t, gpu_at(t, 0)) != NULL;
 }
 
 /* ---- the outputs ---- */
 
 static void put_size(struct table *t, bool known, frag_size size)
 {
-    if (known && size != FRAG_UNLIMITED)
+    if (size != FRAG_UNLIMITED)
         table_size(t, size);
     else
         table_cell(t, known, "%s", known ? "none is enough" : "-");
 }
 
-static void put_row(struct table *t, const struct dry_try *tries,
+static void put_row(struct table *t, const struct frag_gpu *judged,
                     const struct dry_row *row)
 {
-    const struct frag_gpu *g = smallest(row);
+    const struct dry_answer *a = &row->answer;
+    const bool whole = is_whole(row);
+    const struct frag_gpu *g = whole ? dry_smallest(a, 0) : NULL;
 
     table_cell(t, false, "%s", row->value);
-    if (row->died)
+    if (dry_died(a))
         table_cell(t, true, "out of memory");
-    else if (row->status)
-        table_cell(t, true, "failed: exit code %d", row->status);
+    else if (a->status)
+        table_cell(t, true, "failed: exit code %d", a->status);
     else
         table_cell(t, false, "done");
-    put_size(t, row->whole, row->need);
-    put_size(t, row->whole, row->reserved);
-    table_cell(t, false, "%s", g ? g->id : row->whole ? "none" : "-");
-    if (tries->judged)
-        table_cell(t, !row->fits, row->fits ? "fits" : "does not fit");
-}
-
-static enum frag_err put_table(struct table *t, FILE *out, bool color,
-                               struct frag_error *e)
-{
-    return table_print(t, out, color) == FRAG_OK
-               ? FRAG_OK
-               : frag_no_memory(e, "the table");
+    put_size(t, whole, need_of(row));
+    put_size(t, whole, reserved_of(row));
+    table_cell(t, false, "%s", g ? g->id : whole ? "none" : "-");
+    if (judged)
+        table_cell(t, !fits(row, judged), "%s",
+                   fits(row, judged) ? "fits" : "does not fit");
 }
 
 static enum frag_err put_text(const struct dry_try *t, FILE *out,
@@ -271,78 +269,68 @@ static enum frag_err put_text(const struct dry_try *t, FILE *out,
     static const char heads[] = "value|run|need|peak reserved|smallest GPU";
     struct table rows = table_of(t->judged ? "llrrll" : "llrrl", heads);
     struct table gpus = table_of("lrl", "GPU|memory|largest that fits");
+    const struct frag_gpu *g;
 
     if (t->judged)
         table_cell(&rows, false, "on the %s", t->judged->name);
     for (size_t i = 0; i < t->count; i++)
-        put_row(&rows, t, &t->rows[i]);
-    FRAG_TRY(put_table(&rows, out, t->color, e));
-    for (const struct frag_gpu *g = t->judged ? t->judged : frag_gpus; g->id;
-         g++) {
+        put_row(&rows, t->judged, &t->rows[i]);
+    FRAG_TRY(dry_put_table(&rows, out, t->color, e));
+    for (size_t i = 0; (g = gpu_at(t, i)); i++) {
         const struct dry_row *row = largest(t, g);
 
-        table_cell(&gpus, false, "%s", g == t->judged ? g->name : g->id);
+        table_cell(&gpus, false, "%s", t->judged ? g->name : g->id);
         table_size(&gpus, g->total);
         table_cell(&gpus, !row, "%s", row ? row->value : "none");
-        if (g == t->judged)
-            break;
     }
     fputc('\n', out);
-    return put_table(&gpus, out, t->color, e);
+    return dry_put_table(&gpus, out, t->color, e);
 }
 
-static void put_json(const struct dry_try *t, struct frag_json *j)
+static void json_row(struct frag_json *j, const struct dry_row *row)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        const struct dry_row *row = &t->rows[i];
+    const struct dry_answer *a = &row->answer;
 
-        frag_json_new_object(j, 4, NULL);
-        frag_json_text(j, "value", row->value);
-        frag_json_number(j, "status", (uint64_t)row->status);
-        frag_json_bool(j, "whole", row->whole);
-        frag_json_bool(j, "out_of_memory", row->died);
-        frag_json_count(j, "need_bytes", row->whole ? row->need : UINT64_MAX);
-        frag_json_count(j, "peak_reserved_bytes",
-                        row->whole ? row->reserved : UINT64_MAX);
-        frag_json_bool(j, "fits", row->fits);
-        frag_json_array(j, "fits_gpus");
-        for (const struct frag_gpu *g = frag_gpus; g->id; g++)
-            if (row->fits_table >> (g - frag_gpus) & 1U)
-                frag_json_text(j, NULL, g->id);
-        frag_json_end(j);
-        frag_json_end(j);
-    }
+    frag_json_new_object(j, 4, NULL);
+    frag_json_text(j, "value", row->value);
+    frag_json_number(j, "status", (uint64_t)a->status);
+    frag_json_bool(j, "whole", is_whole(row));
+    frag_json_bool(j, "out_of_memory", dry_died(a));
+    frag_json_count(j, "need_bytes", need_of(row));
+    frag_json_count(j, "peak_reserved_bytes", reserved_of(row));
+    frag_json_bool(j, "fits", fits(row, a->gpu));
+    frag_json_array(j, "fits_gpus");
+    for (const struct frag_gpu *g = frag_gpus; g->id; g++)
+        if (fits(row, g))
+            frag_json_text(j, NULL, g->id);
+    frag_json_end(j);
+    frag_json_end(j);
 }
 
 enum frag_err dry_try_put(void *user, FILE *out, struct frag_json *j,
                           struct frag_error *e)
 {
-    if (!j)
-        return put_text(user, out, e);
-    put_json(user, j);
-    return FRAG_OK;
-}
+    const struct dry_try *t = user;
 
-static void put_largest(const struct dry_try *t, const struct frag_gpu *g,
-                        struct frag_json *j)
-{
-    const struct dry_row *row = largest(t, g);
-
-    frag_json_new_object(j, 4, NULL);
-    frag_json_text(j, "gpu", g->id);
-    frag_json_number(j, "memory_bytes", g->total);
-    frag_json_text(j, "value", row ? row->value : NULL);
-    frag_json_end(j);
+    for (size_t i = 0; j && i < t->count; i++)
+        json_row(j, &t->rows[i]);
+    return j ? FRAG_OK : put_text(t, out, e);
 }
 
 void dry_try_put_after(void *user, struct frag_json *j)
 {
     const struct dry_try *t = user;
+    const struct frag_gpu *g;
 
     frag_json_array(j, "largest");
-    if (t->judged)
-        put_largest(t, t->judged, j);
-    for (const struct frag_gpu *g = frag_gpus; !t->judged && g->id; g++)
-        put_largest(t, g, j);
+    for (size_t i = 0; (g = gpu_at(t, i)); i++) {
+        const struct dry_row *row = largest(t, g);
+
+        frag_json_new_object(j, 4, NULL);
+        frag_json_text(j, "gpu", g->id);
+        frag_json_number(j, "memory_bytes", g->total);
+        frag_json_text(j, "value", row ? row->value : NULL);
+        frag_json_end(j);
+    }
     frag_json_end(j);
 }

@@ -8,16 +8,8 @@
 
 /* The program at one value. */
 struct dry_row {
-    char *value;         /* owned */
-    int status;          /* exit code of the program */
-    bool whole;          /* it ran to its end without an error of memory; else
-                            the members below count for nothing */
-    bool died;           /* a request failed */
-    frag_size need;      /* of the GPU that needs most; FRAG_UNLIMITED: none is
-                            enough */
-    frag_size reserved;  /* at the peak, of the device that needs most */
-    bool fits;           /* the GPU of the run */
-    uint32_t fits_table; /* a bit for each GPU of the table */
+    char *value;              /* owned */
+    struct dry_answer answer; /* without devices if there is none; owned */
 };
 
 struct dry_try {
@@ -25,9 +17,9 @@ struct dry_try {
     const struct texts *command;   /* the program, with {} in its arguments */
     const struct frag_gpu *judged; /* the GPU that was asked for; NULL: none */
     bool color;
-    /* Runs a command and fills the row, but for its value. */
+    /* Runs a command and finds its answer. */
     enum frag_err (*run)(void *user, const struct texts *command,
-                         struct dry_row *row, struct frag_error *e);
+                         struct dry_answer *answer, struct frag_error *e);
     void *user;
     struct dry_row *rows; /* owned */
     size_t count;
@@ -42,8 +34,6 @@ enum frag_err dry_try_check(const struct dry_try *t,
 enum frag_err dry_try_all(struct dry_try *t,
                           struct frag_error *e) FRAG_MUST_CHECK;
 void dry_try_free(struct dry_try *t);
-/* Fills a row from the answer of its run. */
-void dry_row_fill(struct dry_row *row, const struct dry_answer *a);
 
 /* Whether a value fits the GPU that was asked for, or any of the table. */
 bool dry_try_fits(const struct dry_try *t);
