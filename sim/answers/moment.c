@@ -129,8 +129,7 @@ enum frag_err moment_read(const struct frag_trace *t,
 {
     if (!d->count)
         return frag_fail(e, FRAG_INVALID,
-                         "%s: %s has no events: nothing was "
-                         "recorded on it",
+                         "%s: %s has no events: nothing was recorded on it",
                          t->path, FRAG_DEVICE_NAME(d->device));
     if (!strcmp(text, "peak"))
         return find_peak(d, event, e);

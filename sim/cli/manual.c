@@ -34,8 +34,7 @@ static const struct {
     {"NO_COLOR", "if it is set and not empty, --color=auto means never"},
     {"SOURCE_DATE_EPOCH",
      "time in seconds since the epoch that results store as the time of the "
-     "run; measured times are then left out, and equal runs write equal "
-     "files"},
+     "run; measured times are then left out, and equal runs write equal files"},
     {SOURCE_MOST_VARIABLE, "the value of --" SOURCE_MOST_OPTION},
     {"FRAG_PLOTS", "folder that holds the gnuplot scripts"},
     {"CI, TERM",
@@ -120,8 +119,7 @@ static const char formats_text[] =
     ".pkl or .txt file of a zip archive; - is stdin. A csv can be replayed "
     "while it is read, whatever its length (`fragsim replay --stream'). Where "
     "an answer rests on something that its format lacks, the notes of the "
-    "answer "
-    "state it.";
+    "answer state it.";
 
 /* traces/file/ reads trace files, so no importer describes them. */
 static const struct frag_importer trace_file = {
@@ -422,10 +420,9 @@ static void policy_section(FILE *out)
         "torch@recorded uses the settings that are stored in the trace, and "
         "torch@2.6:PARAMS the rules and settings of that release of PyTorch, "
         "from 2.1 to 2.15 (default: the release that wrote the trace, else "
-        "2.15). "
-        "The PARAMS of all other policies are key=value,... with the keys "
-        "that `fragsim policies` prints. A name of two words may be written "
-        "with a colon: plan:online,rest=expandable is "
+        "2.15). The PARAMS of all other policies are key=value,... with the "
+        "keys that `fragsim policies` prints. A name of two words may be "
+        "written with a colon: plan:online,rest=expandable is "
         "plan_online:rest=expandable.");
     for (size_t i = 0; frag_policies[i]; i++)
         entry(out, frag_policies[i]->name, frag_policies[i]->summary);

@@ -343,8 +343,7 @@ enum frag_err size_choice_read(const char *option, const char *text,
         (!size && (has_unit || !(number > 0))))
         return frag_fail(
             e, FRAG_INVALID,
-            "--%s: expected a size such as 24GiB,%s or inf, found "
-            "\"%s\"",
+            "--%s: expected a size such as 24GiB,%s or inf, found \"%s\"",
             option,
             may_be_share ? " a share of peak requested such as 0.9x," : "",
             text);

@@ -38,10 +38,9 @@ enum frag_err input_no_device(const char *path,
     if (wanted == FRAG_HOST_DEVICE)
         return frag_fail(
             e, FRAG_INVALID,
-            "%s: the trace has no pinned host memory; its devices "
-            "are: %s; fragsim record records it, and so do PyTorch "
-            "2.14 and later with record_pinned_host_memory=True of "
-            "_record_memory_history",
+            "%s: the trace has no pinned host memory; its devices are: %s; "
+            "fragsim record records it, and so do PyTorch 2.14 and later with "
+            "record_pinned_host_memory=True of _record_memory_history",
             path, devices->text);
     return frag_fail(e, FRAG_INVALID,
                      "%s: the trace has no device %" PRIu64
@@ -72,8 +71,7 @@ enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
     if (wanted == INPUT_ANY_DEVICE)
         return frag_fail(e, FRAG_INVALID,
                          "%s: the trace has %" PRIu32
-                         " devices; choose one with "
-                         "--device: %s",
+                         " devices; choose one with --device: %s",
                          t->path, t->device_count, devices.text);
     for (uint32_t i = 0; i < t->device_count; i++)
         if (t->devices[i].device == wanted) {

@@ -172,9 +172,8 @@ static enum frag_err try_batch(struct program *p)
     explain_add_unknown(
         t->x,
         low ? "for the batch, the blocks of a step are taken to grow in "
-              "proportion to it, apart from those as large as a block "
-              "that the model keeps; `fragsim dry --try' runs the program "
-              "at each size"
+              "proportion to it, apart from those as large as a block that the "
+              "model keeps; `fragsim dry --try' runs the program at each size"
             : "not even a batch of 1 % of this one is served: what "
               "does not depend on the batch is too large");
     if (!low)

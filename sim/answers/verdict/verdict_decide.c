@@ -85,8 +85,7 @@ static void (*const clauses[EXPLAIN_CAUSE_COUNT])(const struct explain *x,
 };
 
 static const char survived_there[] =
-    "The recorded job survived, but would fail "
-    "with the memory in question";
+    "The recorded job survived, but would fail with the memory in question";
 static const char *const openings[VERDICT_STATES] = {
     [VERDICT_DIED] = "The job ran out of GPU memory",
     [VERDICT_CAUGHT] = "A request failed, and the program went on",
@@ -569,9 +568,8 @@ static void say_reach(const struct verdict *v, char *text)
 
     if (v->state == VERDICT_UNSEEN)
         snprintf(text, VERDICT_TEXT,
-                 "The file shows one moment only; whether "
-                 "a request failed, and why, it cannot "
-                 "tell.");
+                 "The file shows one moment only; whether a request failed, "
+                 "and why, it cannot tell.");
     else if (!c->reach)
         say_whole(v, text);
     else if (c->reach == FRAG_REACH_NO_STEP)

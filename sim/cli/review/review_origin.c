@@ -93,9 +93,8 @@ void page_provenance(struct page *p)
         "rounded up to the smallest quantum of these policies, %" PRIu64
         " bytes; none of them that serves these requests can reserve less. "
         "<b>Impossible</b>: a run whose capacity is below the lower bound. "
-        "<b>Driver calls</b>: the time that the driver calls of a run take "
-        "by a cost model, which comes from measured calls. <b>OOM</b>: a "
-        "request that the device could not meet; the run skips it and "
-        "continues.</p>\n",
+        "<b>Driver calls</b>: the time that the driver calls of a run take by "
+        "a cost model, which comes from measured calls. <b>OOM</b>: a request "
+        "that the device could not meet; the run skips it and continues.</p>\n",
         r->ranking.subjects->first->run.summary.quantum);
 }

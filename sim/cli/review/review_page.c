@@ -15,8 +15,7 @@ static const struct part {
     {&figure_frontier, "Which policy survives which capacity",
      "Blue: every request was met. Orange: the run has an out-of-memory (OOM). "
      "With one trace, a darker colour means an earlier first OOM; with "
-     "several, "
-     "fewer traces that survive.",
+     "several, fewer traces that survive.",
      false},
     {&figure_pareto, "Memory and its price",
      "Memory that a policy reserves against the modelled time of its driver "
@@ -24,10 +23,8 @@ static const struct part {
      false},
     {&figure_heatmap, "Policy by trace",
      "Each number is peak reserved divided by the lower bound, the least "
-     "memory "
-     "that any of these policies needs for these requests: 1.00 is optimal, "
-     "1.50 is 50 % "
-     "more.",
+     "memory that any of these policies needs for these requests: 1.00 is "
+     "optimal, 1.50 is 50 % more.",
      true},
 };
 

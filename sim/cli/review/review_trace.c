@@ -156,12 +156,11 @@ static void put_runs(struct page *p, size_t subject)
 {
     fprintf(p->out,
             "<details class=\"screen\"><summary>All runs</summary><div "
-            "class=\"wide\">"
-            "<table class=\"sort runs\"><thead><tr><th class=\"l\">policy</th>"
-            "<th>bound</th><th class=\"l\">start</th>"
-            "<th>peak reserved</th><th>over bound</th>%s"
-            "<th>OOMs</th><th>driver calls</th><th>moved</th></tr></thead>"
-            "<tbody>\n",
+            "class=\"wide\"><table class=\"sort runs\"><thead><tr><th "
+            "class=\"l\">policy</th><th>bound</th><th "
+            "class=\"l\">start</th><th>peak reserved</th><th>over "
+            "bound</th>%s<th>OOMs</th><th>driver "
+            "calls</th><th>moved</th></tr></thead><tbody>\n",
             p->review->ranking.has_needs ? "<th>need</th>" : "");
     for_runs(p, subject, run_row);
     fputs("</tbody></table></div></details>\n", p->out);

@@ -48,8 +48,7 @@ static enum frag_err set_bound(struct plan *p, struct frag_error *e)
     if (p->bound_count != 1)
         return frag_fail(
             e, FRAG_INVALID,
-            "--capacity, --process-limit: expected one bound, found "
-            "%zu",
+            "--capacity, --process-limit: expected one bound, found %zu",
             p->bound_count);
     FRAG_TRY(recording_facts(p->job.trace, p->job.device, &facts, e));
     p->job.bound = bound_choice_of(&p->bounds[0],

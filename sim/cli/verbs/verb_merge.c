@@ -175,9 +175,8 @@ static enum frag_err add_rows(struct merge_row *const *rows, size_t count,
             if (agree(last, r))
                 continue;
             return frag_fail(e, FRAG_CORRUPT,
-                             "%s and %s have different results for %s with "
-                             "%s; one of the files does not contain what it "
-                             "states",
+                             "%s and %s have different results for %s with %s; "
+                             "one of the files does not contain what it states",
                              last->file, r->file, r->run->trace,
                              r->run->policy);
         }

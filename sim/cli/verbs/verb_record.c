@@ -53,9 +53,8 @@ static enum frag_err make_folder(const char *out, struct recording *r,
 
     if (snprintf(path, sizeof(path), "%s.logs-XXXXXX", out) >= PATH_MAX)
         return frag_fail(e, FRAG_IO,
-                         "%s: expected a shorter name, found one "
-                         "that is too long for the folder of the "
-                         "logs",
+                         "%s: expected a shorter name, found one that is too "
+                         "long for the folder of the logs",
                          out);
     if (!mkdtemp(path) || !realpath(path, r->folder))
         return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
@@ -287,19 +286,17 @@ const struct verb verb_record = {
         "cudaMalloc, from cudaMallocAsync and from pools, managed and pitched "
         "memory, arrays, and physical memory from cuMemCreate. Pinned memory "
         "of the host, from cudaMallocHost and cudaHostAlloc, is the device "
-        "host, for --device host; the ranges that the program allocated "
-        "itself and registered with cudaHostRegister are a pool of their own "
-        "there. The trace contains the streams, the failed requests, and the "
-        "memory that a reset of the context frees. Memory that is allocated "
-        "in other ways, for example by graphs, is only counted; the command "
-        "prints the count at the end. The program may start other processes: "
-        "each process that requests memory has its own trace. If there are "
-        "several traces, the number of the process is before the suffix: "
-        "FILE.123.h5.\n\n"
-        "While the program runs, its calls are logged in a folder beside "
-        "FILE. If the program is killed, the logs are complete up to that "
-        "moment. If this command is killed, every other command can read the "
-        "logs.\n\n"
+        "host, for --device host; the ranges that the program allocated itself "
+        "and registered with cudaHostRegister are a pool of their own there. "
+        "The trace contains the streams, the failed requests, and the memory "
+        "that a reset of the context frees. Memory that is allocated in other "
+        "ways, for example by graphs, is only counted; the command prints the "
+        "count at the end. The program may start other processes: each process "
+        "that requests memory has its own trace. If there are several traces, "
+        "the number of the process is before the suffix: FILE.123.h5.\n\n"
+        "While the program runs, its calls are logged in a folder beside FILE. "
+        "If the program is killed, the logs are complete up to that moment. If "
+        "this command is killed, every other command can read the logs.\n\n"
         "The exit code is that of the program; 128 plus the number of the "
         "signal that ended it; or, if the recording failed, an exit code of "
         "fragsim.",

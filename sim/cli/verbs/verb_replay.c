@@ -196,8 +196,7 @@ static void say_totals(const struct plan *plan, const struct report *r,
         return;
     printable_line(stderr,
                    "%" PRIu64 " run%s, %" PRIu64
-                   " with an OOM; %.1f M events in "
-                   "%.2f s%s%s",
+                   " with an OOM; %.1f M events in %.2f s%s%s",
                    r->runs, r->runs == 1 ? "" : "s", r->failed_runs,
                    (double)r->events / 1e6, seconds, out ? "; written to " : "",
                    out ? out : "");
@@ -212,8 +211,7 @@ static enum frag_err say_faults(const struct plan *plan, uint64_t runs,
     fprintf(stderr, "%s\n", plan->fault_text);
     return frag_fail(e, plan->first,
                      "%" PRIu64 " of %" PRIu64
-                     " runs failed; the table has the "
-                     "others",
+                     " runs failed; the table has the others",
                      plan->failed, plan->failed + runs);
 }
 

@@ -360,9 +360,8 @@ static enum frag_err read_all(struct reading *r, const struct grid_source *s,
                                 &r->grid.bound_count, e));
     if (grid_cells(&r->grid) > GRID_CELLS_MAX)
         return frag_fail(e, FRAG_INVALID,
-                         "the grid has more than %llu cells; "
-                         "name fewer policies, values or "
-                         "bounds",
+                         "the grid has more than %llu cells; name fewer "
+                         "policies, values or bounds",
                          (unsigned long long)GRID_CELLS_MAX);
     return FRAG_OK;
 }

@@ -24,8 +24,7 @@ static enum frag_err add(struct values_of *out, const char *text, size_t length,
 {
     if (out->count == VALUES_MAX)
         return frag_fail(e, FRAG_INVALID,
-                         "a parameter has at most %d values, "
-                         "found more",
+                         "a parameter has at most %d values, found more",
                          VALUES_MAX);
     if (!GROW(out->items, out->room, out->count + 1) ||
         !(out->items[out->count] = strndup(text, length)))

@@ -243,8 +243,8 @@ static void facts(FILE *out, const void *user)
             p->row, x->rounded, x->segment, x->reserved,
             has_limit ? (double)x->bound.bytes : -1.0);
     fprintf(out,
-            "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.0f"
-            "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+            "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+            "\t%.0f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
             x->cached, x->holes, x->largest, x->own_largest,
             has_limit ? (double)x->unreserved : -1.0, x->pending, usable,
             x->cached - usable);

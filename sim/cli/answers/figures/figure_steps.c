@@ -66,8 +66,7 @@ static void facts(FILE *out, const void *user)
 {
     const struct plotted *p = user;
 
-    fputs("trace\tpolicy\tsteps\tstride\tcapacity\tslope\tbase\tfrom\t"
-          "left\n",
+    fputs("trace\tpolicy\tsteps\tstride\tcapacity\tslope\tbase\tfrom\tleft\n",
           out);
     put_short(out, p->on->in->name, 40);
     fputc('\t', out);

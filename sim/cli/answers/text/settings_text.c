@@ -102,11 +102,10 @@ static bool is_served(const struct conf_answer *a)
 /* Said where expandable segments are in force. */
 static const char cannot_expand[] =
     "Expandable segments cannot be used on Windows and WSL, where PyTorch "
-    "warns "
-    "and ignores them; with ROCm before 7.0, or PyTorch for ROCm before 2.12; "
-    "and by programs that share GPU "
-    "memory between processes (cudaIpcGetMemHandle), or register it with some "
-    "versions of NCCL and RDMA.";
+    "warns and ignores them; with ROCm before 7.0, or PyTorch for ROCm before "
+    "2.12; and by programs that share GPU memory between processes "
+    "(cudaIpcGetMemHandle), or register it with some versions of NCCL and "
+    "RDMA.";
 
 static const char *limits_of(const struct conf_answer *a)
 {

@@ -21,10 +21,9 @@ static void say_torch(const struct dry_answer *a, const struct sink *s)
     snprintf(
         text, sizeof(text),
         "PyTorch %.100s ran as on the %s, with its own allocator and its own "
-        "choice of kernels; CUDA's libraries and the device were "
-        "stand-ins: a fault that only a kernel finds, such as an index out of "
-        "range, does not end it. On another GPU of the table PyTorch may "
-        "choose other "
+        "choice of kernels; CUDA's libraries and the device were stand-ins: a "
+        "fault that only a kernel finds, such as an index out of range, does "
+        "not end it. On another GPU of the table PyTorch may choose other "
         "kernels: --gpu asks for it",
         release ? release : "of an unknown release", a->gpu->name);
     s->put(s->user, text);
