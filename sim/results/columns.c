@@ -279,6 +279,27 @@ bool frag_optional_count(double x, uint64_t *n)
     return true;
 }
 
+uint64_t frag_column_number(const struct frag_column *c, const void *row)
+{
+    uint64_t value;
+    uint32_t narrow;
+
+    if (c->kind == FRAG_COLUMN_COUNT32) {
+        memcpy(&narrow, (const char *)row + c->offset, sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&value, (const char *)row + c->offset, sizeof(value));
+    return value;
+}
+
+const char *frag_column_text(const struct frag_column *c, const void *row)
+{
+    const char *text;
+
+    memcpy(&text, (const char *)row + c->offset, sizeof(text));
+    return text;
+}
+
 size_t frag_column_count(const struct frag_column *columns)
 {
     size_t n = 0;

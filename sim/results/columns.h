@@ -66,6 +66,11 @@ void frag_header_csv(FILE *out, const struct frag_column *columns);
 double frag_optional_real(uint64_t n);
 bool frag_optional_count(double x, uint64_t *n);
 
+/* The field of a row that a column describes: a number, of a REAL its bits, or
+ * a text. */
+uint64_t frag_column_number(const struct frag_column *c, const void *row);
+const char *frag_column_text(const struct frag_column *c, const void *row);
+
 /* Number of columns before FRAG_COLUMN_END. */
 size_t frag_column_count(const struct frag_column *columns);
 

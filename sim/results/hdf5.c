@@ -24,7 +24,6 @@ struct frag_results {
     struct atomic_file output;
     const struct frag_provenance *provenance;
     hid_t file;
-    struct put put;
     struct frag_result_row *rows;
     size_t count;
     uint64_t room;
@@ -87,20 +86,18 @@ static bool put_identity(hid_t at, const struct frag_run_identity *id,
            put_count(at, "checked", id->checked);
 }
 
-static bool put_run(const struct frag_results *r, hid_t at,
-                    const struct frag_run_identity *id,
+static bool put_run(hid_t at, const struct frag_run_identity *id,
                     const struct frag_run *run)
 {
     if (!put_identity(at, id, run))
         return false;
     return id->bare ||
-           (put_table(&r->put, at, "series", frag_series_columns, run->points,
+           (put_table(at, "series", frag_series_columns, run->points,
                       sizeof(*run->points), run->point_count) &&
-            put_table(&r->put, at, "oom", frag_oom_columns, run->ooms,
+            put_table(at, "oom", frag_oom_columns, run->ooms,
                       sizeof(*run->ooms), run->oom_count) &&
-            put_table(&r->put, at, "segments", frag_segment_columns,
-                      run->segments, sizeof(*run->segments),
-                      run->segment_count));
+            put_table(at, "segments", frag_segment_columns, run->segments,
+                      sizeof(*run->segments), run->segment_count));
 }
 
 /* Frees the texts of a row, which own_texts has copied. */
@@ -108,12 +105,8 @@ static void drop_row(struct frag_result_row *row)
 {
     for (const struct frag_column *c = frag_summary_columns;
          c->kind != FRAG_COLUMN_END; c++) {
-        char *text;
-
-        if (c->kind != FRAG_COLUMN_TEXT)
-            continue;
-        memcpy(&text, (char *)row + c->offset, sizeof(text));
-        free(text);
+        if (c->kind == FRAG_COLUMN_TEXT)
+            free((void *)(uintptr_t)frag_column_text(c, row));
     }
 }
 
@@ -125,14 +118,13 @@ static bool own_texts(struct frag_result_row *row)
 
     for (const struct frag_column *c = frag_summary_columns;
          c->kind != FRAG_COLUMN_END; c++) {
-        char *at = (char *)row + c->offset, *text;
+        char *text;
 
         if (c->kind != FRAG_COLUMN_TEXT)
             continue;
-        memcpy(&text, at, sizeof(text));
-        text = strdup(text);
+        text = strdup(frag_column_text(c, row));
         done = done && text;
-        memcpy(at, &text, sizeof(text));
+        memcpy((char *)row + c->offset, &text, sizeof(text));
     }
     return done;
 }
@@ -158,8 +150,8 @@ enum frag_err frag_results_add(struct frag_results *r,
     bool done;
 
     snprintf(name, sizeof(name), "/runs/%zu", r->count);
-    group = put_group(&r->put, r->file, name);
-    done = group >= 0 && put_run(r, group, id, run);
+    group = put_group(r->file, name);
+    done = group >= 0 && put_run(group, id, run);
     if (group >= 0)
         done = H5Gclose(group) >= 0 && done;
     if (!done || !keep_row(r, frag_result_row(id, run)))
@@ -210,7 +202,7 @@ static bool put_root(struct frag_results *r)
            put_optional(r, "shards", p->shards) &&
            put_time(r, "started", p->started);
     if (done)
-        runs = put_group(&r->put, r->file, "runs");
+        runs = put_group(r->file, "runs");
     free(text);
     return runs >= 0 && H5Gclose(runs) >= 0;
 }
@@ -225,10 +217,8 @@ static hid_t image_open(const char *name)
         H5Pset_fapl_core(access, CORE_STEP, false) >= 0 &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0)
         file = H5Fcreate(name, H5F_ACC_TRUNC, how, access);
-    if (how >= 0)
-        H5Pclose(how);
-    if (access >= 0)
-        H5Pclose(access);
+    hdf5_drop(how);
+    hdf5_drop(access);
     return file;
 }
 
@@ -236,7 +226,7 @@ static bool start(struct frag_results *r)
 {
     (void)hdf5_quiet_begin(NULL);
     r->file = image_open(r->path);
-    return r->file >= 0 && put_open(&r->put) && put_root(r);
+    return r->file >= 0 && put_root(r);
 }
 
 enum frag_err frag_results_open(const char *path,
@@ -249,7 +239,7 @@ enum frag_err frag_results_open(const char *path,
     if (!r)
         return frag_no_memory(e, "%s", path);
     *r = (struct frag_results){
-        .path = strdup(path), .provenance = p, .file = -1, .put = {-1}};
+        .path = strdup(path), .provenance = p, .file = -1};
     err = r->path && start(r) ? atomic_file_begin(&r->output, r->path, "", e)
                               : frag_no_memory(e, "%s", path);
     if (err == FRAG_OK)
@@ -328,7 +318,6 @@ void frag_results_abort(struct frag_results *r)
         return;
     if (r->file >= 0)
         H5Fclose(r->file);
-    put_close(&r->put);
     atomic_file_abort(&r->output);
     for (size_t i = 0; i < r->count; i++)
         drop_row(&r->rows[i]);

@@ -124,8 +124,7 @@ static hid_t row_type(hid_t data)
         if (c->kind != FRAG_COLUMN_TEXT)
             H5Tinsert(type, name_in(table, c->name), c->offset,
                       memory_type(c->kind));
-    if (table >= 0)
-        H5Tclose(table);
+    hdf5_drop(table);
     return type;
 }
 
@@ -171,10 +170,8 @@ static enum frag_err get_summary(const struct input *in,
         }
     }
     free(table);
-    if (type >= 0)
-        H5Tclose(type);
-    if (data >= 0)
-        H5Dclose(data);
+    hdf5_drop(type);
+    hdf5_drop(data);
     return err;
 }
 
@@ -218,8 +215,7 @@ static bool table_rows(const struct input *in, hid_t group,
                                         sizeof(uint64_t), count)
                             : -1;
 
-    if (data >= 0)
-        H5Dclose(data);
+    hdf5_drop(data);
     return data >= 0;
 }
 
@@ -244,8 +240,7 @@ static void *get_table(const struct input *in, hid_t run, const char *name,
          done && c->kind != FRAG_COLUMN_END; c++)
         done = get_column(in, group, c, rows, row_size, (size_t)n, values);
     done = done && settle(columns, rows, row_size, (size_t)n);
-    if (group >= 0)
-        H5Gclose(group);
+    hdf5_drop(group);
     free(values);
     if (!done) {
         free(rows);
@@ -256,42 +251,69 @@ static void *get_table(const struct input *in, hid_t run, const char *name,
     return rows;
 }
 
-/* The texts of a run: name of the attribute, offset of the member. */
-static const struct text_field {
-    const char *name;
+/* ---- texts ---- */
+
+/* What stands for an attribute that is not there. */
+enum lack { REFUSED, EMPTY, NOTHING };
+
+/* The texts of an object: the attribute, and the offset of the member. */
+struct text_field {
+    const char *name; /* NULL ends a table */
     size_t offset;
-} run_texts[] = {
-#define TEXT(field)                                     \
-    {                                                   \
-#field, offsetof(struct frag_loaded_run, field) \
-    }
-    TEXT(trace),
-    TEXT(policy),
-    TEXT(backend),
-    TEXT(trace_path),
-    TEXT(trace_format),
-    TEXT(trace_settings),
-    TEXT(policy_name),
-    TEXT(policy_source),
-    TEXT(trace_sha256),
-#undef TEXT
-    {"params", offsetof(struct frag_loaded_run, run.params)},
+    enum lack lack;
 };
 
-enum { RUN_TEXTS = sizeof(run_texts) / sizeof(*run_texts) };
+/* clang-format off */
+#define TEXT(field, lack) {#field, offsetof(struct frag_loaded_run, field), lack}
+static const struct text_field run_texts[] = {
+    TEXT(trace, REFUSED), TEXT(policy, REFUSED), TEXT(backend, REFUSED),
+    TEXT(trace_path, REFUSED), TEXT(trace_format, REFUSED),
+    TEXT(trace_settings, REFUSED), TEXT(policy_name, REFUSED),
+    TEXT(policy_source, REFUSED), TEXT(trace_sha256, REFUSED),
+    {"params", offsetof(struct frag_loaded_run, run.params), REFUSED},
+    TEXT(edit, EMPTY), TEXT(capacity, EMPTY), {NULL, 0, REFUSED},
+};
+#undef TEXT
+#define TEXT(field, lack) {#field, offsetof(struct frag_loaded, field), lack}
+static const struct text_field file_texts[] = {
+    {"schema_version", offsetof(struct frag_loaded, schema), REFUSED},
+    TEXT(version, REFUSED), TEXT(commit, REFUSED), TEXT(command, REFUSED),
+    TEXT(started, EMPTY), TEXT(ended, EMPTY), TEXT(settings, NOTHING),
+    TEXT(missing, NOTHING), TEXT(shards, NOTHING), {NULL, 0, REFUSED},
+};
+#undef TEXT
+/* clang-format on */
 
-static char **text_at(struct frag_loaded_run *r, size_t i)
+static char **text_at(void *of, const struct text_field *f)
 {
-    return (char **)(void *)((char *)r + run_texts[i].offset);
+    return (char **)(void *)((char *)of + f->offset);
+}
+
+static bool get_texts(const struct input *in, hid_t at,
+                      const struct text_field *fields, void *to)
+{
+    bool done = true;
+
+    for (const struct text_field *f = fields; f->name; f++) {
+        char *text = f->lack == EMPTY ? get_text_or_none(in, at, f->name)
+                                      : get_text(in, at, f->name);
+
+        *text_at(to, f) = text;
+        done = done && (text || f->lack == NOTHING);
+    }
+    return done;
+}
+
+static void free_texts(const struct text_field *fields, void *of)
+{
+    for (const struct text_field *f = fields; f->name; f++)
+        free(*text_at(of, f));
 }
 
 static void drop_run(struct frag_loaded_run *r)
 {
     frag_run_free(&r->run);
-    for (size_t i = 0; i < RUN_TEXTS; i++)
-        free(*text_at(r, i)); /* run.params is NULL by now */
-    free(r->edit);
-    free(r->capacity);
+    free_texts(run_texts, r); /* run.params is NULL by now */
     free(r->trace_notes);
 }
 
@@ -311,14 +333,8 @@ static bool get_start(const struct input *in, hid_t at, uint64_t *start)
 static bool get_identity(const struct input *in, hid_t at,
                          struct frag_loaded_run *r)
 {
-    for (size_t i = 0; i < RUN_TEXTS; i++) {
-        *text_at(r, i) = get_text(in, at, run_texts[i].name);
-        if (!*text_at(r, i))
-            return false;
-    }
-    r->edit = get_text_or_none(in, at, "edit");
-    r->capacity = get_text_or_none(in, at, "capacity");
-    if (!r->edit || !r->capacity || !get_start(in, at, &r->run.summary.start))
+    if (!get_texts(in, at, run_texts, r) ||
+        !get_start(in, at, &r->run.summary.start))
         return false;
     r->trace_bytes = get_count(at, "trace_bytes");
     r->trace_events = get_count(at, "trace_events");
@@ -403,8 +419,7 @@ static enum frag_err get_runs(const struct input *in,
         err = FRAG_NOMEM;
     while (err == FRAG_OK && l->count < count)
         err = get_nth_run(in, runs, rows, l);
-    if (runs >= 0)
-        H5Gclose(runs);
+    hdf5_drop(runs);
     return err;
 }
 
@@ -458,22 +473,6 @@ static enum frag_err check_file(const struct input *in, const char *path,
     return FRAG_OK;
 }
 
-/* Reads the attributes that describe the program that made the file. */
-static bool get_provenance(const struct input *in, struct frag_loaded *l)
-{
-    l->schema = get_text(in, in->file, "schema_version");
-    l->version = get_text(in, in->file, "version");
-    l->commit = get_text(in, in->file, "commit");
-    l->command = get_text(in, in->file, "command");
-    l->started = get_text_or_none(in, in->file, "started");
-    l->ended = get_text_or_none(in, in->file, "ended");
-    l->settings = get_text(in, in->file, "settings");
-    l->missing = get_text(in, in->file, "missing");
-    l->shards = get_text(in, in->file, "shards");
-    return l->schema && l->version && l->commit && l->command && l->started &&
-           l->ended;
-}
-
 static enum frag_err load(const struct input *in, const char *path,
                           struct frag_loaded *loaded, struct frag_error *e)
 {
@@ -482,7 +481,7 @@ static enum frag_err load(const struct input *in, const char *path,
     uint64_t count;
 
     FRAG_TRY(check_file(in, path, e));
-    if (!get_provenance(in, loaded))
+    if (!get_texts(in, in->file, file_texts, loaded))
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: an attribute is missing: version, commit or "
                          "command of the program that made the file",
@@ -621,14 +620,6 @@ void frag_results_unload(struct frag_loaded *loaded)
     for (uint64_t i = 0; i < loaded->count; i++)
         drop_run(&loaded->runs[i]);
     free(loaded->runs);
-    free(loaded->schema);
-    free(loaded->version);
-    free(loaded->commit);
-    free(loaded->command);
-    free(loaded->started);
-    free(loaded->ended);
-    free(loaded->settings);
-    free(loaded->missing);
-    free(loaded->shards);
+    free_texts(file_texts, loaded);
     *loaded = (struct frag_loaded){0};
 }

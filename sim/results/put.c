@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/file/guard.h"
+
 enum {
     COMPACT_MAX = 8 << 10, /* bytes of data that are stored in the header of
                               their object, which has a checksum; more data are
@@ -14,18 +16,6 @@ enum {
     CHUNK_MAX = 512 << 10, /* most bytes of a chunk */
     DEFLATE = 4,           /* level of the compression, 0 to 9 */
 };
-
-bool put_open(struct put *p)
-{
-    p->plain = H5Pcreate(H5P_GROUP_CREATE);
-    return p->plain >= 0 && H5Pset_obj_track_times(p->plain, false) >= 0;
-}
-
-void put_close(struct put *p)
-{
-    if (p->plain >= 0)
-        H5Pclose(p->plain);
-}
 
 /* -- attributes ---------------------------------------------------------- */
 
@@ -48,8 +38,7 @@ static bool put_scalar(hid_t at, const char *name, hid_t type,
     hid_t space = H5Screate(H5S_SCALAR);
     bool done = space >= 0 && put_attribute(at, name, type, space, value);
 
-    if (space >= 0)
-        H5Sclose(space);
+    hdf5_drop(space);
     return done;
 }
 
@@ -63,8 +52,7 @@ static hid_t text_type(size_t wide)
         H5Tset_strpad(type, H5T_STR_NULLTERM) >= 0 &&
         H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
         return type;
-    if (type >= 0)
-        H5Tclose(type);
+    hdf5_drop(type);
     return -1;
 }
 
@@ -73,8 +61,7 @@ bool put_text(hid_t at, const char *name, const char *value)
     hid_t type = text_type(strlen(value) + 1);
     bool done = type >= 0 && put_scalar(at, name, type, value);
 
-    if (type >= 0)
-        H5Tclose(type);
+    hdf5_drop(type);
     return done;
 }
 
@@ -115,10 +102,8 @@ bool put_texts(hid_t at, const char *name, const char *const *values,
     done = space >= 0 && type >= 0 && texts &&
            put_attribute(at, name, type, space, texts);
     free(texts);
-    if (type >= 0)
-        H5Tclose(type);
-    if (space >= 0)
-        H5Sclose(space);
+    hdf5_drop(type);
+    hdf5_drop(space);
     return done;
 }
 
@@ -139,30 +124,16 @@ static hid_t type_of(enum frag_column_kind kind)
 }
 
 /* The 8 bytes that the file stores for a number of a row. */
-static uint64_t stored(const struct frag_column *c, const char *row)
+static uint64_t stored(const struct frag_column *c, const void *row)
 {
-    uint64_t value = 0;
-    uint32_t narrow;
+    uint64_t value = frag_column_number(c, row);
     double real;
 
-    if (c->kind == FRAG_COLUMN_COUNT32) {
-        memcpy(&narrow, row + c->offset, sizeof(narrow));
-        return narrow;
-    }
-    memcpy(&value, row + c->offset, sizeof(value));
     if (c->kind == FRAG_COLUMN_OPTIONAL) {
         real = frag_optional_real(value);
         memcpy(&value, &real, sizeof(value));
     }
     return value;
-}
-
-/* Copies one field of all rows to an array of 8-byte values. */
-static void gather(const struct frag_column *c, const char *rows,
-                   size_t row_size, size_t count, uint64_t *values)
-{
-    for (size_t i = 0; i < count; i++)
-        values[i] = stored(c, rows + i * row_size);
 }
 
 static bool set_compressed(hid_t how, size_t count, size_t item)
@@ -217,10 +188,8 @@ static hid_t put_column(hid_t group, const struct frag_column *c,
         H5Dclose(data);
         data = -1;
     }
-    if (how >= 0)
-        H5Pclose(how);
-    if (space >= 0)
-        H5Sclose(space);
+    hdf5_drop(how);
+    hdf5_drop(space);
     return data;
 }
 
@@ -235,7 +204,8 @@ static bool put_columns(hid_t group, const struct frag_column *columns,
 
     for (const struct frag_column *c = columns;
          done && c->kind != FRAG_COLUMN_END; c++) {
-        gather(c, rows, row_size, count, values);
+        for (size_t i = 0; i < count; i++)
+            values[i] = stored(c, (const char *)rows + i * row_size);
         data = put_column(group, c, values, count);
         done = data >= 0;
         if (done && c == columns && !strcmp(c->name, "event")) {
@@ -245,25 +215,27 @@ static bool put_columns(hid_t group, const struct frag_column *columns,
         }
         if (done && scale >= 0)
             done = H5DSattach_scale(data, scale, 0) >= 0;
-        if (data >= 0)
-            H5Dclose(data);
+        hdf5_drop(data);
     }
-    if (scale >= 0)
-        H5Dclose(scale);
+    hdf5_drop(scale);
     free(values);
     return done;
 }
 
-hid_t put_group(const struct put *p, hid_t at, const char *name)
+hid_t put_group(hid_t at, const char *name)
 {
-    return H5Gcreate2(at, name, H5P_DEFAULT, p->plain, H5P_DEFAULT);
+    hid_t how = H5Pcreate(H5P_GROUP_CREATE), group = -1;
+
+    if (how >= 0 && H5Pset_obj_track_times(how, false) >= 0)
+        group = H5Gcreate2(at, name, H5P_DEFAULT, how, H5P_DEFAULT);
+    hdf5_drop(how);
+    return group;
 }
 
-bool put_table(const struct put *p, hid_t at, const char *name,
-               const struct frag_column *columns, const void *rows,
-               size_t row_size, size_t count)
+bool put_table(hid_t at, const char *name, const struct frag_column *columns,
+               const void *rows, size_t row_size, size_t count)
 {
-    hid_t group = put_group(p, at, name);
+    hid_t group = put_group(at, name);
     bool done;
 
     if (group < 0)
@@ -279,15 +251,6 @@ struct put_table {
     size_t count, row_size;
 };
 
-static const char *text_of(const struct frag_result_row *row,
-                           const struct frag_column *c)
-{
-    const char *text;
-
-    memcpy(&text, (const char *)row + c->offset, sizeof(text));
-    return text;
-}
-
 /* Bytes of a column in a row of the table: 8, or those of the longest text with
  * its null. */
 static size_t width(const struct put_table *t, const struct frag_column *c)
@@ -297,7 +260,7 @@ static size_t width(const struct put_table *t, const struct frag_column *c)
     if (c->kind != FRAG_COLUMN_TEXT)
         return sizeof(uint64_t);
     for (size_t i = 0; i < t->count; i++) {
-        size_t n = strlen(text_of(&t->rows[i], c)) + 1;
+        size_t n = strlen(frag_column_text(c, &t->rows[i])) + 1;
 
         most = n > most ? n : most;
     }
@@ -314,8 +277,7 @@ static bool insert(hid_t type, const struct frag_column *c, size_t at,
         return H5Tinsert(type, c->name, at, type_of(c->kind)) >= 0;
     text = text_type(wide);
     done = text >= 0 && H5Tinsert(type, c->name, at, text) >= 0;
-    if (text >= 0)
-        H5Tclose(text);
+    hdf5_drop(text);
     return done;
 }
 
@@ -352,10 +314,10 @@ static char *pack(const struct put_table *t)
             uint64_t value;
 
             if (c->kind == FRAG_COLUMN_TEXT) {
-                memcpy(to, text_of(row, c), strlen(text_of(row, c)));
+                strcpy(to, frag_column_text(c, row));
                 continue;
             }
-            value = stored(c, (const char *)row);
+            value = stored(c, row);
             memcpy(to, &value, sizeof(value));
         }
         at += wide;
@@ -397,12 +359,9 @@ static bool put_rows(hid_t at, hid_t type, const char *packed, size_t count)
     done = data >= 0 && describe_table(data) &&
            (!count ||
             H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed) >= 0);
-    if (data >= 0)
-        H5Dclose(data);
-    if (how >= 0)
-        H5Pclose(how);
-    if (space >= 0)
-        H5Sclose(space);
+    hdf5_drop(data);
+    hdf5_drop(how);
+    hdf5_drop(space);
     return done;
 }
 
@@ -420,7 +379,6 @@ bool put_summary(hid_t at, const struct frag_result_row *rows, size_t count)
     packed = pack(&t);
     done = type >= 0 && packed && put_rows(at, type, packed, count);
     free(packed);
-    if (type >= 0)
-        H5Tclose(type);
+    hdf5_drop(type);
     return done;
 }

@@ -12,15 +12,6 @@
 
 #include "sim/results/columns.h"
 
-/* HDF5 objects that the whole file uses. A negative member is not open. */
-struct put {
-    hid_t plain; /* property list for the creation of a group */
-};
-
-/* Call put_close also if put_open fails. */
-bool put_open(struct put *p);
-void put_close(struct put *p);
-
 /* Add an attribute to the object `at`: one text, an array of texts, one count,
  * one number that may be NAN. */
 bool put_text(hid_t at, const char *name, const char *value);
@@ -30,13 +21,12 @@ bool put_count(hid_t at, const char *name, uint64_t value);
 bool put_real(hid_t at, const char *name, double value);
 
 /* Creates a group; the caller closes it. Negative on failure. */
-hid_t put_group(const struct put *p, hid_t at, const char *name);
+hid_t put_group(hid_t at, const char *name);
 
 /* Creates a group with one dataset for each column. If the first column is
  * `event`, it is the dimension scale of the others. */
-bool put_table(const struct put *p, hid_t at, const char *name,
-               const struct frag_column *columns, const void *rows,
-               size_t row_size, size_t count);
+bool put_table(hid_t at, const char *name, const struct frag_column *columns,
+               const void *rows, size_t row_size, size_t count);
 
 /* Creates the compound dataset `summary`. A text column is as wide as its
  * longest text. */

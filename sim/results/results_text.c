@@ -7,40 +7,12 @@
 #include "traces/printable.h"
 #include "traces/text.h"
 
-/* The address of the field of a row that a column describes. */
-static const void *field(const struct frag_result_row *row,
-                         const struct frag_column *c)
-{
-    return (const char *)row + c->offset;
-}
-
-static uint64_t count_of(const void *at, enum frag_column_kind kind)
-{
-    uint64_t value;
-    uint32_t narrow;
-
-    if (kind == FRAG_COLUMN_COUNT32) {
-        memcpy(&narrow, at, sizeof(narrow));
-        return narrow;
-    }
-    memcpy(&value, at, sizeof(value));
-    return value;
-}
-
-static double real_of(const void *at)
+static double real_of(const struct frag_column *c, const void *row)
 {
     double x;
 
-    memcpy(&x, at, sizeof(x));
+    memcpy(&x, (const char *)row + c->offset, sizeof(x));
     return x;
-}
-
-static const char *text_of(const void *at)
-{
-    const char *text;
-
-    memcpy(&text, at, sizeof(text));
-    return text;
 }
 
 /* ---- JSON ---- */
@@ -50,14 +22,12 @@ void frag_row_json(struct frag_json *j, const struct frag_column *columns,
 {
     for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END;
          c++) {
-        const void *at = field(row, c);
-
         if (c->kind == FRAG_COLUMN_TEXT)
-            frag_json_text(j, c->name, text_of(at));
+            frag_json_text(j, c->name, frag_column_text(c, row));
         else if (c->kind == FRAG_COLUMN_REAL)
-            frag_json_real(j, c->name, real_of(at));
+            frag_json_real(j, c->name, real_of(c, row));
         else
-            frag_json_count(j, c->name, count_of(at, c->kind));
+            frag_json_count(j, c->name, frag_column_number(c, row));
     }
 }
 
@@ -121,18 +91,19 @@ static void put_csv_text(FILE *out, const char *text)
 }
 
 /* Writes one field. A number that is none is an empty field. */
-static void put_csv(FILE *out, const void *at, enum frag_column_kind kind)
+static void put_csv(FILE *out, const struct frag_column *c, const void *row)
 {
     char text[FRAG_NUMBER_TEXT];
 
-    if (kind == FRAG_COLUMN_TEXT)
-        put_csv_text(out, text_of(at));
-    else if (kind == FRAG_COLUMN_REAL)
-        fputs(isfinite(real_of(at)) ? frag_number_format(real_of(at), text)
-                                    : "",
+    if (c->kind == FRAG_COLUMN_TEXT)
+        put_csv_text(out, frag_column_text(c, row));
+    else if (c->kind == FRAG_COLUMN_REAL)
+        fputs(isfinite(real_of(c, row))
+                  ? frag_number_format(real_of(c, row), text)
+                  : "",
               out);
-    else if (count_of(at, kind) != UINT64_MAX)
-        fprintf(out, "%" PRIu64, count_of(at, kind));
+    else if (frag_column_number(c, row) != UINT64_MAX)
+        fprintf(out, "%" PRIu64, frag_column_number(c, row));
 }
 
 void frag_header_csv(FILE *out, const struct frag_column *columns)
@@ -148,7 +119,7 @@ void frag_row_csv(FILE *out, const struct frag_column *columns, const void *row)
          c++) {
         if (c != columns)
             fputc(',', out);
-        put_csv(out, field(row, c), c->kind);
+        put_csv(out, c, row);
     }
     fputc('\n', out);
 }

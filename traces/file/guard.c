@@ -288,11 +288,11 @@ bool hdf5_number(hid_t at, const char *name, uint64_t *value)
 }
 
 /* Copies `count` texts into one block: the pointers, then the characters.
- * `wide` is the room of each text; 0: it ends at its 0. NULL if the host has no
- * memory. */
-static char **block_of(char *const *loose, const char *tight, size_t wide,
-                       uint64_t count)
+ * `wide` is the room of each text; 0: `read' has pointers to them. NULL if the
+ * host has no memory. */
+static char **block_of(const void *read, size_t wide, uint64_t count)
 {
+    const char *tight = read, *const *loose = read;
     size_t bytes = 0;
     char **texts, *to;
 
@@ -312,44 +312,26 @@ static char **block_of(char *const *loose, const char *tight, size_t wide,
     return texts;
 }
 
-static enum frag_err read_fixed(const struct attribute *a, uint64_t file_bytes,
+static enum frag_err read_texts(const struct attribute *a, uint64_t file_bytes,
                                 char ***texts)
 {
-    const size_t wide = H5Tget_size(a->type);
+    const bool is_loose = H5Tis_variable_str(a->type) > 0;
+    const size_t wide = H5Tget_size(a->type); /* of a pointer if it is loose */
     enum frag_err err = FRAG_CORRUPT;
-    char *tight;
+    void *read;
 
     if (!wide || wide > file_bytes || a->count > file_bytes / wide)
         return FRAG_CORRUPT;
-    tight = calloc(a->count + 1, wide);
-    if (!tight)
+    read = calloc(a->count + 1, wide);
+    if (!read)
         return FRAG_NOMEM;
-    if (!a->count || H5Aread(a->id, a->type, tight) >= 0) {
-        *texts = block_of(NULL, tight, wide, a->count);
+    if (!a->count || H5Aread(a->id, a->type, read) >= 0) {
+        *texts = block_of(read, is_loose ? 0 : wide, a->count);
         err = *texts ? FRAG_OK : FRAG_NOMEM;
     }
-    free(tight);
-    return err;
-}
-
-static enum frag_err read_variable(const struct attribute *a,
-                                   uint64_t file_bytes, char ***texts)
-{
-    enum frag_err err = FRAG_CORRUPT;
-    char **loose;
-
-    if (a->count > file_bytes)
-        return FRAG_CORRUPT;
-    loose = calloc(a->count + 1, sizeof(*loose));
-    if (!loose)
-        return FRAG_NOMEM;
-    if (!a->count || H5Aread(a->id, a->type, loose) >= 0) {
-        *texts = block_of(loose, NULL, 0, a->count);
-        err = *texts ? FRAG_OK : FRAG_NOMEM;
-    }
-    for (uint64_t i = 0; i < a->count; i++)
-        H5free_memory(loose[i]);
-    free(loose);
+    for (uint64_t i = 0; is_loose && i < a->count; i++)
+        H5free_memory(((char **)read)[i]);
+    free(read);
     return err;
 }
 
@@ -360,9 +342,7 @@ enum frag_err hdf5_texts(hid_t at, const char *name, uint64_t file_bytes,
     enum frag_err err = FRAG_CORRUPT;
 
     if (open_attribute(&a, at, name, H5T_STRING))
-        err = H5Tis_variable_str(a.type) > 0
-                  ? read_variable(&a, file_bytes, texts)
-                  : read_fixed(&a, file_bytes, texts);
+        err = read_texts(&a, file_bytes, texts);
     close_attribute(&a);
     if (err == FRAG_OK)
         *count = a.count;
