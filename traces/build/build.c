@@ -382,11 +382,9 @@ enum frag_err frag_build_entry(struct frag_build *b, uint32_t device,
         [FRAG_ENTRY_FAILED] = on_failed,
         [FRAG_ENTRY_EMPTY_CACHE] = on_empty_cache,
     };
-    enum frag_err err;
-    struct call c = {b, build_device(b, device, &err, e), entry, where, e};
+    struct call c = {.b = b, .entry = entry, .where = where, .e = e};
 
-    if (!c.d)
-        return err;
+    FRAG_TRY(build_device(b, device, &c.d, e));
     if (!in_range(entry))
         return wrong(&c, "a size from 1 to 2^63 - 1 at an address above 0");
     if (!completes_held(c.d, entry))
@@ -401,16 +399,14 @@ enum frag_err frag_build_before(struct frag_build *b, uint32_t device,
                                 frag_size size, uint64_t where,
                                 struct frag_error *e)
 {
-    enum frag_err err;
-    struct device_build *d = build_device(b, device, &err, e);
+    struct device_build *d;
     struct early_block early = {.addr = size_end, /* no block lies there */
                                 .requested = size,
                                 .freed = FRAG_NEVER,
                                 .where = where,
                                 .state = FRAG_ACTIVE_ALLOCATED};
 
-    if (!d)
-        return err;
+    FRAG_TRY(build_device(b, device, &d, e));
     if (!size || size >= size_end)
         return frag_fail(e, FRAG_CORRUPT,
                          "%s:%" PRIu64 ": expected a size from 1 to 2^63 - 1, "

@@ -65,21 +65,6 @@ void build_device_close(struct device_build *d)
     free(d);
 }
 
-static struct device_build *new_device(uint32_t number)
-{
-    struct device_build *d = calloc(1, sizeof(*d));
-
-    if (!d)
-        return NULL;
-    d->device = number;
-    if (GROW(d->pools, d->pool_room, 1)) {
-        d->pools[d->pool_count++] = (struct frag_pool_id){0, 0};
-        return d;
-    }
-    free(d);
-    return NULL;
-}
-
 static struct device_build *find_device(const struct frag_build *b,
                                         uint32_t number)
 {
@@ -89,37 +74,36 @@ static struct device_build *find_device(const struct frag_build *b,
     return NULL;
 }
 
-static struct device_build *add_device(struct frag_build *b, uint32_t number,
-                                       enum frag_err *err, struct frag_error *e)
+static enum frag_err add_device(struct frag_build *b, uint32_t number,
+                                struct frag_error *e)
 {
     struct device_build *d;
 
-    if (b->device_count == DEVICES_MAX) {
-        *err = frag_fail(e, FRAG_CORRUPT,
+    if (b->device_count == DEVICES_MAX)
+        return frag_fail(e, FRAG_CORRUPT,
                          "%s: expected at most %d devices, found more", b->path,
                          DEVICES_MAX);
-        return NULL;
-    }
-    d = new_device(number);
-    if (d && GROW(b->devices, b->device_room, b->device_count + 1)) {
-        b->devices[b->device_count++] = d;
-        return d;
+    d = calloc(1, sizeof(*d));
+    if (d && GROW(d->pools, d->pool_room, 1) &&
+        GROW(b->devices, b->device_room, b->device_count + 1)) {
+        d->device = number;
+        d->pools[d->pool_count++] = (struct frag_pool_id){0, 0};
+        b->last = b->devices[b->device_count++] = d;
+        return FRAG_OK;
     }
     build_device_close(d);
-    *err = FRAG_NOMEM;
-    return NULL;
+    return FRAG_NOMEM;
 }
 
-struct device_build *build_device(struct frag_build *b, uint32_t device,
-                                  enum frag_err *err, struct frag_error *e)
+enum frag_err build_device(struct frag_build *b, uint32_t device,
+                           struct device_build **out, struct frag_error *e)
 {
-    *err = FRAG_OK;
-    if (b->last && b->last->device == device)
-        return b->last;
-    b->last = find_device(b, device);
+    if (!b->last || b->last->device != device)
+        b->last = find_device(b, device);
     if (!b->last)
-        b->last = add_device(b, device, err, e);
-    return b->last;
+        FRAG_TRY(add_device(b, device, e));
+    *out = b->last;
+    return FRAG_OK;
 }
 
 bool frag_build_is_live(const struct frag_build *b, uint32_t device,
@@ -134,10 +118,9 @@ bool frag_build_is_live(const struct frag_build *b, uint32_t device,
 enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
                                 struct frag_error *e)
 {
-    enum frag_err err;
+    struct device_build *d;
 
-    build_device(b, device, &err, e);
-    return err;
+    return build_device(b, device, &d, e);
 }
 
 /* Columns and slots. */

@@ -176,10 +176,10 @@ struct frag_build {
     struct frag_recorded_settings settings; /* its conf is the one above */
 };
 
-/* Returns the state of a device, which is created if there is none. NULL on
- * error, with the error in *err. */
-struct device_build *build_device(struct frag_build *b, uint32_t device,
-                                  enum frag_err *err, struct frag_error *e);
+/* Finds the state of a device, which is created if there is none. CORRUPT if
+ * there are too many; NOMEM. */
+enum frag_err build_device(struct frag_build *b, uint32_t device,
+                           struct device_build **out, struct frag_error *e);
 
 /* Appends an event to the columns. NOMEM. */
 enum frag_err build_push(struct device_build *d, const struct event *event);
@@ -223,7 +223,7 @@ enum frag_err build_start_segments(struct device_build *d);
 
 /* The other steps of build_finish.c, each described on top of its file. */
 enum frag_err build_infer(struct frag_build *b, struct device_build *d,
-                          frag_size limit, struct frag_error *e);
+                          frag_size limit);
 enum frag_err build_start(struct frag_build *b, struct device_build *d,
                           struct frag_error *e);
 enum frag_err build_pools(struct device_build *d);

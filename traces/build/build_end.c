@@ -38,15 +38,13 @@ enum frag_err frag_build_segment(struct frag_build *b, uint32_t device,
                                  const struct frag_snapshot_segment *s,
                                  uint64_t where, struct frag_error *e)
 {
-    enum frag_err err;
-    struct device_build *d = build_device(b, device, &err, e);
+    struct device_build *d;
     struct frag_recorded_segment row = {.addr = s->addr,
                                         .size = s->size,
                                         .is_small = s->is_small,
                                         .is_expandable = s->is_expandable};
 
-    if (!d)
-        return err;
+    FRAG_TRY(build_device(b, device, &d, e));
     FRAG_TRY(check_tiled(b, d, where, e));
     if (!is_range(s->addr, s->size))
         return misplaced(b, where,
@@ -66,12 +64,10 @@ enum frag_err frag_build_block(struct frag_build *b, uint32_t device,
                                const struct frag_snapshot_block *block,
                                uint64_t where, struct frag_error *e)
 {
-    enum frag_err err;
-    struct device_build *d = build_device(b, device, &err, e);
+    struct device_build *d;
     struct frag_recorded_segment *s;
 
-    if (!d)
-        return err;
+    FRAG_TRY(build_device(b, device, &d, e));
     if (!d->segment_count)
         return misplaced(b, where, "a segment before the block at", 0,
                          block->addr, e);

@@ -81,7 +81,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     }
     if (!d->stream_count)
         FRAG_TRY(build_stream(b, d, 0, &stream, e));
-    FRAG_TRY(build_infer(b, d, limit, e));
+    FRAG_TRY(build_infer(b, d, limit));
     FRAG_TRY(build_end(b, d, e));
     FRAG_TRY(build_start(b, d, e));
     FRAG_TRY(build_pools(d));

@@ -11,12 +11,10 @@ enum frag_err frag_build_mark(struct frag_build *b, uint32_t device,
                               const char *name, size_t length,
                               struct frag_error *e)
 {
-    enum frag_err err;
-    struct device_build *d = build_device(b, device, &err, e);
+    struct device_build *d;
     uint32_t string;
 
-    if (!d)
-        return err;
+    FRAG_TRY(build_device(b, device, &d, e));
     string = frag_build_string(b, name, length);
     if (string == UINT32_MAX ||
         !GROW(d->marks, d->mark_room, d->mark_count + 1))

@@ -73,12 +73,10 @@ enum frag_err frag_build_event(struct frag_build *b, uint32_t device,
                                struct frag_error *e)
 {
     struct event ev = {.op = (uint8_t)op};
-    enum frag_err err;
-    struct script s = {b, build_device(b, device, &err, e), id, where, e};
+    struct script s = {.b = b, .id = id, .where = where, .e = e};
     uint32_t index;
 
-    if (!s.d)
-        return err;
+    FRAG_TRY(build_device(b, device, &s.d, e));
     if (op == FRAG_ALLOC || op == FRAG_RECORD_STREAM) {
         FRAG_TRY(build_stream(b, s.d, stream, &index, e));
         if (!build_stream_is_in_order(s.d, index))

@@ -74,29 +74,30 @@ static void renumber_live(struct live *live, const struct renumber *r)
             live->rows[i].slot = r->map[live->rows[i].slot];
 }
 
-static enum frag_err complete_frees(struct device_build *d)
+static void renumber_all(struct renumber *r, struct device_build *d)
 {
-    struct renumber r = {0};
-
-    r.map = calloc((size_t)d->slots + 1, sizeof(*r.map));
-    r.vacant = calloc((size_t)d->slots + 1, sizeof(*r.vacant));
-    if (!r.map || !r.vacant) {
-        free(r.map);
-        free(r.vacant);
-        return FRAG_NOMEM;
-    }
     for (uint64_t i = 0; i < d->early_count; i++) {
-        r.map[d->early[i].slot] = r.slots;
-        d->early[i].slot = r.slots++;
+        r->map[d->early[i].slot] = r->slots;
+        d->early[i].slot = r->slots++;
     }
     for (uint64_t i = 0; i < d->events.count; i++)
-        renumber_event(&r, &d->events, i);
-    renumber_live(&d->live, &r);
-    d->slots = r.slots;
+        renumber_event(r, &d->events, i);
+    renumber_live(&d->live, r);
+    d->slots = r->slots;
     d->vacant_count = 0;
+}
+
+static enum frag_err complete_frees(struct device_build *d)
+{
+    struct renumber r = {calloc((size_t)d->slots + 1, sizeof(*r.map)),
+                         calloc((size_t)d->slots + 1, sizeof(*r.vacant)), 0, 0};
+    const bool done = r.map && r.vacant;
+
+    if (done)
+        renumber_all(&r, d);
     free(r.map);
     free(r.vacant);
-    return FRAG_OK;
+    return done ? FRAG_OK : FRAG_NOMEM;
 }
 
 /* Returns whether the recording omits free_completed entries. A block of the
@@ -631,11 +632,9 @@ enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
                                 const char *name, size_t length,
                                 struct frag_error *e)
 {
-    enum frag_err err;
-    struct device_build *d = build_device(b, device, &err, e);
+    struct device_build *d;
 
-    if (!d)
-        return err;
+    FRAG_TRY(build_device(b, device, &d, e));
     d->has_policy = true;
     return frag_build_note(b,
                            "%s: the recorded segments are those of fragsim's "
@@ -646,11 +645,9 @@ enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
 enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
                                  frag_time time, struct frag_error *e)
 {
-    enum frag_err err;
-    struct device_build *d = build_device(b, device, &err, e);
+    struct device_build *d;
 
-    if (!d)
-        return err;
+    FRAG_TRY(build_device(b, device, &d, e));
     if (!GROW(d->emptied, d->emptied_room, d->emptied_count + 1))
         return FRAG_NOMEM;
     d->emptied[d->emptied_count++] = time;
@@ -658,12 +655,11 @@ enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
 }
 
 enum frag_err build_infer(struct frag_build *b, struct device_build *d,
-                          frag_size limit, struct frag_error *e)
+                          frag_size limit)
 {
     struct judge j = judge_of(b, d, limit);
     uint64_t explained, dropped, returned = 0;
 
-    (void)e;
     if (lacks_completions(d)) {
         FRAG_TRY(complete_frees(d));
         FRAG_TRY(frag_build_note(

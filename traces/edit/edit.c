@@ -232,16 +232,11 @@ static enum frag_err open_track(struct edit_track *t, struct making *m,
                                 const struct frag_device_trace *d,
                                 const struct frag_device_trace *with)
 {
-    enum frag_err err;
-
-    *t = (struct edit_track){
-        .making = m,
-        .d = build_device(m->build, d->device, &err, m->error),
-        .has_time = d->time && (!with || with->time),
-        .has_stack = d->stack || (with && with->stack),
-        .recorded = FRAG_NEVER};
-    if (!t->d)
-        return err;
+    *t = (struct edit_track){.making = m,
+                             .has_time = d->time && (!with || with->time),
+                             .has_stack = d->stack || (with && with->stack),
+                             .recorded = FRAG_NEVER};
+    FRAG_TRY(build_device(m->build, d->device, &t->d, m->error));
     t->d->has_time = t->has_time;
     t->d->has_stack = t->has_stack;
     t->d->has_pool_ids = t->d->has_marks = true;
