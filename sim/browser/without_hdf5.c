@@ -27,11 +27,9 @@ bool trace_file_is(const unsigned char *bytes, size_t count)
            !memcmp(bytes, signature, sizeof(signature) - 1);
 }
 
-enum frag_err trace_file_read(const char *path,
-                              const struct frag_read_options *opts,
-                              struct frag_trace **out, struct frag_error *e)
+enum frag_err trace_file_read(const char *path, struct frag_trace **out,
+                              struct frag_error *e)
 {
-    (void)opts;
     (void)out;
     return refuse(path, e);
 }

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct frag_error e;
 
     if (fuzz_file_make(&input, bytes, size) &&
-        trace_file_read(input.path, NULL, &trace, &e) == FRAG_OK)
+        trace_file_read(input.path, &trace, &e) == FRAG_OK)
         frag_trace_close(trace);
     fuzz_file_remove(&input);
     return 0;

@@ -57,6 +57,13 @@ bool field_is(struct field f, const char *word)
     return f.length == strlen(word) && !memcmp(f.text, word, f.length);
 }
 
+int field_among(struct field f, const char *const words[], int count)
+{
+    while (count-- && !field_is(f, words[count]))
+        continue;
+    return count;
+}
+
 bool field_begins(struct field f, const char *start)
 {
     const size_t length = strlen(start);

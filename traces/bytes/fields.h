@@ -44,6 +44,8 @@ struct field field_unmarked(struct field f);
 struct field field_first_line(const unsigned char *bytes, size_t count);
 
 bool field_is(struct field f, const char *word);
+/* The index of the word that the field is; -1 if it is none of them. */
+int field_among(struct field f, const char *const words[], int count);
 bool field_begins(struct field f, const char *start);
 bool field_contains(struct field f, const char *text); /* text is not "" */
 

@@ -6,8 +6,7 @@
 #include <string.h>
 
 struct reader {
-    enum frag_err (*each)(void *user, const char *line, size_t length,
-                          uint64_t number);
+    lines_line *each;
     void *user;
     uint64_t line;
     bool *cut; /* NULL: a last line without an end is a line */
@@ -52,10 +51,14 @@ enum frag_err lines_tick(struct frag_source *source,
                      frag_source_name(source));
 }
 
-static enum frag_err read_lines(struct reader *r, struct frag_source *source,
-                                const struct frag_read_options *opts,
-                                struct frag_error *e)
+enum frag_err lines_each(struct frag_source *source,
+                         const struct frag_read_options *opts, lines_line *each,
+                         void *user, bool *cut, struct frag_error *e)
 {
+    struct reader r = {.each = each, .user = user, .cut = cut};
+
+    if (cut)
+        *cut = false;
     for (;;) {
         const unsigned char *bytes;
         enum frag_err err = FRAG_OK;
@@ -65,39 +68,15 @@ static enum frag_err read_lines(struct reader *r, struct frag_source *source,
         FRAG_TRY(err);
         if (!count)
             return FRAG_OK;
-        FRAG_TRY(read_window(r, (const char *)bytes, count,
+        FRAG_TRY(read_window(&r, (const char *)bytes, count,
                              count < FRAG_SOURCE_WINDOW, &used));
         if (!used)
             return frag_fail(e, FRAG_CORRUPT,
                              "%s:%" PRIu64 ": expected a line of less than %d "
                              "bytes, found a longer one",
-                             frag_source_name(source), r->line + 1,
+                             frag_source_name(source), r.line + 1,
                              FRAG_SOURCE_WINDOW);
         frag_source_skip(source, used);
         FRAG_TRY(lines_tick(source, opts, e));
     }
-}
-
-enum frag_err lines_each(struct frag_source *source,
-                         const struct frag_read_options *opts,
-                         enum frag_err (*each)(void *user, const char *line,
-                                               size_t length, uint64_t number),
-                         void *user, struct frag_error *e)
-{
-    struct reader r = {.each = each, .user = user};
-
-    return read_lines(&r, source, opts, e);
-}
-
-enum frag_err
-lines_each_whole(struct frag_source *source,
-                 const struct frag_read_options *opts,
-                 enum frag_err (*each)(void *user, const char *line,
-                                       size_t length, uint64_t number),
-                 void *user, bool *cut, struct frag_error *e)
-{
-    struct reader r = {.each = each, .user = user, .cut = cut};
-
-    *cut = false;
-    return read_lines(&r, source, opts, e);
 }

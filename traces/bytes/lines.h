@@ -9,31 +9,26 @@
 #include "traces/bytes/source.h"
 #include "traces/trace.h"
 
-/* Calls `each` for every line of the source. `line` has `length` bytes, without
- * the end of the line and without a terminating 0; `number` counts from 1. If
- * `each` returns an error, the reading stops with that error. opts may be NULL.
- * CORRUPT for a line that is too long; CANCELLED by opts->progress; IO and
- * CORRUPT from the source. */
+/* Receives a line of `length` bytes, without its end and without a terminating
+ * 0; `number` counts from 1. */
+typedef enum frag_err lines_line(void *user, const char *line, size_t length,
+                                 uint64_t number);
+
+/* Calls `each` for every line of the source. If `each` returns an error, the
+ * reading stops with that error. opts may be NULL. `cut` is NULL, or for the
+ * log of a program that may die while it writes a line: then a last line
+ * without an end is not passed to `each`, even if it seems whole, and *cut says
+ * whether there is one. CORRUPT for a line that is too long; CANCELLED by
+ * opts->progress; IO and CORRUPT from the source. */
 enum frag_err lines_each(struct frag_source *source,
-                         const struct frag_read_options *opts,
-                         enum frag_err (*each)(void *user, const char *line,
-                                               size_t length, uint64_t number),
-                         void *user, struct frag_error *e) FRAG_MUST_CHECK;
+                         const struct frag_read_options *opts, lines_line *each,
+                         void *user, bool *cut,
+                         struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Reports the progress of reading a source. CANCELLED if opts->progress returns
  * true. opts may be NULL. */
 enum frag_err lines_tick(struct frag_source *source,
                          const struct frag_read_options *opts,
                          struct frag_error *e) FRAG_MUST_CHECK;
-
-/* As lines_each, for the log of a program that may die while it writes a line:
- * a last line without an end is not passed to `each`, even if it seems whole;
- * then *cut is true, and else false. */
-enum frag_err
-lines_each_whole(struct frag_source *source,
-                 const struct frag_read_options *opts,
-                 enum frag_err (*each)(void *user, const char *line,
-                                       size_t length, uint64_t number),
-                 void *user, bool *cut, struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

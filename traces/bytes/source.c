@@ -17,7 +17,7 @@
 #include "traces/bytes/input.h"
 #include "traces/bytes/processors.h"
 #include "traces/bytes/sha256.h"
-#include "traces/bytes/stage.h"
+#include "traces/bytes/unpack.h"
 #include "traces/storage.h"
 
 enum { LAYERS_MAX = 4 };
@@ -192,7 +192,11 @@ static enum frag_err add_layers(struct frag_source *s, struct frag_error *e)
                              s->name, LAYERS_MAX);
         s->layers[i] =
             (struct stage){.ops = ops, .below = s->top, .name = s->name};
-        FRAG_TRY(ops->init(&s->layers[i], e));
+        s->layers[i].state = calloc(1, ops->size);
+        if (!s->layers[i].state)
+            return unpack_no_memory(&s->layers[i], e);
+        if (ops->init)
+            FRAG_TRY(ops->init(&s->layers[i], e));
         s->top = &s->layers[i];
     }
 }
@@ -422,7 +426,9 @@ void frag_source_close(struct frag_source *s)
         return;
     ahead_stop(&s->ahead);
     for (size_t i = 0; i < LAYERS_MAX && s->layers[i].ops; i++) {
-        s->layers[i].ops->fini(&s->layers[i]);
+        if (s->layers[i].state)
+            s->layers[i].ops->fini(&s->layers[i]);
+        free(s->layers[i].state);
         free(s->layers[i].buffer);
     }
     free(s->file.buffer);

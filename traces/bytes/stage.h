@@ -22,7 +22,9 @@ struct stage_ops {
     /* Returns whether a stream that starts with these bytes has this form. */
     bool (*recognize)(const unsigned char *bytes, size_t count);
 
-    /* Sets s->state; if init fails, fini is called all the same. */
+    size_t size; /* of the state, which is zeroed at first */
+    /* Prepares the state; if init fails, fini is called all the same. init is
+     * NULL if there is nothing to do. */
     enum frag_err (*init)(struct stage *s, struct frag_error *e);
     void (*fini)(struct stage *s);
 
@@ -37,7 +39,7 @@ struct stage {
     const struct stage_ops *ops;
     struct stage *below;     /* NULL for the file */
     const char *name;        /* of the file, for messages; borrowed */
-    void *state;             /* owned by ops */
+    void *state;             /* of ops->size bytes; of the file: the source */
     unsigned char *buffer;   /* STAGE_BUFFER bytes; NULL until needed */
     const unsigned char *at; /* the window */
     size_t count;            /* bytes of the window */

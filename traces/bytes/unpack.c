@@ -74,13 +74,6 @@ enum frag_err unpack_inflate_step(struct stage *s, z_stream *z,
     return unpack_broken(s, z->msg ? z->msg : "it is not deflated", e);
 }
 
-static void inflate_fini(struct stage *s)
-{
-    if (s->state)
-        inflateEnd(s->state);
-    free(s->state);
-}
-
 /* gzip, of one member or several */
 
 static bool gzip_recognize(const unsigned char *bytes, size_t count)
@@ -90,18 +83,12 @@ static bool gzip_recognize(const unsigned char *bytes, size_t count)
 
 static enum frag_err gzip_init(struct stage *s, struct frag_error *e)
 {
-    z_stream *z = malloc(sizeof(*z));
-    enum frag_err err;
+    return unpack_inflate_start(s, s->state, 16 + MAX_WBITS, e);
+}
 
-    if (!z)
-        return unpack_no_memory(s, e);
-    err = unpack_inflate_start(s, z, 16 + MAX_WBITS, e);
-    if (err != FRAG_OK) {
-        free(z);
-        return err;
-    }
-    s->state = z;
-    return FRAG_OK;
+static void gzip_fini(struct stage *s)
+{
+    inflateEnd(s->state);
 }
 
 /* Another member may follow a member, or zeros, as tapes have them. */
@@ -138,8 +125,9 @@ static enum frag_err gzip_fill(struct stage *s, unsigned char *to, size_t room,
 const struct stage_ops unpack_gzip = {
     .name = "gzip",
     .recognize = gzip_recognize,
+    .size = sizeof(z_stream),
     .init = gzip_init,
-    .fini = inflate_fini,
+    .fini = gzip_fini,
     .fill = gzip_fill,
 };
 
@@ -153,24 +141,17 @@ static bool xz_recognize(const unsigned char *bytes, size_t count)
 static enum frag_err xz_init(struct stage *s, struct frag_error *e)
 {
     static const lzma_stream fresh = LZMA_STREAM_INIT;
-    lzma_stream *xz = malloc(sizeof(*xz));
+    lzma_stream *xz = s->state;
 
-    if (!xz)
-        return unpack_no_memory(s, e);
     *xz = fresh;
-    if (lzma_stream_decoder(xz, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK) {
-        free(xz);
-        return unpack_no_memory(s, e);
-    }
-    s->state = xz;
-    return FRAG_OK;
+    return lzma_stream_decoder(xz, XZ_MEMORY, LZMA_CONCATENATED) == LZMA_OK
+               ? FRAG_OK
+               : unpack_no_memory(s, e);
 }
 
 static void xz_fini(struct stage *s)
 {
-    if (s->state)
-        lzma_end(s->state);
-    free(s->state);
+    lzma_end(s->state);
 }
 
 static const char *xz_words(lzma_ret answer)
@@ -216,6 +197,7 @@ static enum frag_err xz_fill(struct stage *s, unsigned char *to, size_t room,
 const struct stage_ops unpack_xz = {
     .name = "xz",
     .recognize = xz_recognize,
+    .size = sizeof(lzma_stream),
     .init = xz_init,
     .fini = xz_fini,
     .fill = xz_fill,
@@ -235,26 +217,17 @@ static bool zstd_recognize(const unsigned char *bytes, size_t count)
 
 static enum frag_err zstd_init(struct stage *s, struct frag_error *e)
 {
-    struct unzstd *z = calloc(1, sizeof(*z));
+    struct unzstd *z = s->state;
 
-    if (!z)
-        return unpack_no_memory(s, e);
     z->stream = ZSTD_createDStream();
-    if (!z->stream) {
-        free(z);
-        return unpack_no_memory(s, e);
-    }
-    s->state = z;
-    return FRAG_OK;
+    return z->stream ? FRAG_OK : unpack_no_memory(s, e);
 }
 
 static void zstd_fini(struct stage *s)
 {
     struct unzstd *z = s->state;
 
-    if (z)
-        ZSTD_freeDStream(z->stream);
-    free(z);
+    ZSTD_freeDStream(z->stream);
 }
 
 static enum frag_err zstd_fill(struct stage *s, unsigned char *to, size_t room,
@@ -288,6 +261,7 @@ const struct stage_ops unpack_zstd = {
     .name = "zstd",
     .needs_reader = true,
     .recognize = zstd_recognize,
+    .size = sizeof(struct unzstd),
     .init = zstd_init,
     .fini = zstd_fini,
     .fill = zstd_fill,

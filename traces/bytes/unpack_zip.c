@@ -43,19 +43,12 @@ static bool zip_recognize(const unsigned char *bytes, size_t count)
     return unpack_starts_with(bytes, count, "PK\3\4", 4);
 }
 
-static enum frag_err zip_init(struct stage *s, struct frag_error *e)
-{
-    s->state = calloc(1, sizeof(struct unzip));
-    return s->state ? FRAG_OK : unpack_no_memory(s, e);
-}
-
 static void zip_fini(struct stage *s)
 {
     struct unzip *z = s->state;
 
-    if (z && z->inflating)
+    if (z->inflating)
         inflateEnd(&z->z);
-    free(z);
 }
 
 static enum frag_err need(struct stage *s, size_t count, struct frag_error *e)
@@ -256,7 +249,7 @@ static enum frag_err zip_fill(struct stage *s, unsigned char *to, size_t room,
 const struct stage_ops unpack_zip = {
     .name = "zip",
     .recognize = zip_recognize,
-    .init = zip_init,
+    .size = sizeof(struct unzip),
     .fini = zip_fini,
     .fill = zip_fill,
 };

@@ -137,6 +137,15 @@ static enum frag_err read_tables(const struct trace_reader *r, hid_t at,
     return FRAG_OK;
 }
 
+static uint32_t most_of(const uint16_t *rows, uint64_t count)
+{
+    uint32_t most = 0;
+
+    for (uint64_t i = 0; i < count; i++)
+        most = rows[i] > most ? rows[i] : most;
+    return most;
+}
+
 /* A short file lacks the table of streams, the table of pools, or the number of
  * slots. The next three functions make them: streams and pools from 0 to the
  * greatest number that an event uses, and slots from the ids of the allocs. */
@@ -144,13 +153,10 @@ static enum frag_err complete_streams(const struct trace_reader *r,
                                       struct frag_device_trace *d)
 {
     uint64_t *streams;
-    frag_stream last = 0;
 
     if (d->stream_count)
         return FRAG_OK;
-    for (uint64_t i = 0; i < d->count; i++)
-        last = d->stream[i] > last ? d->stream[i] : last;
-    d->stream_count = (uint32_t)last + 1;
+    d->stream_count = 1 + most_of(d->stream, d->count);
     streams = storage_array(r->trace, d->stream_count, sizeof(*streams));
     for (uint32_t i = 0; streams && i < d->stream_count; i++)
         streams[i] = i;
@@ -162,13 +168,10 @@ static enum frag_err complete_pools(const struct trace_reader *r,
                                     struct frag_device_trace *d)
 {
     struct frag_pool_id *pools;
-    frag_pool last = 0;
 
     if (d->pool_count)
         return FRAG_OK;
-    for (uint64_t i = 0; i < d->count; i++)
-        last = d->pool[i] > last ? d->pool[i] : last;
-    d->pool_count = (uint32_t)last + 1;
+    d->pool_count = 1 + most_of(d->pool, d->count);
     pools = storage_array(r->trace, d->pool_count, sizeof(*pools));
     for (uint32_t i = 0; pools && i < d->pool_count; i++)
         pools[i].number = i;
@@ -465,11 +468,9 @@ static void try_trace(const char *path)
         frag_trace_close(t);
 }
 
-enum frag_err trace_file_read(const char *path,
-                              const struct frag_read_options *opts,
-                              struct frag_trace **out, struct frag_error *e)
+enum frag_err trace_file_read(const char *path, struct frag_trace **out,
+                              struct frag_error *e)
 {
-    (void)opts;
     if (!hdf5_survives(path, try_trace))
         return frag_fail(e, FRAG_CORRUPT,
                          "%s:0: expected an HDF5 file, found one that is so "

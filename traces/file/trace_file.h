@@ -43,9 +43,7 @@ bool trace_file_is(const unsigned char *bytes, size_t count);
 
 /* Reads a trace file, which must be HDF5. opts is not used. CORRUPT, IO with a
  * message in e; NOMEM. On error *out is unchanged. */
-enum frag_err trace_file_read(const char *path,
-                              const struct frag_read_options *opts,
-                              struct frag_trace **out,
+enum frag_err trace_file_read(const char *path, struct frag_trace **out,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

@@ -38,14 +38,6 @@ static enum frag_err wrong(const struct csv *c, const char *expected,
     return field_wrong(c->source, c->line, expected, found, c->e);
 }
 
-static int find_name(struct field f)
-{
-    for (int k = 0; k < NAMES; k++)
-        if (field_is(f, names[k]))
-            return k;
-    return -1;
-}
-
 /* Reads the header. Returns NULL if it is valid, or else what was expected;
  * then *f is the field that is wrong, or the last field. */
 static const char *read_header(struct csv *c, struct field line,
@@ -58,7 +50,7 @@ static const char *read_header(struct csv *c, struct field line,
         c->column[k] = -1;
     c->columns = 0;
     while (fields_next(&fields, ',', f)) {
-        int k = find_name(*f);
+        int k = field_among(*f, names, NAMES);
 
         if (k < 0)
             return "one of the columns op, id, bytes, stream in the header";
@@ -69,14 +61,6 @@ static const char *read_header(struct csv *c, struct field line,
     if (c->column[OP] < 0 || c->column[ID] < 0)
         return "a header with the columns op and id";
     return NULL;
-}
-
-static int find_op(struct field f)
-{
-    for (int k = 0; k < FRAG_OP_COUNT; k++)
-        if (field_is(f, frag_op_names[k]))
-            return k;
-    return -1;
 }
 
 /* Reads a number. An empty field is 0, unless the op needs the field. */
@@ -93,7 +77,7 @@ static enum frag_err read_field(const struct csv *c, struct field f,
 static enum frag_err read_event(const struct csv *c,
                                 const struct field fields[NAMES])
 {
-    int op = find_op(fields[OP]);
+    int op = field_among(fields[OP], frag_op_names, FRAG_OP_COUNT);
     uint64_t id, bytes, stream;
 
     if (op < 0)
@@ -133,31 +117,25 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
 
 /* A program that writes a stream ends each line; a line that has no end was
  * cut, and its last number may have lost digits. */
-static enum frag_err read_stream(struct csv *c,
-                                 const struct frag_read_options *opts)
-{
-    bool cut;
-
-    FRAG_TRY(lines_each_whole(c->source, opts, read_line, c, &cut, c->e));
-    if (!cut)
-        return FRAG_OK;
-    return frag_fail(c->e, FRAG_CORRUPT,
-                     "%s:%" PRIu64 ": expected the end of the line, found the "
-                     "end of the input: it was cut; see why the program that "
-                     "writes it ended",
-                     frag_source_name(c->source), c->line + 1);
-}
-
 static enum frag_err csv_read(struct frag_source *source,
                               struct frag_build *build,
                               const struct frag_read_options *opts,
                               struct frag_error *e)
 {
     struct csv c = {.source = source, .build = build, .e = e};
+    const bool is_stream = opts && opts->windows;
+    bool cut = false;
 
     FRAG_TRY(frag_build_device(build, 0, e));
-    return opts && opts->windows ? read_stream(&c, opts)
-                                 : lines_each(source, opts, read_line, &c, e);
+    FRAG_TRY(
+        lines_each(source, opts, read_line, &c, is_stream ? &cut : NULL, e));
+    if (!cut)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected the end of the line, found the "
+                     "end of the input: it was cut; see why the program that "
+                     "writes it ended",
+                     frag_source_name(source), c.line + 1);
 }
 
 /* A first line with a field op is a header. Other errors of the header are

@@ -265,7 +265,7 @@ static enum frag_err mtrace_read(struct frag_source *source,
         .name = frag_source_name(source), .build = build, .e = e};
 
     FRAG_TRY(frag_build_device(build, HEAP, e));
-    FRAG_TRY(lines_each_whole(source, opts, read_line, &calls, &calls.cut, e));
+    FRAG_TRY(lines_each(source, opts, read_line, &calls, &calls.cut, e));
     return calls_end(&calls);
 }
 

@@ -43,7 +43,7 @@ static const char *const actions[ACTIONS] = {"allocate", "free",
 static const frag_time day = (frag_time)86400 * 1000000000;
 
 struct rmm_row {
-    enum action action;
+    int action;     /* enum action */
     frag_time time; /* ns since midnight */
     uint64_t pointer, size, stream;
 };
@@ -116,16 +116,6 @@ static bool read_pointer(struct field f, uint64_t *out)
            (field_begins(f, "0x") && field_number(f, out));
 }
 
-static bool read_action(struct field f, enum action *out)
-{
-    for (int k = 0; k < ACTIONS; k++)
-        if (field_is(f, actions[k])) {
-            *out = (enum action)k;
-            return true;
-        }
-    return false;
-}
-
 /* Reads the fields of a row. Returns NULL, or what was expected in *wrong. */
 static const char *read_row(const struct field f[COLUMNS], struct rmm_row *row,
                             struct field *wrong)
@@ -134,7 +124,8 @@ static const char *read_row(const struct field f[COLUMNS], struct rmm_row *row,
     if (!read_time(f[TIME], &row->time))
         return "a time such as 05:50:42.600038";
     *wrong = f[ACTION];
-    if (!read_action(f[ACTION], &row->action))
+    row->action = field_among(f[ACTION], actions, ACTIONS);
+    if (row->action < 0)
         return "allocate, free or \"allocate failure\"";
     *wrong = f[POINTER];
     if (!read_pointer(f[POINTER], &row->pointer))
@@ -366,7 +357,7 @@ static enum frag_err rmm_read(struct frag_source *source,
     enum frag_err err = frag_build_device(build, 0, e);
 
     if (err == FRAG_OK)
-        err = lines_each(source, opts, read_line, &r, e);
+        err = lines_each(source, opts, read_line, &r, NULL, e);
     if (err == FRAG_OK)
         err = put_notes(&r);
     live_fini(&r.live);

@@ -87,11 +87,9 @@ static bool read_header(const char *line, size_t length, struct header *h)
     for (int k = 0; k < NAMES; k++)
         h->column[k] = -1;
     for (; fields_next(&rest, ',', &w); h->columns++) {
-        int k = 0;
+        const int k = field_among(w, names, NAMES);
 
-        while (k < NAMES && !field_is(w, names[k]))
-            k++;
-        if (k == NAMES)
+        if (k < 0)
             add_other(h, w);
         else if (h->column[k] >= 0)
             return false;
@@ -275,7 +273,7 @@ static enum frag_err static_read(struct frag_source *source,
     enum frag_err err = frag_build_device(build, 0, e);
 
     if (err == FRAG_OK)
-        err = lines_each(source, opts, read_line, &in, e);
+        err = lines_each(source, opts, read_line, &in, NULL, e);
     if (err == FRAG_OK)
         err = put_events(&in, build);
     free(in.buffers);

@@ -161,7 +161,7 @@ enum frag_err frag_trace_open(const char *path,
                         "does not grow with its events either",
                         path);
     else if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE)
-        err = trace_file_read(path, opts, out, e);
+        err = trace_file_read(path, out, e);
     else
         err = import_any(path, opts, out, e);
     if (err == FRAG_NOMEM)

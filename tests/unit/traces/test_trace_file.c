@@ -143,7 +143,7 @@ static struct frag_trace *reopened(const char *path)
 {
     struct frag_trace *t = NULL;
 
-    TRY(trace_file_read(path, NULL, &t, &error));
+    TRY(trace_file_read(path, &t, &error));
     return t;
 }
 
@@ -451,7 +451,7 @@ static void broken_h5py_traces_are_refused(void **state)
                  breaks[i]);
         assert_true(python(script, path));
         error.text[0] = '\0';
-        err = trace_file_read(path, NULL, &t, &error);
+        err = trace_file_read(path, &t, &error);
         if (err != FRAG_CORRUPT || !strstr(error.text, "expected"))
             fail_msg("%s: %s \"%s\"", breaks[i], frag_err_text(err),
                      error.text);
@@ -519,7 +519,7 @@ static void tables_that_do_not_hold_together_are_refused(void **state)
                  edits[i]);
         assert_true(python(script, path));
         error.text[0] = '\0';
-        err = trace_file_read(path, NULL, &again, &error);
+        err = trace_file_read(path, &again, &error);
         if (err != FRAG_CORRUPT || !strstr(error.text, "expected"))
             fail_msg("%s: %s \"%s\"", edits[i], frag_err_text(err), error.text);
     }
@@ -593,7 +593,7 @@ static void what_leads_out_of_the_file_is_refused(void **state)
         assert_true(python(script, path));
         error.text[0] = '\0';
         alarm(60); /* ends an open() that hangs */
-        err = trace_file_read(path, NULL, &again, &error);
+        err = trace_file_read(path, &again, &error);
         alarm(0);
         if (err != FRAG_CORRUPT || !strstr(error.text, rows[i].found))
             fail_msg("%s: %s \"%s\"", rows[i].edit, frag_err_text(err),
@@ -639,7 +639,7 @@ static void damaged_files_are_refused_in_words(void **state)
         spill(path, bytes, length);
         error.text[0] = '\0';
         was_open = open_identifiers();
-        err = trace_file_read(path, NULL, &t, &error);
+        err = trace_file_read(path, &t, &error);
         assert_int_equal(open_identifiers(), was_open);
         if (err == FRAG_OK) {
             frag_trace_close(t);
