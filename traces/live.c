@@ -57,10 +57,13 @@ static bool rehash(struct live *t)
 
 bool live_put(struct live *t, uint64_t key, uint32_t slot)
 {
+    struct live_row *row;
+
     if ((!t->rows || t->count * 2 > mask(t)) && !rehash(t))
         return false;
-    *seek(t, key) = (struct live_row){key, slot, LIVE_HELD};
-    t->count++;
+    row = seek(t, key);
+    t->count += row->slot == UINT32_MAX;
+    *row = (struct live_row){key, slot, LIVE_HELD};
     return true;
 }
 

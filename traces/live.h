@@ -32,8 +32,8 @@ struct live {
  * until the next call that changes the table. */
 struct live_row *live_find(const struct live *t, uint64_t key);
 
-/* Adds a key in the state LIVE_HELD. The table must not contain the key.
- * Returns false if the host has no memory; then the table is unchanged. */
+/* Adds a key in the state LIVE_HELD, or replaces its row. Returns false if the
+ * host has no memory; then the table is unchanged. */
 bool live_put(struct live *t, uint64_t key, uint32_t slot);
 /* Removes a row that live_find returned. */
 void live_remove(struct live *t, struct live_row *row);

@@ -1,8 +1,6 @@
 /* mistaken.c - the table of the files that users take for a trace: the output
  * of other functions of PyTorch, of its profiler, of other tools that observe
  * memory, and of fragsim itself. It imports none of them. */
-#include "traces/import/mistaken.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include "traces/file/trace_file.h"
 #include "traces/import/importers.h"
 #include "traces/import/missing.h"
-#include "traces/import/mistaken.h"
 
 /* Finds the first importer that recognizes the first bytes. */
 static enum frag_err recognize(struct frag_source *source, const char *path,

@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "traces/bytes/lines.h"
 #include "traces/import/record/import_record.h"
 
 enum {
@@ -84,14 +85,6 @@ static enum frag_err read_calls(struct log_reader *r,
     return FRAG_OK;
 }
 
-static bool cancelled(const struct log_reader *r,
-                      const struct frag_read_options *opts)
-{
-    return opts && opts->progress &&
-           opts->progress(opts->user, frag_source_read(r->source),
-                          frag_source_size(r->source));
-}
-
 static enum frag_err read_all(struct log_reader *r,
                               const struct frag_read_options *opts)
 {
@@ -116,9 +109,7 @@ static enum frag_err read_all(struct log_reader *r,
                                  count % CALL,
                              CALL, count % CALL);
         frag_source_skip(r->source, count);
-        if (cancelled(r, opts))
-            return frag_fail(r->e, FRAG_CANCELLED, "%s: interrupted",
-                             frag_source_name(r->source));
+        FRAG_TRY(lines_tick(r->source, opts, r->e));
     }
 }
 

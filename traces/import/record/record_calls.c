@@ -41,6 +41,15 @@ static int32_t device_of(const struct live_row *row)
 
 /* Requests */
 
+static struct frag_entry request_of(const struct record_call *call,
+                                    uint64_t address)
+{
+    return (struct frag_entry){.kind = FRAG_ENTRY_ALLOC,
+                               .addr = address,
+                               .size = call->bytes,
+                               .time = call->time};
+}
+
 /* A call that failed. The call is a request if it failed for lack of memory. */
 static enum frag_err refuse(struct log_reader *r,
                             const struct record_call *call,
@@ -140,12 +149,9 @@ static int32_t find_pool(const struct log_reader *r,
 static enum frag_err on_alloc(struct log_reader *r,
                               const struct record_call *call)
 {
-    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
-                               .addr = call->address,
-                               .size = call->bytes,
-                               .stream = call->stream,
-                               .time = call->time};
+    struct frag_entry entry = request_of(call, call->address);
 
+    entry.stream = call->stream;
     if (call->result == RECORD_SUCCESS && call->address >= physical_base)
         return log_wrong(r, "an address below 2^63", call->address);
     r->managed +=
@@ -175,10 +181,7 @@ static enum frag_err on_host(struct log_reader *r,
 {
     const bool is_done = call->result == RECORD_SUCCESS;
     const bool is_foreign = call->device == RECORD_ELSEWHERE;
-    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
-                               .addr = call->address,
-                               .size = call->bytes,
-                               .time = call->time};
+    struct frag_entry entry = request_of(call, call->address);
 
     if (is_done && call->address >= physical_base)
         return log_wrong(r, "an address below 2^63", call->address);
@@ -198,10 +201,7 @@ static enum frag_err on_host(struct log_reader *r,
 static enum frag_err on_array(struct log_reader *r,
                               const struct record_call *call)
 {
-    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
-                               .addr = array_base + call->other,
-                               .size = call->bytes,
-                               .time = call->time};
+    struct frag_entry entry = request_of(call, array_base + call->other);
     int32_t device = call->device;
 
     if (call->result == RECORD_SUCCESS && call->other >= handle_end)
@@ -231,8 +231,7 @@ static enum frag_err on_array_gone(struct log_reader *r,
 static enum frag_err on_graph(struct log_reader *r,
                               const struct record_call *call)
 {
-    struct frag_entry entry = {
-        .kind = FRAG_ENTRY_ALLOC, .size = call->bytes, .time = call->time};
+    struct frag_entry entry = request_of(call, 0);
 
     if (call->result != RECORD_SUCCESS)
         return refuse(r, call, &entry, call->device);
@@ -247,10 +246,6 @@ static enum frag_err on_graph(struct log_reader *r,
 static enum frag_err on_pool(struct log_reader *r,
                              const struct record_call *call)
 {
-    struct live_row *row = live_find(&r->pools, call->other);
-
-    if (row)
-        live_remove(&r->pools, row);
     if (!live_put(&r->pools, call->other, slot_of(call->device)))
         return FRAG_NOMEM;
     live_find(&r->pools, call->other)->state = call->bytes != 0;
@@ -317,16 +312,12 @@ static enum frag_err on_context_green(struct log_reader *r,
                                       const struct record_call *call)
 {
     const struct live_row *other = live_find(&r->contexts, call->other);
-    struct live_row *row;
     const uint32_t number = other ? other->slot : (uint32_t)r->contexts.count;
 
     if (!call->context || !call->other)
         return FRAG_OK;
     if (!other && !live_put(&r->contexts, call->other, number))
         return FRAG_NOMEM;
-    row = live_find(&r->contexts, call->context);
-    if (row)
-        live_remove(&r->contexts, row);
     return live_put(&r->contexts, call->context, number) ? FRAG_OK : FRAG_NOMEM;
 }
 
@@ -355,10 +346,6 @@ static enum frag_err add_referenced(struct log_reader *r, int32_t device)
 static enum frag_err add_physical(struct log_reader *r,
                                   const struct record_call *call)
 {
-    struct live_row *row = live_find(&r->handles, call->other);
-
-    if (row)
-        live_remove(&r->handles, row);
     if (!live_put(&r->handles, call->other, (uint32_t)r->physical_count))
         return FRAG_NOMEM;
     return add_referenced(r, call->device);
@@ -367,10 +354,8 @@ static enum frag_err add_physical(struct log_reader *r,
 static enum frag_err on_create(struct log_reader *r,
                                const struct record_call *call)
 {
-    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
-                               .addr = physical_base + r->physical_count,
-                               .size = call->bytes,
-                               .time = call->time};
+    struct frag_entry entry =
+        request_of(call, physical_base + r->physical_count);
 
     if (call->result != RECORD_SUCCESS)
         return refuse(r, call, &entry, call->device);

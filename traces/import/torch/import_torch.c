@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 
+#include "traces/bytes/lines.h"
+
 static enum frag_err overflows_add(void *user, uint8_t kind,
                                    const struct pickle_value *items,
                                    size_t count, struct frag_error *e)
@@ -102,14 +104,8 @@ const struct pickle_kind torch_other = {.name = "a value of another type"};
 static enum frag_err tick(void *user, struct frag_error *e)
 {
     const struct import *in = user;
-    const struct frag_read_options *opts = in->opts;
 
-    if (opts && opts->progress &&
-        opts->progress(opts->user, frag_source_read(in->source),
-                       frag_source_size(in->source)))
-        return frag_fail(e, FRAG_CANCELLED, "%s: interrupted",
-                         frag_source_name(in->source));
-    return FRAG_OK;
+    return lines_tick(in->source, in->opts, e);
 }
 
 static const char *const words[WORD_COUNT] = {

@@ -20,6 +20,15 @@
 #include "traces/torch_platforms.h"
 #include "traces/torch_words.h"
 
+/* clang-format off */
+#define OCTAVES(X) \
+    X(octave_0, "1") X(octave_1, "2") X(octave_2, "4") X(octave_3, "8") \
+    X(octave_4, "16") X(octave_5, "32") X(octave_6, "64") X(octave_7, "128") \
+    X(octave_8, "256") X(octave_9, "512") X(octave_10, "1024") \
+    X(octave_11, "2048") X(octave_12, "4096") X(octave_13, "8192") \
+    X(octave_14, "16384") X(octave_15, "32768")
+/* clang-format on */
+
 /* Every text with a meaning, once; the divisions in the order of their octaves.
  */
 #define WORDS(X)                                          \
@@ -46,22 +55,7 @@
     X(emptied, "fragsim: cache emptied")                  \
     X(emptied_before, "fragsim: empty_cache")             \
     X(user_metadata, "user_metadata")                     \
-    X(octave_0, "1")                                      \
-    X(octave_1, "2")                                      \
-    X(octave_2, "4")                                      \
-    X(octave_3, "8")                                      \
-    X(octave_4, "16")                                     \
-    X(octave_5, "32")                                     \
-    X(octave_6, "64")                                     \
-    X(octave_7, "128")                                    \
-    X(octave_8, "256")                                    \
-    X(octave_9, "512")                                    \
-    X(octave_10, "1024")                                  \
-    X(octave_11, "2048")                                  \
-    X(octave_12, "4096")                                  \
-    X(octave_13, "8192")                                  \
-    X(octave_14, "16384")                                 \
-    X(octave_15, "32768")
+    OCTAVES(X)
 
 enum word {
 #define X(name, text) W_##name,

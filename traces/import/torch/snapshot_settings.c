@@ -40,22 +40,10 @@ static enum frag_err settings_begin(void *user, uint8_t kind,
 }
 
 const struct field divisions_fields[WORD_COUNT] = {
-    [W_octave_0] = {WHOLE, 0, 0, false, false},
-    [W_octave_1] = {WHOLE, 1, 0, false, false},
-    [W_octave_2] = {WHOLE, 2, 0, false, false},
-    [W_octave_3] = {WHOLE, 3, 0, false, false},
-    [W_octave_4] = {WHOLE, 4, 0, false, false},
-    [W_octave_5] = {WHOLE, 5, 0, false, false},
-    [W_octave_6] = {WHOLE, 6, 0, false, false},
-    [W_octave_7] = {WHOLE, 7, 0, false, false},
-    [W_octave_8] = {WHOLE, 8, 0, false, false},
-    [W_octave_9] = {WHOLE, 9, 0, false, false},
-    [W_octave_10] = {WHOLE, 10, 0, false, false},
-    [W_octave_11] = {WHOLE, 11, 0, false, false},
-    [W_octave_12] = {WHOLE, 12, 0, false, false},
-    [W_octave_13] = {WHOLE, 13, 0, false, false},
-    [W_octave_14] = {WHOLE, 14, 0, false, false},
-    [W_octave_15] = {WHOLE, 15, 0, false, false},
+#define X(name, text) \
+    [W_##name] = {WHOLE, W_##name - W_octave_0, 0, false, false},
+    OCTAVES(X)
+#undef X
 };
 
 static enum frag_err divisions_seal(void *user, uint8_t kind, uint32_t *result,
