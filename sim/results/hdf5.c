@@ -57,22 +57,23 @@ static bool put_identity(hid_t at, const struct frag_run_identity *id,
 {
     const struct frag_trace_identity *t = &id->trace;
 
-    return put_text(at, "trace", t->name) &&
-           put_text(at, "trace_path", t->path) &&
-           put_text(at, "trace_format", t->format ? t->format : "") &&
-           put_text(at, "trace_sha256", t->sha256) &&
+    return hdf5_put_text(at, "trace", t->name) &&
+           hdf5_put_text(at, "trace_path", t->path) &&
+           hdf5_put_text(at, "trace_format", t->format ? t->format : "") &&
+           hdf5_put_text(at, "trace_sha256", t->sha256) &&
            put_count(at, "trace_bytes", t->file_bytes) &&
            put_count(at, "trace_events", t->events) &&
-           put_text(at, "trace_settings", t->settings ? t->settings : "") &&
+           hdf5_put_text(at, "trace_settings",
+                         t->settings ? t->settings : "") &&
            put_texts(at, "trace_notes", t->notes, t->note_count) &&
-           put_text(at, "edit", t->edit ? t->edit : "") &&
-           put_text(at, "capacity", id->capacity ? id->capacity : "") &&
-           put_text(at, "start", frag_start_names[run->summary.start]) &&
+           hdf5_put_text(at, "edit", t->edit ? t->edit : "") &&
+           hdf5_put_text(at, "capacity", id->capacity ? id->capacity : "") &&
+           hdf5_put_text(at, "start", frag_start_names[run->summary.start]) &&
            put_count(at, "device", t->device) &&
-           put_text(at, "policy", id->policy) &&
-           put_text(at, "policy_name", id->policy_used->name) &&
-           put_text(at, "policy_source", id->policy_used->source) &&
-           put_text(at, "params", run->params) &&
+           hdf5_put_text(at, "policy", id->policy) &&
+           hdf5_put_text(at, "policy_name", id->policy_used->name) &&
+           hdf5_put_text(at, "policy_source", id->policy_used->source) &&
+           hdf5_put_text(at, "params", run->params) &&
            put_real(at, "capacity_bytes",
                     frag_optional_real(
                         frag_bound_of(id->bound, FRAG_BOUND_CAPACITY))) &&
@@ -80,7 +81,7 @@ static bool put_identity(hid_t at, const struct frag_run_identity *id,
                     frag_optional_real(
                         frag_bound_of(id->bound, FRAG_BOUND_LIMIT))) &&
            put_count(at, "device_total_bytes", id->total) &&
-           put_text(at, "backend", id->backend) &&
+           hdf5_put_text(at, "backend", id->backend) &&
            put_count(at, "seed", id->seed) &&
            put_count(at, "stopped_at_oom", id->stopped_at_oom) &&
            put_count(at, "checked", id->checked);
@@ -150,7 +151,7 @@ enum frag_err frag_results_add(struct frag_results *r,
     bool done;
 
     snprintf(name, sizeof(name), "/runs/%zu", r->count);
-    group = put_group(r->file, name);
+    group = hdf5_make_group(r->file, name);
     done = group >= 0 && put_run(group, id, run);
     if (group >= 0)
         done = H5Gclose(group) >= 0 && done;
@@ -164,7 +165,7 @@ enum frag_err frag_results_add(struct frag_results *r,
 static bool put_optional(const struct frag_results *r, const char *name,
                          const char *value)
 {
-    return !value || put_text(r->file, name, value);
+    return !value || hdf5_put_text(r->file, name, value);
 }
 
 static bool put_time(const struct frag_results *r, const char *name,
@@ -172,7 +173,8 @@ static bool put_time(const struct frag_results *r, const char *name,
 {
     char at[32];
 
-    return seconds == FRAG_NO_TIME || put_text(r->file, name, utc(seconds, at));
+    return seconds == FRAG_NO_TIME ||
+           hdf5_put_text(r->file, name, utc(seconds, at));
 }
 
 static bool put_root(struct frag_results *r)
@@ -187,22 +189,22 @@ static bool put_root(struct frag_results *r)
     if (!text)
         return false;
     snprintf(text, room, "fragsim %s (%s)", p->version, p->commit);
-    done = put_text(r->file, "Conventions", "ACDD-1.3") &&
-           put_text(r->file, "title", "allocator policies on traces") &&
-           put_text(r->file, "source", text);
+    done = hdf5_put_text(r->file, "Conventions", "ACDD-1.3") &&
+           hdf5_put_text(r->file, "title", "allocator policies on traces") &&
+           hdf5_put_text(r->file, "source", text);
     snprintf(text, room, "%s%s%s", timed ? utc(p->started, at) : "",
              timed ? ": " : "", p->command);
-    done = done && put_text(r->file, "history", text) &&
-           put_text(r->file, "schema_name", "fragsim-results") &&
-           put_text(r->file, "schema_version", FRAG_RESULTS_SCHEMA) &&
-           put_text(r->file, "version", p->version) &&
-           put_text(r->file, "commit", p->commit) &&
-           put_text(r->file, "command", p->command) &&
+    done = done && hdf5_put_text(r->file, "history", text) &&
+           hdf5_put_text(r->file, "schema_name", "fragsim-results") &&
+           hdf5_put_text(r->file, "schema_version", FRAG_RESULTS_SCHEMA) &&
+           hdf5_put_text(r->file, "version", p->version) &&
+           hdf5_put_text(r->file, "commit", p->commit) &&
+           hdf5_put_text(r->file, "command", p->command) &&
            put_optional(r, "settings", p->settings) &&
            put_optional(r, "shards", p->shards) &&
            put_time(r, "started", p->started);
     if (done)
-        runs = put_group(r->file, "runs");
+        runs = hdf5_make_group(r->file, "runs");
     free(text);
     return runs >= 0 && H5Gclose(runs) >= 0;
 }

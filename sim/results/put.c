@@ -56,15 +56,6 @@ static hid_t text_type(size_t wide)
     return -1;
 }
 
-bool put_text(hid_t at, const char *name, const char *value)
-{
-    hid_t type = text_type(strlen(value) + 1);
-    bool done = type >= 0 && put_scalar(at, name, type, value);
-
-    hdf5_drop(type);
-    return done;
-}
-
 bool put_count(hid_t at, const char *name, uint64_t value)
 {
     return put_scalar(at, name, H5T_STD_I64LE, &value);
@@ -164,9 +155,9 @@ static hid_t creation(size_t count, size_t item)
 
 static bool describe(hid_t data, const struct frag_column *c)
 {
-    return put_text(data, "units", c->units) &&
-           put_text(data, "long_name", c->meaning) &&
-           (!c->formula || put_text(data, "formula", c->formula));
+    return hdf5_put_text(data, "units", c->units) &&
+           hdf5_put_text(data, "long_name", c->meaning) &&
+           (!c->formula || hdf5_put_text(data, "formula", c->formula));
 }
 
 /* Creates a dataset with the values; the caller closes it. Negative on
@@ -222,20 +213,10 @@ static bool put_columns(hid_t group, const struct frag_column *columns,
     return done;
 }
 
-hid_t put_group(hid_t at, const char *name)
-{
-    hid_t how = H5Pcreate(H5P_GROUP_CREATE), group = -1;
-
-    if (how >= 0 && H5Pset_obj_track_times(how, false) >= 0)
-        group = H5Gcreate2(at, name, H5P_DEFAULT, how, H5P_DEFAULT);
-    hdf5_drop(how);
-    return group;
-}
-
 bool put_table(hid_t at, const char *name, const struct frag_column *columns,
                const void *rows, size_t row_size, size_t count)
 {
-    hid_t group = put_group(at, name);
+    hid_t group = hdf5_make_group(at, name);
     bool done;
 
     if (group < 0)

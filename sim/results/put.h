@@ -12,16 +12,12 @@
 
 #include "sim/results/columns.h"
 
-/* Add an attribute to the object `at`: one text, an array of texts, one count,
- * one number that may be NAN. */
-bool put_text(hid_t at, const char *name, const char *value);
+/* Add an attribute to the object `at`: an array of texts, one count, one number
+ * that may be NAN. guard.h has those for one text and for a group. */
 bool put_texts(hid_t at, const char *name, const char *const *values,
                uint64_t count);
 bool put_count(hid_t at, const char *name, uint64_t value);
 bool put_real(hid_t at, const char *name, double value);
-
-/* Creates a group; the caller closes it. Negative on failure. */
-hid_t put_group(hid_t at, const char *name);
 
 /* Creates a group with one dataset for each column. If the first column is
  * `event`, it is the dimension scale of the others. */

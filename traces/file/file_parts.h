@@ -127,12 +127,9 @@ enum frag_err trace_read_stacks(const struct trace_reader *r) FRAG_MUST_CHECK;
 
 /* These functions write attributes, groups and datasets. They return false or a
  * negative id if HDF5 fails. A label is a text of variable length, which h5py
- * reads as str; this program does not read labels. A text is of fixed length,
- * so that it is stored in an object header, which has a checksum. */
+ * reads as str; this program does not read labels. */
 bool trace_put_label(hid_t at, const char *name, const char *text);
-bool trace_put_text(hid_t at, const char *name, const char *text);
 bool trace_put_number(hid_t at, const char *name, uint64_t value);
-hid_t trace_make_group(hid_t at, const char *name);
 /* Closes the group and returns true if that succeeds and `fine` is true. */
 bool trace_close_group(hid_t group, bool fine);
 hid_t trace_make_column(hid_t at, const struct trace_column *column,

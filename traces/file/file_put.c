@@ -39,7 +39,7 @@ bool trace_put_label(hid_t at, const char *name, const char *text)
     return put_text(at, name, H5T_VARIABLE, &text);
 }
 
-bool trace_put_text(hid_t at, const char *name, const char *text)
+bool hdf5_put_text(hid_t at, const char *name, const char *text)
 {
     return put_text(at, name, strlen(text) + 1, text);
 }
@@ -49,7 +49,7 @@ bool trace_put_number(hid_t at, const char *name, uint64_t value)
     return put_attribute(at, name, H5T_STD_U64LE, H5T_NATIVE_UINT64, &value);
 }
 
-hid_t trace_make_group(hid_t at, const char *name)
+hid_t hdf5_make_group(hid_t at, const char *name)
 {
     hid_t how = H5Pcreate(H5P_GROUP_CREATE), group = -1;
 

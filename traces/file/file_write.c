@@ -86,7 +86,7 @@ static bool put_events(const struct writer *w, hid_t at,
                        const struct frag_device_trace *d)
 {
     struct facts_left_live left = {0};
-    hid_t group = trace_make_group(at, "events");
+    hid_t group = hdf5_make_group(at, "events");
     bool fine = group >= 0 && facts_left_live(d, &left) == FRAG_OK;
     uint64_t count = d->count * w->repeat + left.count * (w->repeat - 1);
 
@@ -110,7 +110,7 @@ static bool put_events(const struct writer *w, hid_t at,
 static bool put_recorded(hid_t at, const struct frag_device_trace *d)
 {
     const struct frag_recorded *r = &d->recorded;
-    hid_t group = trace_make_group(at, "recorded");
+    hid_t group = hdf5_make_group(at, "recorded");
     bool fine = group >= 0;
 
     if (fine && r->addr)
@@ -140,7 +140,7 @@ static bool put_device(const struct writer *w, hid_t at,
     bool fine;
 
     snprintf(name, sizeof(name), "%" PRIu32, d->device);
-    group = trace_make_group(at, name);
+    group = hdf5_make_group(at, name);
     fine =
         group >= 0 && trace_put_number(group, "slots", d->slots) &&
         trace_put_number(group, "initial", once ? d->initial : 0) &&
@@ -159,7 +159,7 @@ static bool put_device(const struct writer *w, hid_t at,
 
 static bool put_devices(const struct writer *w)
 {
-    hid_t group = trace_make_group(w->file, "devices");
+    hid_t group = hdf5_make_group(w->file, "devices");
     bool fine = group >= 0;
 
     for (uint32_t i = 0; fine && i < w->trace->device_count; i++)
@@ -173,7 +173,7 @@ static bool put_texts(const struct writer *w, const char *name,
                       const char *const *texts, uint32_t count)
 {
     uint64_t *first = calloc((size_t)count + 1, sizeof(*first));
-    hid_t group = trace_make_group(w->file, name);
+    hid_t group = hdf5_make_group(w->file, name);
     char *joined = NULL;
     bool fine;
 
@@ -201,7 +201,7 @@ static bool put_stacks(const struct writer *w)
     if (!t->stack_count)
         return true;
     frames = t->stack_first[t->stack_count];
-    group = trace_make_group(w->file, "stacks");
+    group = hdf5_make_group(w->file, "stacks");
     fine = group >= 0 &&
            trace_put_table(group, &trace_frames, t->frames, frames) &&
            trace_put_column(group, &trace_first, t->stack_first,
@@ -213,14 +213,14 @@ static bool put_root(const struct writer *w)
 {
     const struct frag_trace *t = w->trace;
 
-    return trace_put_text(w->file, "schema_name", TRACE_SCHEMA) &&
-           trace_put_text(w->file, "schema_version", TRACE_SCHEMA_VERSION) &&
+    return hdf5_put_text(w->file, "schema_name", TRACE_SCHEMA) &&
+           hdf5_put_text(w->file, "schema_version", TRACE_SCHEMA_VERSION) &&
            trace_put_label(w->file, "tool", TRACE_TOOL) &&
            trace_put_label(w->file, "source_path", t->path) &&
            trace_put_label(w->file, "source_format", t->format) &&
-           trace_put_text(w->file, "source_sha256", t->sha256) &&
-           (!t->settings || trace_put_text(w->file, "settings", t->settings)) &&
-           (!t->releases || trace_put_text(w->file, "releases", t->releases));
+           hdf5_put_text(w->file, "source_sha256", t->sha256) &&
+           (!t->settings || hdf5_put_text(w->file, "settings", t->settings)) &&
+           (!t->releases || hdf5_put_text(w->file, "releases", t->releases));
 }
 
 static bool put_trace(const struct writer *w)

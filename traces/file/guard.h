@@ -61,6 +61,14 @@ enum frag_err hdf5_failed(const char *path, const char *what, int error,
  * cannot, or for a pipe, a device or a folder. */
 hid_t hdf5_open(struct hdf5_fault *fault, const char *path);
 
+/* Writes an attribute of one text. The text has a fixed length, so that it is
+ * stored in an object header, which has a checksum. */
+bool hdf5_put_text(hid_t at, const char *name, const char *text);
+
+/* Creates a group that stores no time; the caller closes it. Negative on
+ * failure. */
+hid_t hdf5_make_group(hid_t at, const char *name);
+
 /* Whether the group has a link of this name, which has no slash. */
 bool hdf5_has(hid_t at, const char *name);
 

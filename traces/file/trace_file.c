@@ -171,19 +171,11 @@ hid_t trace_memory_type(enum trace_type type)
 
 hid_t trace_file_type(enum trace_type type)
 {
-    switch (type) {
-    case TRACE_U8:
-        return H5Tcopy(H5T_STD_U8LE);
-    case TRACE_U16:
-        return H5Tcopy(H5T_STD_U16LE);
-    case TRACE_U32:
-        return H5Tcopy(H5T_STD_U32LE);
-    case TRACE_U64:
-        return H5Tcopy(H5T_STD_U64LE);
-    case TRACE_OP:
-        break;
-    }
-    return op_type();
+    hid_t copy = type == TRACE_OP ? op_type() : trace_memory_type(type);
+
+    if (copy >= 0 && type != TRACE_OP)
+        (void)H5Tset_order(copy, H5T_ORDER_LE);
+    return copy;
 }
 
 /* Rows in the file have their fields in the same order, but no padding. */
