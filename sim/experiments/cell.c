@@ -10,7 +10,6 @@
 #include "sim/arena/arena.h"
 #include "sim/experiments/plugin.h"
 #include "sim/experiments/start.h"
-#include "sim/validate/anchors.h"
 #include "sim/validate/recorded.h"
 
 enum frag_err cell_arena(const struct cell_settings *s, struct frag_bound bound,

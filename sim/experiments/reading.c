@@ -14,14 +14,14 @@ static enum frag_err treat(const struct trace_reading *reading,
 {
     struct frag_completion *devices =
         storage_array(t, t->device_count, sizeof(*devices));
+    struct frag_completion_options options = reading->completion;
     struct recording_known *known = t->known;
     enum frag_err err;
 
     if (!devices)
         return frag_no_memory(e, "the devices of %s", t->path);
-    err = reading->kind == READING_COMPLETED
-              ? frag_trace_complete(t, &reading->completion, devices, e)
-              : frag_trace_reach(t, reading->completion.mark, devices, e);
+    options.only_reach = reading->kind == READING_RECORDED;
+    err = frag_trace_complete(t, &options, devices, e);
     for (uint32_t i = 0; i < t->device_count; i++)
         known[i].completion = devices[i];
     return err;

@@ -16,12 +16,13 @@ struct frag_recorded_setup {
 
 /* The arena of a recorded device: its segments and reservations get their
  * recorded addresses. `total` is that of the device, in bytes; 0: what fits
- * between the recorded reservations, at most FRAG_H200_TOTAL. frag_anchors_free
- * frees the arrays of *out. NOMEM; then *out is untouched. */
+ * between the recorded reservations, at most FRAG_H200_TOTAL.
+ * frag_anchors_free frees the arrays of *out. NOMEM; then *out is untouched. */
 enum frag_err frag_recorded_arena(const struct frag_recorded *r,
                                   frag_size total,
                                   struct frag_arena_options *out,
                                   struct frag_error *e) FRAG_MUST_CHECK;
+void frag_anchors_free(struct frag_arena_options *arena);
 
 /* Fills *out from the settings, the limit, the total and the addresses of the
  * recording; frag_recorded_setup_free frees it. Without recorded segments, the

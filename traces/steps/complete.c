@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "traces/steps/step_finish.h"
+#include "traces/steps/extend.h"
 #include "traces/steps/step_notes.h"
 #include "traces/storage.h"
 
@@ -246,11 +246,11 @@ static enum frag_err complete(struct frag_trace *t, struct frag_device_trace *d,
     return err;
 }
 
-/* Describes the device; completes it if `o` is not NULL and it can be. */
+/* Describes the device; completes it if it can be. */
 static enum frag_err treat_device(struct frag_trace *t,
                                   struct frag_device_trace *d,
                                   const struct frag_completion_options *o,
-                                  const char *mark, struct frag_completion *c,
+                                  struct frag_completion *c,
                                   struct frag_error *e)
 {
     struct frag_steps steps;
@@ -263,12 +263,12 @@ static enum frag_err treat_device(struct frag_trace *t,
         return FRAG_OK;
     }
     c->request = d->bytes[c->event];
-    FRAG_TRY(frag_steps_find(t, d, c->event, mark, &steps, e));
+    FRAG_TRY(frag_steps_find(t, d, c->event, o->mark, &steps, e));
     err = describe(&steps, c, e);
     c->untold = steps.count ? FRAG_UNTOLD_CUT : FRAG_UNTOLD_NO_STEP;
-    c->reach = !steps.count ? FRAG_REACH_NO_STEP
-               : o          ? FRAG_REACH_COMPLETED
-                            : FRAG_REACH_CUT;
+    c->reach = !steps.count    ? FRAG_REACH_NO_STEP
+               : o->only_reach ? FRAG_REACH_CUT
+                               : FRAG_REACH_COMPLETED;
     if (err == FRAG_OK && c->reach == FRAG_REACH_COMPLETED)
         err = complete(t, d, o, &steps, c, e);
     if (err == FRAG_OK)
@@ -286,7 +286,7 @@ enum frag_err frag_trace_complete(struct frag_trace *t,
     const struct frag_completion_options *o = options ? options : &defaults;
 
     for (uint32_t i = 0; i < t->device_count; i++)
-        FRAG_TRY(treat_device(t, &t->devices[i], o, o->mark, &out[i], e));
+        FRAG_TRY(treat_device(t, &t->devices[i], o, &out[i], e));
     return FRAG_OK;
 }
 
@@ -317,13 +317,4 @@ enum frag_err frag_device_complete(const struct frag_trace *t,
     else
         frag_trace_close(own);
     return err;
-}
-
-enum frag_err frag_trace_reach(struct frag_trace *t, const char *mark,
-                               struct frag_completion *out,
-                               struct frag_error *e)
-{
-    for (uint32_t i = 0; i < t->device_count; i++)
-        FRAG_TRY(treat_device(t, &t->devices[i], NULL, mark, &out[i], e));
-    return FRAG_OK;
 }

@@ -91,6 +91,8 @@ struct frag_completion {
 struct frag_completion_options {
     uint64_t further; /* whole steps to add; 0: FRAG_FURTHER_STEPS */
     const char *mark; /* as for frag_steps_find */
+    bool only_reach;  /* nothing is completed: the notes say that the trace ends
+                         where the job died */
 };
 
 /* The whole steps that are added by default: as many as the recording has,
@@ -126,13 +128,6 @@ enum frag_err frag_device_complete(const struct frag_trace *t,
                                    struct frag_trace **out,
                                    struct frag_completion *c,
                                    struct frag_error *e) FRAG_MUST_CHECK;
-
-/* As frag_trace_complete, without completing anything: *out says how far the
- * recording of each device reaches, and the notes say that the trace ends where
- * the job died. */
-enum frag_err frag_trace_reach(struct frag_trace *t, const char *mark,
-                               struct frag_completion *out,
-                               struct frag_error *e) FRAG_MUST_CHECK;
 
 FRAG_END_DECLS
 

@@ -195,14 +195,13 @@ enum frag_err extension_pair(struct extension *x, const struct block_list *of,
         return frag_no_memory(x->error, "the live blocks");
     err = align(of->items, (uint32_t)of->count, with->items,
                 (uint32_t)with->count, pair, x->error);
-    for (uint64_t k = 0; lone && k < with->count; k++)
+    for (uint64_t k = 0; k < with->count; k++)
         lone[k] = true;
     for (uint64_t k = 0; err == FRAG_OK && k < of->count; k++) {
         if (pair[k] == UINT32_MAX)
             continue;
         x->counterpart[of->items[k].block] = with->items[pair[k]].block;
-        if (lone)
-            lone[pair[k]] = false;
+        lone[pair[k]] = false;
     }
     free(pair);
     return err;

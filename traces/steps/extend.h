@@ -11,6 +11,7 @@
 #include "traces/build/build_device.h"
 #include "traces/steps/align.h"
 #include "traces/steps/step_blocks.h"
+#include "traces/steps/steps.h"
 
 enum extension_state { BLOCK_HELD, BLOCK_PENDING, BLOCK_GONE };
 
@@ -71,10 +72,17 @@ enum frag_err block_list_add(struct block_list *l, struct aligned block,
                              struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Pairs the blocks of the trace in `of` with blocks of the extension in `with`
- * and makes each pair counterparts. lone[k], if not NULL, is set to whether
- * with[k] has no partner. NOMEM. */
+ * and makes each pair counterparts. lone[k] is set to whether with[k] has no
+ * partner. NOMEM. */
 enum frag_err extension_pair(struct extension *x, const struct block_list *of,
                              const struct block_list *with,
                              bool *lone) FRAG_MUST_CHECK;
+
+/* Appends the rest of the step that begins after the last complete step. The
+ * last copied event of x is its failed request. *finished is false if no
+ * complete step continues it, or if its prediction is not plausible; then what
+ * the step allocated is freed. NOMEM. */
+enum frag_err finish_step(struct extension *x, const struct frag_steps *steps,
+                          bool *finished) FRAG_MUST_CHECK;
 
 #endif

@@ -1,9 +1,7 @@
 /* step_finish.c - plays the rest of a complete step after the cut step. */
-#include "traces/steps/step_finish.h"
+#include "traces/steps/cut.h"
 
 #include <stdlib.h>
-
-#include "traces/steps/cut.h"
 
 enum { IMPLAUSIBLE = 2 }; /* times the recorded peak: more is not believed */
 

@@ -444,6 +444,8 @@ static void a_giant_request_teaches_nothing(void **state)
     assert_true(c.peak < (1ull << 36) + (1ull << 30));
 }
 
+static const struct frag_completion_options only_reach = {.only_reach = true};
+
 static void reach_adds_nothing(void **state)
 {
     const struct job j = {.steps = 12, .dies_in = 8, .dies_at = 7};
@@ -451,7 +453,7 @@ static void reach_adds_nothing(void **state)
     struct frag_trace *was = job_trace(&j), *t = job_trace(&j);
 
     (void)state;
-    assert_int_equal(frag_trace_reach(t, NULL, &c, &error), FRAG_OK);
+    assert_int_equal(frag_trace_complete(t, &only_reach, &c, &error), FRAG_OK);
     assert_int_equal(c.reach, FRAG_REACH_CUT);
     assert_int_equal(t->devices->count, was->devices->count);
     assert_in_range(c.steps, 7, 8);
@@ -557,7 +559,7 @@ static void a_completion_tells_of_further_steps(void **state)
     frag_trace_close(completed(&young, 3, &c));
     assert_int_equal(c.untold, FRAG_UNTOLD_NO_STEP);
     t = job_trace(&varied);
-    assert_int_equal(frag_trace_reach(t, NULL, &c, &error), FRAG_OK);
+    assert_int_equal(frag_trace_complete(t, &only_reach, &c, &error), FRAG_OK);
     assert_int_equal(c.untold, FRAG_UNTOLD_CUT);
     frag_trace_close(t);
 }
