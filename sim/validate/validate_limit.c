@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/arena/arena.h"
@@ -15,15 +14,6 @@ const char *const frag_limit_source_words[FRAG_LIMIT_SOURCE_COUNT] = {
     FRAG_LIMIT_SOURCES(X)
 #undef X
 };
-
-frag_size frag_recorded_large_segment(const char *settings)
-{
-    static const char key[] = "large_segment_size_mb:";
-    const char *at = settings ? strstr(settings, key) : NULL;
-
-    return at ? strtoull(at + strlen(key), NULL, 10) * FRAG_MIB
-              : TORCH_LARGE_SEGMENT;
-}
 
 /* The actions of a device, one after the other. */
 struct scan {
@@ -47,7 +37,7 @@ static void lower(frag_size *bound, frag_size value)
 static void add_oom(struct scan *s, const struct frag_recorded_action *oom)
 {
     struct frag_recorded_limit *l = s->limit;
-    const frag_size large = frag_recorded_large_segment(s->settings);
+    const frag_size large = torch_large_segment_of(s->settings);
     const frag_size need = torch_segment_size(oom->size, large);
     /* A limit is compared with a segment, a device has to have whole pages. */
     const frag_size pages = s->pages && need > TORCH_SMALL_SEGMENT
@@ -79,7 +69,7 @@ static frag_size need_of(const struct scan *s,
     return torch_segment_size(
         torch_round_size(
             s->device->bytes[a->event] + torch_padding_of(s->settings), NULL),
-        frag_recorded_large_segment(s->settings));
+        torch_large_segment_of(s->settings));
 }
 
 /* A request that returned segments before it got memory had failed at first,

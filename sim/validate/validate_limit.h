@@ -56,10 +56,6 @@ enum { FRAG_LIMIT_TEXT = 640 };
 void frag_recorded_limit_note(const struct frag_recorded_limit *l,
                               char text[FRAG_LIMIT_TEXT]);
 
-/* The size in bytes of the segments for blocks of 1 to 10 MiB, by the settings;
- * NULL means the defaults. */
-frag_size frag_recorded_large_segment(const char *settings);
-
 FRAG_END_DECLS
 
 #endif

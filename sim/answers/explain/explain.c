@@ -38,7 +38,7 @@ static void set_request(struct explain_work *w, uint64_t event,
             ? rounded
             : torch_round_size(x->request + torch_padding_of(x->used), NULL);
     x->segment =
-        torch_segment_size(x->rounded, frag_recorded_large_segment(x->used));
+        torch_segment_size(x->rounded, torch_large_segment_of(x->used));
     x->stream = d->stream[event];
     x->pool = d->pool[event];
     x->stack = d->stack ? d->stack[event] : 0;
