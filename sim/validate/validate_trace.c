@@ -2,6 +2,7 @@
  * the recording, during the replay. */
 #include "sim/arena/arena.h"
 #include "sim/validate/validate_parts.h"
+#include "traces/binary_search.h"
 #include "traces/grow.h"
 
 #include <inttypes.h>
@@ -44,17 +45,10 @@ void check_found(const struct checked_run *c, struct frag_divergence *where,
 /* Number of pairs whose replayed address is at most addr. */
 static size_t pair_at(const struct checked_run *c, frag_addr addr)
 {
-    size_t low = 0, high = c->pair_count;
+    uint64_t low;
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (c->pairs[mid].replayed <= addr)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    SEARCH(low, c->pair_count, middle, c->pairs[middle].replayed <= addr);
+    return (size_t)low;
 }
 
 /* Expandable segments have the same addresses on both sides and no pair. */

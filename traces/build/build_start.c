@@ -10,6 +10,7 @@
  */
 #include <inttypes.h>
 
+#include "traces/binary_search.h"
 #include "traces/build/build_device.h"
 #include "traces/torch_sizes.h"
 
@@ -75,16 +76,10 @@ static enum frag_err refute_range(const struct frag_build *b,
                                   frag_size size, uint64_t *refuted,
                                   struct frag_error *e)
 {
-    uint64_t low = 0, high = d->early_count;
+    uint64_t low;
 
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-
-        if (d->early[middle].addr + least_size(b, &d->early[middle]) <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, d->early_count, middle,
+           d->early[middle].addr + least_size(b, &d->early[middle]) <= addr);
     for (; low < d->early_count && d->early[low].addr < addr + size; low++)
         if (d->early[low].exact && d->early[low].size)
             FRAG_TRY(refute(b, d, &d->early[low], refuted, e));

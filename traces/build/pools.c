@@ -12,6 +12,7 @@
  * Source: PyTorch 2.11, read in its source and seen in recordings of CUDA
  * graphs.
  */
+#include "traces/binary_search.h"
 #include "traces/build/build_device.h"
 
 /* A range of addresses that belongs to one pool from the event `from` on. */
@@ -91,16 +92,9 @@ static void merge(struct regions *r)
 /* Returns the region of an address, NULL if there is none. */
 static struct region *find(const struct regions *r, frag_addr addr)
 {
-    uint64_t low = 0, high = r->count;
+    uint64_t low;
 
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (r->rows[middle].start <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, r->count, middle, r->rows[middle].start <= addr);
     if (!low || addr >= r->rows[low - 1].end)
         return NULL;
     return &r->rows[low - 1];

@@ -15,6 +15,7 @@
  * Where neither rule applies, the size stays the rounded request.
  * Source: should_split of PyTorch 2.11, as read in its source.
  */
+#include "traces/binary_search.h"
 #include "traces/build/build_device.h"
 #include "traces/torch_sizes.h"
 
@@ -28,16 +29,9 @@ static frag_size rounded_of(const struct frag_build *b, frag_size requested)
 /* The last early block that begins below the address; NULL: none. */
 static struct early_block *below(const struct device_build *d, frag_addr addr)
 {
-    uint64_t low = 0, high = d->early_count;
+    uint64_t low;
 
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (d->early[middle].addr < addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, d->early_count, middle, d->early[middle].addr < addr);
     return low ? &d->early[low - 1] : NULL;
 }
 

@@ -11,6 +11,7 @@
  * part keeps its first mark. A marked part refers to the next part, so that
  * later searches skip it, and the whole costs O(n log n).
  */
+#include "traces/binary_search.h"
 #include "traces/build/build_device.h"
 #include "traces/torch_sizes.h"
 
@@ -90,16 +91,9 @@ static uint64_t part_at(const struct parts *p, frag_addr addr)
 /* The owner of the part that contains the address. */
 static uint64_t owner_at(const struct parts *p, frag_addr addr)
 {
-    uint64_t low = 0, high = p->cut_count;
+    uint64_t low;
 
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-
-        if (p->cuts[middle] <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, p->cut_count, middle, p->cuts[middle] <= addr);
     return low ? p->owner[low - 1] : nobody;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/binary_search.h"
 #include "traces/edit/edit_parts.h"
 
 /* Where the frees go: lists of events by the event that they are put before;
@@ -70,16 +71,9 @@ static void find_uses(struct moves *v, const struct edit_source *s)
 /* The step that contains the event; NULL if none does. */
 static const struct frag_step *step_of(const struct frag_steps *s, uint64_t i)
 {
-    uint64_t low = 0, high = s->count;
+    uint64_t low;
 
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-
-        if (s->items[middle].to <= i)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, s->count, middle, s->items[middle].to <= i);
     return low < s->count && s->items[low].from <= i ? &s->items[low] : NULL;
 }
 
