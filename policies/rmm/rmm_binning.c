@@ -47,7 +47,7 @@ struct bin {
 };
 
 struct rmm_binning {
-    struct stream_pool pool;
+    struct stream_pool pool;     /* first */
     frag_size smallest, largest; /* parameters, in bytes */
     uint64_t blocks;             /* parameter */
     bool ready;                  /* all bins are filled */
@@ -106,11 +106,12 @@ static enum frag_err fill_bin(struct frag_heap *heap, struct bin *bin,
                               frag_stream stream)
 {
     struct rmm_binning *p = heap->state;
+    const struct frag_request all = {.size = bin->size * p->blocks,
+                                     .stream = stream};
     struct frag_block chunk;
 
     FRAG_TRY(nodes_reserve(&p->nodes, p->blocks));
-    FRAG_TRY(stream_pool_alloc(heap, &p->pool, bin->size * p->blocks, stream,
-                               &chunk));
+    FRAG_TRY(stream_pool_alloc(heap, &all, &chunk));
     for (uint64_t i = 0; i < p->blocks; i++) {
         struct bin_block *c = nodes_take(&p->nodes);
 
@@ -127,7 +128,7 @@ static enum frag_err start(struct frag_heap *heap)
 
     if (p->ready)
         return FRAG_OK;
-    FRAG_TRY(stream_pool_start(heap, &p->pool));
+    FRAG_TRY(stream_pool_start(heap));
     FRAG_TRY(ensure_queues(p, 0));
     for (size_t i = 0; i < p->bin_count; i++)
         if (!p->bins[i].filled)
@@ -165,7 +166,7 @@ static enum frag_err rmm_binning_alloc(struct frag_heap *heap,
 
     FRAG_TRY(start(heap));
     if (req->size > p->bins[p->bin_count - 1].size)
-        return stream_pool_alloc(heap, &p->pool, req->size, req->stream, out);
+        return stream_pool_alloc(heap, req, out);
 
     FRAG_TRY(ensure_queues(p, req->stream));
     bin = bin_for(p, req->size);
@@ -186,7 +187,7 @@ static void rmm_binning_free(struct frag_heap *heap,
     struct bin_block *c = block->node;
 
     if (block->size > p->bins[p->bin_count - 1].size)
-        stream_pool_free(&p->pool, block);
+        stream_pool_free(heap, block);
     else
         push(&c->bin->queues[c->stream], c);
 }
@@ -198,7 +199,7 @@ static enum frag_err rmm_binning_hear(struct frag_heap *heap,
     struct bin_block *c = heard->block->node;
 
     if (heard->block->size > p->bins[p->bin_count - 1].size)
-        return stream_pool_hear(&p->pool, heard);
+        return stream_pool_hear(heap, heard);
     FRAG_TRY(ensure_queues(p, heard->stream));
     c->stream = heard->stream;
     return FRAG_OK;
@@ -213,8 +214,7 @@ static enum frag_err init(struct frag_heap *heap)
          size *= 2)
         p->bins[p->bin_count++].size = size;
     p->nodes.size = sizeof(struct bin_block);
-    stream_pool_init(&p->pool);
-    return FRAG_OK;
+    return stream_pool_init(heap);
 }
 
 static void fini(struct frag_heap *heap)
@@ -224,7 +224,7 @@ static void fini(struct frag_heap *heap)
     for (size_t i = 0; i < p->bin_count; i++)
         free(p->bins[i].queues);
     nodes_release(&p->nodes);
-    stream_pool_close(heap, &p->pool);
+    stream_pool_fini(heap);
 }
 
 static const struct frag_param params[] = {
@@ -243,7 +243,7 @@ static const struct frag_param params[] = {
     FRAG_RANGE_PARAM(NUMBER, "blocks", struct rmm_binning, blocks, "128", 1,
                      0x1p16,
                      "blocks that a bin allocates from the pool at once"),
-    STREAM_POOL_PARAMS(struct rmm_binning, pool),
+    STREAM_POOL_PARAMS,
     {.name = NULL},
 };
 

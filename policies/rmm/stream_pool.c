@@ -16,9 +16,7 @@ struct pool_block {
 /* The blocks of a segment form a ring. `ends` closes the ring and counts as
  * used. */
 struct pool_segment {
-    struct pool_segment *next;
-    frag_addr addr;
-    frag_size size;
+    struct segment base;
     struct pool_block ends;
 };
 
@@ -27,20 +25,17 @@ static frag_size rounded_up(frag_size size)
     return frag_round_up(size, FRAG_ALIGNMENT);
 }
 
-void stream_pool_init(struct stream_pool *pool)
+enum frag_err stream_pool_init(struct frag_heap *heap)
 {
-    pool->nodes.size = sizeof(struct pool_block);
+    ((struct stream_pool *)heap->state)->nodes.size = sizeof(struct pool_block);
+    return FRAG_OK;
 }
 
-void stream_pool_close(struct frag_heap *heap, struct stream_pool *pool)
+void stream_pool_fini(struct frag_heap *heap)
 {
-    while (pool->segments) {
-        struct pool_segment *s = pool->segments;
+    struct stream_pool *pool = heap->state;
 
-        heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
-        pool->segments = s->next;
-        free(s);
-    }
+    segments_fini(heap, &pool->segments);
     for (size_t i = 0; i < pool->list_count; i++) {
         if (pool->lists[i])
             free_set_fini(pool->lists[i]);
@@ -188,7 +183,7 @@ static frag_size growth(const struct stream_pool *pool, frag_size size)
 /* Allocates a segment of `wish` bytes; while the device refuses, of half as
  * much, at least `least`. */
 static enum frag_err request_segment(struct frag_backend *mem, frag_size wish,
-                                     frag_size least, struct pool_segment *s)
+                                     frag_size least, struct segment *s)
 {
     enum frag_err err = mem->ops->segment_alloc(mem, wish, &s->addr);
 
@@ -203,45 +198,47 @@ static enum frag_err request_segment(struct frag_backend *mem, frag_size wish,
 
 /* Allocates a segment of at least `least` bytes; *out is one block of all of
  * it, in no list. Uses one record, which the caller has reserved. */
-static enum frag_err grow(struct frag_heap *heap, struct stream_pool *pool,
-                          frag_size wish, frag_size least, frag_stream stream,
+static enum frag_err grow(struct frag_heap *heap, frag_size wish,
+                          frag_size least, frag_stream stream,
                           struct pool_block **out)
 {
+    struct stream_pool *pool = heap->state;
     struct pool_segment *s = malloc(sizeof(*s));
     struct pool_block *b;
     enum frag_err err;
 
     if (!s)
         return FRAG_NOMEM;
-    err = request_segment(heap->mem, wish, least, s);
+    err = request_segment(heap->mem, wish, least, &s->base);
     if (err != FRAG_OK) {
         free(s);
         return err;
     }
 
     b = nodes_take(&pool->nodes);
-    *b = (struct pool_block){.node = {.addr = s->addr, .size = s->size},
-                             .below = &s->ends,
-                             .above = &s->ends,
-                             .stream = stream};
+    *b = (struct pool_block){
+        .node = {.addr = s->base.addr, .size = s->base.size},
+        .below = &s->ends,
+        .above = &s->ends,
+        .stream = stream};
     s->ends = (struct pool_block){.below = b, .above = b, .used = true};
-    s->next = pool->segments;
-    pool->segments = s;
-    pool->held += s->size;
+    s->base.next = pool->segments;
+    pool->segments = &s->base;
+    pool->held += s->base.size;
     *out = b;
     return FRAG_OK;
 }
 
-enum frag_err stream_pool_start(struct frag_heap *heap,
-                                struct stream_pool *pool)
+enum frag_err stream_pool_start(struct frag_heap *heap)
 {
+    struct stream_pool *pool = heap->state;
     const frag_size size = rounded_up(pool->initial);
     struct pool_block *b;
 
     if (!pool->started && size) {
         FRAG_TRY(ensure_list(pool, 0));
         FRAG_TRY(nodes_reserve(&pool->nodes, 1));
-        FRAG_TRY(grow(heap, pool, size, size, 0, &b));
+        FRAG_TRY(grow(heap, size, size, 0, &b));
         insert(pool, b);
     }
     pool->started = true;
@@ -287,16 +284,16 @@ static struct pool_block *alloc_from_others(struct stream_pool *pool,
 
 /* Returns the lowest segment that is one free block, and the link to it; NULL:
  * there is none. */
-static struct pool_segment **find_unused(struct stream_pool *pool)
+static struct segment **find_unused(struct stream_pool *pool)
 {
-    struct pool_segment **lowest = NULL;
+    struct segment **lowest = NULL;
 
-    for (struct pool_segment **link = &pool->segments; *link;
+    for (struct segment **link = &pool->segments; *link;
          link = &(*link)->next) {
-        const struct pool_segment *s = *link;
+        const struct pool_block *ends = &((struct pool_segment *)*link)->ends;
 
-        if (s->ends.above == s->ends.below && !s->ends.above->used &&
-            (!lowest || s->addr < (*lowest)->addr))
+        if (ends->above == ends->below && !ends->above->used &&
+            (!lowest || (*link)->addr < (*lowest)->addr))
             lowest = link;
     }
     return lowest;
@@ -307,13 +304,13 @@ static struct pool_segment **find_unused(struct stream_pool *pool)
 static void reclaim(struct frag_heap *heap, struct stream_pool *pool,
                     frag_size size)
 {
-    struct pool_segment **link;
+    struct segment **link;
 
     if (size > pool->maximum)
         return;
     while (pool->maximum - pool->held < size && (link = find_unused(pool))) {
-        struct pool_segment *s = *link;
-        struct pool_block *b = s->ends.above;
+        struct segment *s = *link;
+        struct pool_block *b = ((struct pool_segment *)s)->ends.above;
 
         *link = s->next;
         free_set_remove(pool->lists[b->stream], &b->node);
@@ -326,10 +323,10 @@ static void reclaim(struct frag_heap *heap, struct stream_pool *pool,
 }
 
 /* Grows the pool for a request. OOM also if the maximum refuses it. */
-static enum frag_err extend(struct frag_heap *heap, struct stream_pool *pool,
-                            frag_size size, frag_stream stream,
-                            struct pool_block **out)
+static enum frag_err extend(struct frag_heap *heap, frag_size size,
+                            frag_stream stream, struct pool_block **out)
 {
+    struct stream_pool *pool = heap->state;
     frag_size wish = growth(pool, size);
 
     if (!wish && pool->reclaim) {
@@ -339,7 +336,7 @@ static enum frag_err extend(struct frag_heap *heap, struct stream_pool *pool,
     if (!wish)
         return FRAG_OOM;
     FRAG_TRY(nodes_reserve(&pool->nodes, 2));
-    return grow(heap, pool, wish, size, stream, out);
+    return grow(heap, wish, size, stream, out);
 }
 
 /* Splits a block; the remainder joins the list that the block was in. */
@@ -361,21 +358,23 @@ static void split(struct stream_pool *pool, struct pool_block *b,
 }
 
 enum frag_err stream_pool_alloc(struct frag_heap *heap,
-                                struct stream_pool *pool, frag_size size,
-                                frag_stream stream, struct frag_block *out)
+                                const struct frag_request *req,
+                                struct frag_block *out)
 {
+    struct stream_pool *pool = heap->state;
+    const frag_size size = rounded_up(req->size);
+    const frag_stream stream = req->stream;
     struct pool_block *b;
 
     assert(size > 0 && size >> 63 == 0);
-    size = rounded_up(size);
-    FRAG_TRY(stream_pool_start(heap, pool));
+    FRAG_TRY(stream_pool_start(heap));
     FRAG_TRY(ensure_list(pool, stream));
     FRAG_TRY(nodes_reserve(&pool->nodes, 1));
     b = remove_best_fit(pool, stream, size);
     if (!b)
         b = alloc_from_others(pool, size, stream);
     if (!b)
-        FRAG_TRY(extend(heap, pool, size, stream, &b));
+        FRAG_TRY(extend(heap, size, stream, &b));
 
     b->used = true;
     if (b->node.size > size)
@@ -385,22 +384,22 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
     return FRAG_OK;
 }
 
-enum frag_err stream_pool_hear(struct stream_pool *pool,
+enum frag_err stream_pool_hear(struct frag_heap *heap,
                                const struct frag_heard *heard)
 {
     struct pool_block *b = heard->block->node;
 
-    FRAG_TRY(ensure_list(pool, heard->stream));
+    FRAG_TRY(ensure_list(heap->state, heard->stream));
     b->stream = heard->stream;
     return FRAG_OK;
 }
 
-void stream_pool_free(struct stream_pool *pool, const struct frag_block *block)
+void stream_pool_free(struct frag_heap *heap, const struct frag_block *block)
 {
     struct pool_block *b = block->node;
 
     assert(b->used);
-    insert(pool, b);
+    insert(heap->state, b);
 }
 
 /* ---- the check ---- */
@@ -409,7 +408,7 @@ static const char *check_segment(const struct stream_pool *pool,
                                  const struct pool_segment *s, struct met *met)
 {
     const struct pool_block *below = &s->ends;
-    frag_addr addr = s->addr;
+    frag_addr addr = s->base.addr;
 
     CHECK(s->ends.used, "the ends of a segment are free");
     for (const struct pool_block *b = below->above; b != &s->ends;
@@ -417,7 +416,8 @@ static const char *check_segment(const struct stream_pool *pool,
         CHECK(b->below == below, "a block does not know the one below it");
         CHECK(b->node.addr == addr,
               "a block does not begin where the one below it ends");
-        CHECK(b->node.size > 0 && b->node.size <= s->size - (addr - s->addr),
+        CHECK(b->node.size > 0 &&
+                  b->node.size <= s->base.size - (addr - s->base.addr),
               "a block is empty or reaches beyond its segment");
         CHECK(b->stream < pool->list_count && pool->lists[b->stream],
               "a block is of a stream without a list");
@@ -429,7 +429,8 @@ static const char *check_segment(const struct stream_pool *pool,
         below = b;
     }
     CHECK(s->ends.below == below, "a segment does not know its last block");
-    CHECK(addr - s->addr == s->size, "the blocks of a segment do not fill it");
+    CHECK(addr - s->base.addr == s->base.size,
+          "the blocks of a segment do not fill it");
     return NULL;
 }
 
@@ -439,8 +440,8 @@ const char *stream_pool_check(const struct frag_heap *heap)
     struct met free = {.most = SIZE_MAX}, kept = {0};
     frag_size held = 0;
 
-    for (const struct pool_segment *s = pool->segments; s; s = s->next) {
-        CHECK_ALL(check_segment(pool, s, &free));
+    for (const struct segment *s = pool->segments; s; s = s->next) {
+        CHECK_ALL(check_segment(pool, (const struct pool_segment *)s, &free));
         held += s->size;
     }
     kept.most = free.count;

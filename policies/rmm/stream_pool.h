@@ -47,29 +47,27 @@
 
 #include "policies/mechanism/free_set.h"
 #include "policies/mechanism/nodes.h"
-#include "policies/policy.h"
-
-struct pool_segment;
+#include "policies/mechanism/segments.h"
 
 struct stream_pool {
-    frag_size initial, maximum;    /* parameters, in bytes */
-    bool reclaim;                  /* parameter */
-    frag_size held;                /* bytes of all segments */
-    bool started;                  /* the initial pool is allocated */
-    struct pool_segment *segments; /* the newest first */
-    struct free_set **lists;       /* by stream; NULL: no request of it yet */
+    frag_size initial, maximum; /* parameters, in bytes */
+    bool reclaim;               /* parameter */
+    frag_size held;             /* bytes of all segments */
+    bool started;               /* the initial pool is allocated */
+    struct segment *segments;
+    struct free_set **lists; /* by stream; NULL: no request of it yet */
     size_t list_count;
     uint64_t filled[1 << 10]; /* bit s: the list of stream s is not empty */
     uint64_t words[1 << 4];   /* bit w: filled[w] is not 0 */
     struct nodes nodes;       /* records of blocks */
 };
 
-/* The rows of the pool's parameters; the pool is `member` of `state`. */
-#define STREAM_POOL_PARAMS(state, member)                                     \
+/* The rows of the pool's parameters, for a state that starts with it. */
+#define STREAM_POOL_PARAMS                                                    \
     {                                                                         \
         .name = "initial",                                                    \
         .kind = FRAG_PARAM_SIZE,                                              \
-        .offset = offsetof(state, member.initial),                            \
+        .offset = offsetof(struct stream_pool, initial),                      \
         .init = "0",                                                          \
         .min = 0,                                                             \
         .max = 0x1p50,                                                        \
@@ -78,39 +76,27 @@ struct stream_pool {
         .at_most = "maximum",                                                 \
     },                                                                        \
         FRAG_RANGE_PARAM(                                                     \
-            SIZE, "maximum", state, member.maximum, "inf", 1, 0x1p64,         \
+            SIZE, "maximum", struct stream_pool, maximum, "inf", 1, 0x1p64,   \
             "most bytes of the pool; with a maximum the pool grows by half "  \
             "of the bytes left, without one it doubles"),                     \
         FRAG_SWITCH_PARAM(                                                    \
-            "reclaim", state, member.reclaim, "yes",                          \
+            "reclaim", struct stream_pool, reclaim, "yes",                    \
             "when the maximum refuses a request, return segments without "    \
             "live blocks to the device and grow again; RMM before 26.10: no")
 
-/* Initializes a pool that is zeroed except for its parameters. */
-void stream_pool_init(struct stream_pool *pool);
-
 /* Allocates the initial pool for stream 0, unless that is done. OOM, DEVICE,
  * NOMEM: it is not allocated, and the next call tries again. */
-enum frag_err stream_pool_start(struct frag_heap *heap,
-                                struct stream_pool *pool) FRAG_MUST_CHECK;
+enum frag_err stream_pool_start(struct frag_heap *heap) FRAG_MUST_CHECK;
 
-/* Allocates a block; 0 < size < 2^63. The errors are those of
- * frag_policy.alloc.
- */
+/* The functions of a policy whose state starts with the pool. */
+enum frag_err stream_pool_init(struct frag_heap *heap);
+void stream_pool_fini(struct frag_heap *heap);
 enum frag_err stream_pool_alloc(struct frag_heap *heap,
-                                struct stream_pool *pool, frag_size size,
-                                frag_stream stream,
+                                const struct frag_request *req,
                                 struct frag_block *out) FRAG_MUST_CHECK;
-void stream_pool_free(struct stream_pool *pool, const struct frag_block *block);
-/* As frag_policy.hear, of a free. */
-enum frag_err stream_pool_hear(struct stream_pool *pool,
+void stream_pool_free(struct frag_heap *heap, const struct frag_block *block);
+enum frag_err stream_pool_hear(struct frag_heap *heap,
                                const struct frag_heard *heard) FRAG_MUST_CHECK;
-
-/* Returns NULL, or a text that names the broken invariant. The state of the
- * heap's policy must start with the pool. */
 const char *stream_pool_check(const struct frag_heap *heap);
-
-/* Returns everything to the device, live blocks included. */
-void stream_pool_close(struct frag_heap *heap, struct stream_pool *pool);
 
 #endif
