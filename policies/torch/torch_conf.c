@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,34 @@ static bool is_power_of_two(uint64_t n)
     return n && !(n & (n - 1));
 }
 
+/* A key and its value, which are being read. */
+struct reading {
+    const struct key *key;
+    const char *word; /* the first token of the value */
+    struct tokens *t; /* those after it */
+    struct torch_conf *conf;
+    struct frag_error *e;
+};
+
+typedef enum frag_err read_fn(const struct reading *r);
+
+/* What a key is for. */
+enum key_kind {
+    PLACING,  /* affects placement */
+    OWN,      /* only fragsim has it */
+    FURTHER,  /* affects pinned memory, or torch_npu only */
+    LEFT_OUT, /* accepted and not modelled */
+    OTHER,    /* no effect on placement: checked and ignored */
+};
+
+struct key {
+    const char *name;
+    enum key_kind kind;
+    read_fn *read;
+    size_t at;      /* of the value in struct torch_conf */
+    uint64_t least; /* of a size, in MiB */
+};
+
 static enum frag_err bad(const char *key, const char *want, const char *found,
                          struct frag_error *e)
 {
@@ -91,42 +120,79 @@ static enum frag_err bad(const char *key, const char *want, const char *found,
                      want, found);
 }
 
-static enum frag_err read_megabytes(const char *key, const char *word,
-                                    uint64_t min, frag_size *size,
-                                    struct frag_error *e)
+static enum frag_err unlike(const struct reading *r, const char *want)
 {
+    return bad(r->key->name, want, r->word, r->e);
+}
+
+static void *value_of(const struct reading *r)
+{
+    return (char *)r->conf + r->key->at;
+}
+
+static enum frag_err read_at_least(const struct reading *r, uint64_t least)
+{
+    frag_size *size = value_of(r);
     char want[64];
     uint64_t n;
 
     snprintf(want, sizeof(want), "a number of MiB, at least %llu",
-             (unsigned long long)min);
-    if (!to_number(word, &n) || n < min)
-        return bad(key, want, word, e);
+             (unsigned long long)least);
+    if (!to_number(r->word, &n) || n < least)
+        return unlike(r, want);
     *size = n > UINT64_MAX / FRAG_MIB ? FRAG_UNLIMITED : n * FRAG_MIB;
     return FRAG_OK;
 }
 
-static enum frag_err read_switch(const char *key, const char *word, bool *value,
-                                 struct frag_error *e)
+static enum frag_err read_megabytes(const struct reading *r)
 {
-    *value = !strcmp(word, "True");
-    if (!*value && strcmp(word, "False"))
-        return bad(key, "True or False", word, e);
-    return FRAG_OK;
+    return read_at_least(r, r->key->least);
 }
 
-static enum frag_err read_ratio(const char *key, const char *word, bool open,
-                                double *value, struct frag_error *e)
+/* A size of at least large_segment_size_mb, or what the version wants. */
+static enum frag_err read_split(const struct reading *r)
 {
+    const uint64_t large = r->conf->large_segment / FRAG_MIB;
+    const unsigned least =
+        torch_setting_least(torch_setting_find(r->key->name), r->conf->version);
+
+    return read_at_least(r, least > large ? least : large);
+}
+
+static enum frag_err check_switch(const struct reading *r)
+{
+    return strcmp(r->word, "True") && strcmp(r->word, "False")
+               ? unlike(r, "True or False")
+               : FRAG_OK;
+}
+
+static enum frag_err read_switch(const struct reading *r)
+{
+    *(bool *)value_of(r) = !strcmp(r->word, "True");
+    return check_switch(r);
+}
+
+static bool is_ratio(const struct reading *r)
+{
+    double *value = value_of(r);
     char *end;
 
-    *value = strtod(word, &end);
-    if (end == word || !(*value >= 0 && *value <= 1) ||
-        (open && !(*value > 0 && *value < 1)))
-        return bad(
-            key, open ? "a number above 0 and below 1" : "a number from 0 to 1",
-            word, e);
-    return FRAG_OK;
+    *value = strtod(r->word, &end);
+    return end != r->word && *value >= 0 && *value <= 1;
+}
+
+static enum frag_err read_fraction(const struct reading *r)
+{
+    return is_ratio(r) ? FRAG_OK : unlike(r, "a number from 0 to 1");
+}
+
+static enum frag_err read_threshold(const struct reading *r)
+{
+    const double *value = value_of(r);
+
+    return is_ratio(r) && *value > 0 && *value < 1
+               ? FRAG_OK
+               : unlike(r, "a number above 0 and below 1");
 }
 
 /* ---- roundup_power2_divisions ---- */
@@ -182,115 +248,20 @@ static enum frag_err read_division_list(struct tokens *t,
     return FRAG_OK;
 }
 
-static enum frag_err read_divisions(struct tokens *t, struct torch_conf *conf,
-                                    struct frag_error *e)
+static enum frag_err read_divisions(const struct reading *r)
 {
     uint64_t count;
-    const char *word;
 
-    if (next_is(t, "[")) {
-        next_token(t);
-        return read_division_list(t, conf, e);
-    }
-    word = next_token(t);
-    if (!to_number(word, &count) || !is_power_of_two(count))
-        return bad("roundup_power2_divisions", "a power of two or a list", word,
-                   e);
+    if (!strcmp(r->word, "["))
+        return read_division_list(r->t, r->conf, r->e);
+    if (!to_number(r->word, &count) || !is_power_of_two(count))
+        return unlike(r, "a power of two or a list");
     for (int k = 0; k < TORCH_DIVISIONS; k++)
-        conf->divisions[k] = count;
+        r->conf->divisions[k] = count;
     return FRAG_OK;
 }
 
 /* ---- keys ---- */
-
-enum key_kind {
-    LARGE_SEGMENT,
-    MAX_SPLIT,
-    MAX_NON_SPLIT,
-    GC_THRESHOLD,
-    DIVISIONS,
-    EXPANDABLE,
-    FRACTION,
-    BACKEND,
-    THROWS,
-    RESERVE,
-    VERSION,
-    PADDING,
-    ALIGN,
-    PLATFORM,
-    EXPERIMENT,
-    PINNED_RESERVE,
-    PINNED_CACHED,
-    PINNED_ROUND,
-    CLASSES,       /* accepted and not modelled, as the next three */
-    NPU_PAGE,      /* page_size */
-    NPU_SEGMENT,   /* segment_size_mb */
-    NPU_LAZY,      /* a switch */
-    OTHER_SWITCH,  /* no effect on placement: checked and ignored */
-    OTHER_THREADS, /* the same; a power of two, at most TORCH_THREADS */
-};
-
-static const struct key {
-    const char *name;
-    enum key_kind kind;
-} keys[] = {
-    {"large_segment_size_mb", LARGE_SEGMENT},
-    {"max_split_size_mb", MAX_SPLIT},
-    {"max_non_split_rounding_mb", MAX_NON_SPLIT},
-    {"garbage_collection_threshold", GC_THRESHOLD},
-    {"roundup_power2_divisions", DIVISIONS},
-    {"expandable_segments", EXPANDABLE},
-    {"per_process_memory_fraction", FRACTION},
-    {"backend", BACKEND},
-    {"torch_version", VERSION},
-    {TORCH_PADDING_KEY, PADDING},
-    {TORCH_ALIGN_KEY, ALIGN},
-    {TORCH_PLATFORM_KEY, PLATFORM},
-    {"experiment", EXPERIMENT},
-    {"graph_capture_record_stream_reuse", OTHER_SWITCH},
-    {"release_lock_on_cudamalloc", OTHER_SWITCH},
-    {"release_lock_on_hipmalloc", OTHER_SWITCH},
-    {"pinned_use_cuda_host_register", OTHER_SWITCH},
-    {"pinned_use_hip_host_register", OTHER_SWITCH},
-    {"pinned_use_background_threads", OTHER_SWITCH},
-    {"pinned_num_register_threads", OTHER_THREADS},
-    {"pinned_reserve_segment_size_mb", PINNED_RESERVE},
-    {"pinned_free_catch_all", OTHER_SWITCH},
-    {"pinned_max_cached_size_mb", PINNED_CACHED},
-    {"pinned_max_round_threshold_mb", PINNED_ROUND},
-    {"throw_on_cudamalloc_oom", THROWS},
-    {TORCH_RESERVE_KEY, RESERVE},
-    {"expandable_segments_reserve_by_class", CLASSES},
-    {"throw_on_npumalloc_oom", THROWS},
-    {"page_size", NPU_PAGE},
-    {"segment_size_mb", NPU_SEGMENT},
-    {"multi_stream_lazy_reclaim", NPU_LAZY},
-    {"release_lock_on_npumalloc", OTHER_SWITCH},
-    {"pinned_mem_register", OTHER_SWITCH},
-    {"pin_memory_expandable_segments", OTHER_SWITCH},
-};
-
-static const struct key *find_key(const char *name)
-{
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (!strcmp(keys[i].name, name))
-            return &keys[i];
-    return NULL;
-}
-
-enum torch_owner torch_owner_of(const char *name)
-{
-    const struct key *key = find_key(name);
-
-    if (torch_setting_find(name))
-        return TORCH_OF_PYTORCH;
-    if (!key)
-        return TORCH_OF_NOBODY;
-    return key->kind == VERSION || key->kind == PADDING ||
-                   key->kind == PLATFORM || key->kind == EXPERIMENT
-               ? TORCH_OF_FRAGSIM
-               : TORCH_OF_NPU;
-}
 
 /* Passes over all up to the next comma outside of brackets. */
 static void skip_value(struct tokens *t)
@@ -313,83 +284,94 @@ static enum frag_err equals_sign(const char *text, struct frag_error *e)
                      text + length + 1);
 }
 
-static enum frag_err no_setting(const char *name, const char *meant,
-                                struct frag_error *e)
+static enum frag_err read_backend(const struct reading *r)
 {
-    char known[400] = "";
-
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (keys[i].kind <= RESERVE)
-            text_add(known, sizeof(known), ", ", "%s", keys[i].name);
-    return frag_fail(e, FRAG_INVALID,
-                     "\"%.40s\" is not an allocator setting of PyTorch up to "
-                     "2.%d%s%s%she settings that affect placement are %s",
-                     name, TORCH_NEWEST, meant ? "; did you mean \"" : "",
-                     meant ? meant : "", meant ? "\"? T" : ". T", known);
-}
-
-/* Passes over a key that is not known, with its value: a release after
- * TORCH_NEWEST may have it. */
-static enum frag_err skip_unknown(struct tokens *t, struct frag_error *e)
-{
-    const char *name = t->token[t->at];
-
-    if (is_separator(*name) || t->at + 2 >= t->count ||
-        strcmp(t->token[t->at + 1], ":") != 0)
-        return no_setting(name, NULL, e);
-    skip_value(t);
-    return FRAG_OK;
-}
-
-static enum frag_err read_backend(const char *word, struct frag_error *e)
-{
-    if (!strcmp(word, "cudaMallocAsync"))
-        return frag_fail(e, FRAG_UNSUPPORTED,
+    if (!strcmp(r->word, "cudaMallocAsync"))
+        return frag_fail(r->e, FRAG_UNSUPPORTED,
                          "backend:cudaMallocAsync is the driver's allocator, "
                          "not PyTorch's own; this policy models backend:native "
                          "only (policy cuda_async models the driver's)");
-    if (strcmp(word, "native"))
-        return bad("backend", "native or cudaMallocAsync", word, e);
+    if (strcmp(r->word, "native"))
+        return unlike(r, "native or cudaMallocAsync");
     return FRAG_OK;
 }
 
-static enum frag_err read_version(const char *word, unsigned *version,
-                                  struct frag_error *e)
+static enum frag_err read_version(const struct reading *r)
 {
+    unsigned *version = &r->conf->version;
     char want[64];
 
     snprintf(want, sizeof(want), "a release of PyTorch from 2.%d to 2.%d",
              TORCH_MODEL_OLDEST, TORCH_MODEL_NEWEST);
-    if (torch_version_read(word, version, NULL) != FRAG_OK ||
+    if (torch_version_read(r->word, version, NULL) != FRAG_OK ||
         *version < TORCH_MODEL_OLDEST)
-        return bad("torch_version", want, word, e);
+        return unlike(r, want);
     *version = torch_modelled_as(*version);
     return FRAG_OK;
 }
 
-static enum frag_err read_platform(const char *word,
-                                   enum torch_platform_id *platform,
-                                   struct frag_error *e)
+static enum frag_err read_platform(const struct reading *r)
 {
-    *platform = torch_platform_find(word, strlen(word));
-    return *platform < TORCH_PLATFORMS
+    r->conf->platform = torch_platform_find(r->word, strlen(r->word));
+    return r->conf->platform < TORCH_PLATFORMS
                ? FRAG_OK
-               : bad(TORCH_PLATFORM_KEY, "cuda, rocm, xpu or npu", word, e);
+               : unlike(r, "cuda, rocm, xpu or npu");
+}
+
+static enum frag_err read_reserve(const struct reading *r)
+{
+    (void)torch_reserve_read(r->word, &r->conf->reserve);
+    return FRAG_OK;
 }
 
 /* Reads a number from 0 to `most` of such units. */
-static enum frag_err read_up_to(const char *key, const char *word,
-                                const char *units, uint64_t most,
-                                uint64_t *number, struct frag_error *e)
+static enum frag_err read_up_to(const struct reading *r, const char *units,
+                                uint64_t most, uint64_t *number)
 {
     char want[64];
 
     snprintf(want, sizeof(want), "a number of %s from 0 to %u", units,
              (unsigned)most);
-    if (!isdigit((unsigned char)*word) || !to_number(word, number) ||
+    if (!isdigit((unsigned char)*r->word) || !to_number(r->word, number) ||
         *number > most)
-        return bad(key, want, word, e);
+        return unlike(r, want);
     return FRAG_OK;
+}
+
+static enum frag_err read_padding(const struct reading *r)
+{
+    return read_up_to(r, "bytes", TORCH_PADDING_MOST, &r->conf->padding);
+}
+
+static enum frag_err read_align(const struct reading *r)
+{
+    FRAG_TRY(
+        read_up_to(r, "KiB", TORCH_ALIGN_ASCEND / FRAG_KIB, &r->conf->align));
+    r->conf->align *= FRAG_KIB;
+    return FRAG_OK;
+}
+
+static enum frag_err check_npu_page(const struct reading *r)
+{
+    return strcmp(r->word, "1g") ? unlike(r, "1g") : FRAG_OK;
+}
+
+static enum frag_err check_npu_segment(const struct reading *r)
+{
+    uint64_t number = 0;
+
+    FRAG_TRY(read_up_to(r, "MiB", 512, &number));
+    return number >= 20 ? FRAG_OK : unlike(r, "a number of MiB from 20 to 512");
+}
+
+static enum frag_err check_threads(const struct reading *r)
+{
+    uint64_t number;
+
+    return to_number(r->word, &number) && is_power_of_two(number) &&
+                   number <= TORCH_THREADS
+               ? FRAG_OK
+               : unlike(r, "a power of two, at most 128");
 }
 
 static const struct experiment {
@@ -417,23 +399,21 @@ static const struct experiment *find_experiment(const char *name, size_t length)
 }
 
 /* Reads names that are joined by "+". */
-static enum frag_err read_experiments(const char *word, unsigned *found,
-                                      struct frag_error *e)
+static enum frag_err read_experiments(const struct reading *r)
 {
-    const char *at = word;
+    const char *at = r->word;
 
-    *found = 0;
+    r->conf->experiments = 0;
     for (;;) {
         const size_t length = strcspn(at, "+");
         const struct experiment *x = find_experiment(at, length);
 
         if (!x)
-            return bad(
-                "experiment",
+            return unlike(
+                r,
                 "none, pr191302, pr193400, pr186232, pr179444, small_pages or "
-                "mapped_limit, or several joined by +",
-                word, e);
-        *found |= x->bit;
+                "mapped_limit, or several joined by +");
+        r->conf->experiments |= x->bit;
         if (!at[length])
             return FRAG_OK;
         at += length + 1;
@@ -442,10 +422,10 @@ static enum frag_err read_experiments(const char *word, unsigned *found,
 
 /* Reads a list such as [a:0.5,b:4G]. PyTorch checks the form of the list, and
  * passes over values that are no reserve. */
-static enum frag_err read_classes(const char *key, struct tokens *t,
-                                  struct frag_error *e)
+static enum frag_err check_classes(const struct reading *r)
 {
-    bool is_list = !strcmp(next_token(t), "[");
+    struct tokens *t = r->t;
+    bool is_list = !strcmp(r->word, "[");
 
     while (is_list && t->at < t->count && !next_is(t, "]")) {
         next_token(t);
@@ -455,7 +435,102 @@ static enum frag_err read_classes(const char *key, struct tokens *t,
             next_token(t);
     }
     if (!is_list || strcmp(next_token(t), "]"))
-        return bad(key, "a list such as [small:1G,large:0.5]", "", e);
+        return bad(r->key->name, "a list such as [small:1G,large:0.5]", "",
+                   r->e);
+    return FRAG_OK;
+}
+
+/* ---- keys ---- */
+
+#define AT(member) offsetof(struct torch_conf, member)
+
+static const struct key keys[] = {
+    {"large_segment_size_mb", PLACING, read_megabytes, AT(large_segment), 11},
+    {"max_split_size_mb", PLACING, read_split, AT(max_split), 0},
+    {"max_non_split_rounding_mb", PLACING, read_split,
+     AT(max_non_split_rounding), 0},
+    {"garbage_collection_threshold", PLACING, read_threshold, AT(gc_threshold),
+     0},
+    {"roundup_power2_divisions", PLACING, read_divisions, 0, 0},
+    {"expandable_segments", PLACING, read_switch, AT(expandable_segments), 0},
+    {"per_process_memory_fraction", PLACING, read_fraction, AT(memory_fraction),
+     0},
+    {"backend", PLACING, read_backend, 0, 0},
+    {"torch_version", OWN, read_version, 0, 0},
+    {TORCH_PADDING_KEY, OWN, read_padding, 0, 0},
+    {TORCH_ALIGN_KEY, FURTHER, read_align, 0, 0},
+    {TORCH_PLATFORM_KEY, OWN, read_platform, 0, 0},
+    {"experiment", OWN, read_experiments, 0, 0},
+    {"graph_capture_record_stream_reuse", OTHER, check_switch, 0, 0},
+    {"release_lock_on_cudamalloc", OTHER, check_switch, 0, 0},
+    {"release_lock_on_hipmalloc", OTHER, check_switch, 0, 0},
+    {"pinned_use_cuda_host_register", OTHER, check_switch, 0, 0},
+    {"pinned_use_hip_host_register", OTHER, check_switch, 0, 0},
+    {"pinned_use_background_threads", OTHER, check_switch, 0, 0},
+    {"pinned_num_register_threads", OTHER, check_threads, 0, 0},
+    {"pinned_reserve_segment_size_mb", FURTHER, read_megabytes,
+     AT(pinned_reserve), 1},
+    {"pinned_free_catch_all", OTHER, check_switch, 0, 0},
+    {"pinned_max_cached_size_mb", FURTHER, read_megabytes, AT(pinned_cached),
+     0},
+    {"pinned_max_round_threshold_mb", FURTHER, read_megabytes, AT(pinned_round),
+     0},
+    {"throw_on_cudamalloc_oom", PLACING, read_switch, AT(throws), 0},
+    {TORCH_RESERVE_KEY, PLACING, read_reserve, 0, 0},
+    {"expandable_segments_reserve_by_class", LEFT_OUT, check_classes, 0, 0},
+    {"throw_on_npumalloc_oom", PLACING, read_switch, AT(throws), 0},
+    {"page_size", LEFT_OUT, check_npu_page, 0, 0},
+    {"segment_size_mb", LEFT_OUT, check_npu_segment, 0, 0},
+    {"multi_stream_lazy_reclaim", LEFT_OUT, check_switch, 0, 0},
+    {"release_lock_on_npumalloc", OTHER, check_switch, 0, 0},
+    {"pinned_mem_register", OTHER, check_switch, 0, 0},
+    {"pin_memory_expandable_segments", OTHER, check_switch, 0, 0},
+};
+
+static const struct key *find_key(const char *name)
+{
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (!strcmp(keys[i].name, name))
+            return &keys[i];
+    return NULL;
+}
+
+enum torch_owner torch_owner_of(const char *name)
+{
+    const struct key *key = find_key(name);
+
+    if (torch_setting_find(name))
+        return TORCH_OF_PYTORCH;
+    if (!key)
+        return TORCH_OF_NOBODY;
+    return key->kind == OWN ? TORCH_OF_FRAGSIM : TORCH_OF_NPU;
+}
+
+static enum frag_err no_setting(const char *name, const char *meant,
+                                struct frag_error *e)
+{
+    char known[400] = "";
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (keys[i].kind == PLACING)
+            text_add(known, sizeof(known), ", ", "%s", keys[i].name);
+    return frag_fail(e, FRAG_INVALID,
+                     "\"%.40s\" is not an allocator setting of PyTorch up to "
+                     "2.%d%s%s%she settings that affect placement are %s",
+                     name, TORCH_NEWEST, meant ? "; did you mean \"" : "",
+                     meant ? meant : "", meant ? "\"? T" : ". T", known);
+}
+
+/* Passes over a key that is not known, with its value: a release after
+ * TORCH_NEWEST may have it. */
+static enum frag_err skip_unknown(struct tokens *t, struct frag_error *e)
+{
+    const char *name = t->token[t->at];
+
+    if (is_separator(*name) || t->at + 2 >= t->count ||
+        strcmp(t->token[t->at + 1], ":") != 0)
+        return no_setting(name, NULL, e);
+    skip_value(t);
     return FRAG_OK;
 }
 
@@ -474,88 +549,10 @@ static enum frag_err check_known(const struct torch_conf *conf,
     return FRAG_OK;
 }
 
-/* The least value of a size in MiB: `model`, or what the version wants. */
-static uint64_t least_of(const struct torch_conf *conf, const struct key *key,
-                         uint64_t model)
-{
-    const unsigned least =
-        torch_setting_least(torch_setting_find(key->name), conf->version);
-
-    return least > model ? least : model;
-}
-
 static enum frag_err read_value(const struct key *key, struct tokens *t,
                                 struct torch_conf *conf, struct frag_error *e)
 {
-    const uint64_t large = conf->large_segment / FRAG_MIB;
-    bool ignored;
-    uint64_t number;
-    const char *word;
-
-    if (key->kind == DIVISIONS)
-        return read_divisions(t, conf, e);
-    if (key->kind == CLASSES)
-        return read_classes(key->name, t, e);
-    word = next_token(t);
-    switch (key->kind) {
-    case LARGE_SEGMENT:
-        return read_megabytes(key->name, word, 11, &conf->large_segment, e);
-    case MAX_SPLIT:
-        return read_megabytes(key->name, word, least_of(conf, key, large),
-                              &conf->max_split, e);
-    case MAX_NON_SPLIT:
-        return read_megabytes(key->name, word, least_of(conf, key, large),
-                              &conf->max_non_split_rounding, e);
-    case GC_THRESHOLD:
-        return read_ratio(key->name, word, true, &conf->gc_threshold, e);
-    case EXPANDABLE:
-        return read_switch(key->name, word, &conf->expandable_segments, e);
-    case FRACTION:
-        return read_ratio(key->name, word, false, &conf->memory_fraction, e);
-    case BACKEND:
-        return read_backend(word, e);
-    case THROWS:
-        return read_switch(key->name, word, &conf->throws, e);
-    case RESERVE:
-        (void)torch_reserve_read(word, &conf->reserve);
-        return FRAG_OK;
-    case VERSION:
-        return read_version(word, &conf->version, e);
-    case PADDING:
-        return read_up_to(key->name, word, "bytes", TORCH_PADDING_MOST,
-                          &conf->padding, e);
-    case ALIGN:
-        FRAG_TRY(read_up_to(key->name, word, "KiB",
-                            TORCH_ALIGN_ASCEND / FRAG_KIB, &conf->align, e));
-        conf->align *= FRAG_KIB;
-        return FRAG_OK;
-    case PLATFORM:
-        return read_platform(word, &conf->platform, e);
-    case EXPERIMENT:
-        return read_experiments(word, &conf->experiments, e);
-    case PINNED_RESERVE:
-        return read_megabytes(key->name, word, 1, &conf->pinned_reserve, e);
-    case PINNED_CACHED:
-        return read_megabytes(key->name, word, 0, &conf->pinned_cached, e);
-    case PINNED_ROUND:
-        return read_megabytes(key->name, word, 0, &conf->pinned_round, e);
-    case NPU_PAGE:
-        return strcmp(word, "1g") ? bad(key->name, "1g", word, e) : FRAG_OK;
-    case NPU_SEGMENT:
-        FRAG_TRY(read_up_to(key->name, word, "MiB", 512, &number, e));
-        return number >= 20
-                   ? FRAG_OK
-                   : bad(key->name, "a number of MiB from 20 to 512", word, e);
-    case NPU_LAZY:
-    case OTHER_SWITCH:
-        return read_switch(key->name, word, &ignored, e);
-    case OTHER_THREADS:
-    default:
-        return to_number(word, &number) && is_power_of_two(number) &&
-                       number <= TORCH_THREADS
-                   ? FRAG_OK
-                   : bad(key->name, "a power of two, at most 128", word, e);
-    }
+    return key->read(&(struct reading){key, next_token(t), t, conf, e});
 }
 
 /* Passes over the character behind a key or a value. Since TORCH_PARSER it may
@@ -611,17 +608,15 @@ static enum frag_err check_ints(const struct tokens *t,
     return FRAG_OK;
 }
 
-/* Reads all values of one kind. */
-static enum frag_err read_first(struct tokens *t, enum key_kind kind,
+/* Reads all values of one key. */
+static enum frag_err read_first(struct tokens *t, const char *name,
                                 struct torch_conf *conf, struct frag_error *e)
 {
     for (t->at = 0; t->at + 2 < t->count; t->at++) {
-        const struct key *key = find_key(t->token[t->at]);
-
-        if (!key || key->kind != kind)
+        if (strcmp(t->token[t->at], name))
             continue;
         t->at += 2;
-        FRAG_TRY(read_value(key, t, conf, e));
+        FRAG_TRY(read_value(find_key(name), t, conf, e));
         t->at--;
     }
     return FRAG_OK;
@@ -658,9 +653,9 @@ static bool rounds(const struct torch_conf *conf)
 static enum frag_err find_version(struct tokens *t, unsigned version,
                                   struct torch_conf *conf, struct frag_error *e)
 {
-    FRAG_TRY(read_first(t, PLATFORM, conf, e));
+    FRAG_TRY(read_first(t, TORCH_PLATFORM_KEY, conf, e));
     conf->version = 0;
-    FRAG_TRY(read_first(t, VERSION, conf, e));
+    FRAG_TRY(read_first(t, "torch_version", conf, e));
     conf->is_named = version || conf->version;
     if (!conf->is_named) {
         const unsigned rules = torch_platforms[conf->platform].rules;
@@ -695,7 +690,7 @@ static enum frag_err read_all(struct tokens *t, struct torch_conf *conf,
                               struct frag_error *e)
 {
     /* It is the least value of others; PyTorch, too, reads it first. */
-    FRAG_TRY(read_first(t, LARGE_SEGMENT, conf, e));
+    FRAG_TRY(read_first(t, "large_segment_size_mb", conf, e));
     conf->max_non_split_rounding = conf->large_segment;
     FRAG_TRY(check_ints(t, conf, e));
     FRAG_TRY(read_keys(t, conf, e));
@@ -760,7 +755,7 @@ static void list_key(struct tokens *t, char *unknown, char *others)
 
     if (!key)
         text_add(unknown, TORCH_LEFT_OUT, ", ", "%.60s", name);
-    else if (key->kind >= CLASSES && key->kind <= NPU_LAZY && next_is(t, ":") &&
+    else if (key->kind == LEFT_OUT && next_is(t, ":") &&
              (t->at + 1 == t->count || strcmp(t->token[t->at + 1], "False")))
         text_add(others, TORCH_LEFT_OUT, ", ", "%s", name);
     skip_value(t);
