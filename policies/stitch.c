@@ -36,7 +36,9 @@
  */
 #include "policies/mechanism/fit.h"
 #include "policies/mechanism/pages.h"
+#include "policies/policies.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* A range of chunks of a primitive block that is part of a stitched block. */
@@ -59,45 +61,13 @@ struct stitched {
 };
 
 struct stitch {
-    struct fit small; /* first member: fit.h reads the state as struct fit */
-    struct free_set holes;
+    struct frag_heap small; /* best fit, for small requests */
     struct pages pages;
     struct stitched *pool; /* the most recently used first */
     frag_size pool_bytes;
-    frag_size fragment, limit, span; /* the parameters */
+    frag_size segment, fragment, limit, span; /* the parameters */
     double reuse;
 };
-
-/* ------------------------------------------------------ small requests --- */
-
-static void insert(struct fit *fit, struct hole *hole)
-{
-    free_set_insert(&((struct stitch *)fit)->holes, &hole->node);
-}
-
-static void take_out(struct fit *fit, struct hole *hole)
-{
-    free_set_remove(&((struct stitch *)fit)->holes, &hole->node);
-}
-
-static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
-                   frag_size size)
-{
-    take_out(fit, hole);
-    hole->node.addr = addr;
-    hole->node.size = size;
-    insert(fit, hole);
-}
-
-static struct hole *tightest(struct fit *fit, frag_size size)
-{
-    return (struct hole *)free_set_fit(&((struct stitch *)fit)->holes, size);
-}
-
-static const char *check(const struct fit *fit, struct met *met)
-{
-    return free_set_check(&((const struct stitch *)fit)->holes, NULL, met);
-}
 
 /* ----------------------------------------------------- stitched blocks --- */
 
@@ -402,14 +372,14 @@ static enum frag_err alloc_large(struct frag_heap *heap, frag_size size,
 static bool return_free(struct frag_heap *heap)
 {
     struct stitch *s = heap->state;
-    const frag_size small = s->small.segments ? 1 : 0;
+    const bool small = ((const struct fit *)s->small.state)->segments;
 
-    if (s->pages.stock.count + small == 0 ||
+    if ((!s->pages.stock.count && !small) ||
         heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
         return false;
     shrink_pool(heap, 0);
     pages_strip_all(heap, &s->pages);
-    fit_trim(heap);
+    fit_trim(&s->small);
     return stock_release(heap, &s->pages.stock) || small;
 }
 
@@ -417,12 +387,13 @@ static bool return_free(struct frag_heap *heap)
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, resize, tightest,
-                                         check};
     struct stitch *s = heap->state;
+    char segment[40];
 
     pages_init(&s->pages, heap->mem, heap->mem->granularity, s->span);
-    return fit_init(heap, &rule);
+    snprintf(segment, sizeof(segment), "segment=%" PRIu64, s->segment);
+    return frag_heap_open(&s->small, &frag_policy_best_fit, heap->mem, segment,
+                          NULL);
 }
 
 static void fini(struct frag_heap *heap)
@@ -432,19 +403,18 @@ static void fini(struct frag_heap *heap)
     while (s->pool && destroy(heap, &s->pool))
         ;
     pages_fini(heap, &s->pages);
-    free_set_fini(&s->holes);
-    fit_fini(heap);
+    frag_heap_close(&s->small);
 }
 
 static enum frag_err try_alloc(struct frag_heap *heap,
                                const struct frag_request *req,
                                struct frag_block *out)
 {
-    const struct stitch *s = heap->state;
+    struct stitch *s = heap->state;
     const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
 
     return size < s->pages.stock.page
-               ? fit_alloc(heap, req, out)
+               ? fit_alloc(&s->small, req, out)
                : alloc_large(heap, frag_round_up(size, s->pages.stock.page),
                              out);
 }
@@ -461,11 +431,11 @@ static enum frag_err alloc(struct frag_heap *heap,
 
 static void free_block(struct frag_heap *heap, const struct frag_block *block)
 {
-    const struct stitch *s = heap->state;
+    struct stitch *s = heap->state;
     struct page_tile *t = block->node;
 
     if (block->size < s->pages.stock.page)
-        fit_free(heap, block);
+        fit_free(&s->small, block);
     else if (t->user)
         drop_parts(t->user);
     else
@@ -481,12 +451,12 @@ static const char *stitch_check(const struct frag_heap *heap)
 {
     const struct stitch *s = heap->state;
 
-    CHECK_ALL(fit_check(heap));
+    CHECK_ALL(fit_check(&s->small));
     return pages_check(&s->pages);
 }
 
 static const struct frag_param params[] = {
-    SEGMENT_PARAM(struct stitch, small.segment),
+    SEGMENT_PARAM(struct stitch, segment),
     FRAG_RANGE_PARAM(SIZE, "fragment", struct stitch, fragment, "512MiB",
                      FRAG_QUANTUM, 0x1p62,
                      "free primitive blocks of fewer bytes are not stitched"),
