@@ -188,8 +188,7 @@ static enum frag_err device_first(struct twin *t, struct frag_relayed *on_arena,
     frag_time modelled = 0, measured = 0;
     enum frag_err err = make(t, t->device, c, &measured);
 
-    if (err == FRAG_OK)
-        err = make(t, t->arena, on_arena, &modelled);
+    FRAG_THEN(err, make(t, t->arena, on_arena, &modelled));
     note(t, c, modelled, measured, err);
     return err;
 }

@@ -84,6 +84,13 @@ struct frag_error {
             return frag_try_;             \
     } while (0)
 
+/* Makes the call unless one before it failed: then `err` stays. */
+#define FRAG_THEN(err, call)  \
+    do {                      \
+        if ((err) == FRAG_OK) \
+            (err) = (call);   \
+    } while (0)
+
 /* Returns the text that FRAG_ERRORS lists for the code. */
 const char *frag_err_text(enum frag_err err);
 

@@ -126,10 +126,8 @@ enum frag_err reading_open(const struct trace_reading *reading,
     err = keep_bounds(t, t, e);
     if (err == FRAG_OK && *note.text)
         err = frag_trace_note(t, note.text, e);
-    if (err == FRAG_OK)
-        err = note_unknown(t, e);
-    if (err == FRAG_OK)
-        err = reading_treat(reading, &t, e);
+    FRAG_THEN(err, note_unknown(t, e));
+    FRAG_THEN(err, reading_treat(reading, &t, e));
     if (err == FRAG_OK)
         *out = t;
     else

@@ -28,8 +28,7 @@ enum frag_err export_folded(const struct export_job *job, const char *path,
                       "the weights are the requested bytes of the blocks "
                       "that are live at the peak, event %llu: %s",
                       (unsigned long long)event, FRAG_SHOW_SIZE(h.bytes));
-    if (err == FRAG_OK)
-        err = put(&h, path, e);
+    FRAG_THEN(err, put(&h, path, e));
     holders_close(&h);
     return err;
 }

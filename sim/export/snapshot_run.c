@@ -450,8 +450,7 @@ enum frag_err snapshot_run(const struct export_job *job, FILE *out,
     char *conf;
     enum frag_err err = make_conf(job, &conf);
 
-    if (err == FRAG_OK)
-        err = snapshot_begin(&w.s, job->trace, job->device, conf, out);
+    FRAG_THEN(err, snapshot_begin(&w.s, job->trace, job->device, conf, out));
     if (err == FRAG_OK)
         err = run(&w, notes, e);
     else

@@ -210,8 +210,7 @@ enum frag_err run_open(struct run *r)
 
     tally_open(&r->tally);
     r->out.summary.first_oom_event = FRAG_NEVER;
-    if (err == FRAG_OK)
-        err = meter_open(&r->meter, r->spec->mem, r->ledger);
+    FRAG_THEN(err, meter_open(&r->meter, r->spec->mem, r->ledger));
     if (err != FRAG_OK) {
         close_storage(r);
         return frag_no_memory(r->error,

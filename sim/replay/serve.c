@@ -145,10 +145,8 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
     lay_out(s, options);
     s->run.error = e;
     err = frag_serve_accepts(s->run.policy, e);
-    if (err == FRAG_OK)
-        err = open_slots(s);
-    if (err == FRAG_OK)
-        err = run_open(&s->run);
+    FRAG_THEN(err, open_slots(s));
+    FRAG_THEN(err, run_open(&s->run));
     s->run.error = NULL;
     if (err != FRAG_OK) {
         free(s->free_slots);

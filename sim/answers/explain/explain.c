@@ -392,12 +392,9 @@ enum frag_err explain_make(const struct explain_options *options,
     };
     enum frag_err err = check_settings(&x, e);
 
-    if (err == FRAG_OK)
-        err = note_release(options, &x, e);
-    if (err == FRAG_OK)
-        err = find_state(&w);
-    if (err == FRAG_OK)
-        err = find_cause(&w);
+    FRAG_THEN(err, note_release(options, &x, e));
+    FRAG_THEN(err, find_state(&w));
+    FRAG_THEN(err, find_cause(&w));
     x.blocks = w.state.blocks;
     x.block_count = w.state.count;
     if (err == FRAG_OK)

@@ -558,8 +558,7 @@ enum frag_err program_try(struct trial *t)
     };
     enum frag_err err = program_open(&p, t->e);
 
-    if (err == FRAG_OK)
-        err = try_all(&p, t->e);
+    FRAG_THEN(err, try_all(&p, t->e));
     program_close(&p);
     return err;
 }

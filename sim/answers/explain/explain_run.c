@@ -285,8 +285,7 @@ enum frag_err attempt_run(const struct attempt *a, struct outcome *out,
         .device = &d, .columns = &c, .state = state, .out = out};
     enum frag_err err = edit_trace(a, &d, &c, e);
 
-    if (err == FRAG_OK)
-        err = run_watched(a, &w, e);
+    FRAG_THEN(err, run_watched(a, &w, e));
     if (err != FRAG_OK && state)
         state_close(state);
     columns_free(&c);

@@ -247,8 +247,7 @@ enum frag_err step_table_make(const struct step_spec *spec,
     FRAG_TRY(frag_steps_find(spec->trace, d, died < d->count ? died : d->count,
                              spec->mark, &t.steps, e));
     err = cut(d, &t, e);
-    if (err == FRAG_OK)
-        err = measure(spec, adopts, &t, e);
+    FRAG_THEN(err, measure(spec, adopts, &t, e));
     if (adopts && err == FRAG_UNSUPPORTED)
         err = measure(spec, false, &t, e);
     time_parts(d, &t);

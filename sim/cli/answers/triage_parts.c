@@ -340,8 +340,7 @@ static enum frag_err start(struct triage *t, const struct triage_part *part,
         job.files[k] = triage_picture(t, &part->pictures[k]);
         err = job.files[k] ? FRAG_OK : frag_no_memory(e, "a picture");
     }
-    if (err == FRAG_OK)
-        err = child_copy(&w, copy, e);
+    FRAG_THEN(err, child_copy(&w, copy, e));
     for (size_t k = 0; k < TRIAGE_PICTURES; k++)
         free(job.files[k]);
     free(output);

@@ -103,8 +103,7 @@ static enum frag_err check_all(const struct call *call,
         v->replay.mark, progress_tick, &visits.progress};
     err = inputs_each(&inputs, visit, &visits, e);
     progress_clear(&visits.progress);
-    if (err == FRAG_OK)
-        err = write_out(call, v, &visits.checks, e);
+    FRAG_THEN(err, write_out(call, v, &visits.checks, e));
     if (err == FRAG_OK)
         *failed = checks_failed(&visits.checks);
     checks_free(&visits.checks);
@@ -125,8 +124,7 @@ static int check_run(const struct call *call, const void *values)
         return code;
     cli_catch_signals();
     err = gates_read(v->rules, &gates, &e);
-    if (err == FRAG_OK)
-        err = check_all(call, v, &gates, &unread, &failed, &e);
+    FRAG_THEN(err, check_all(call, v, &gates, &unread, &failed, &e));
     gates_free(&gates);
     if (err != FRAG_OK)
         return cli_fail(call, err, &e);

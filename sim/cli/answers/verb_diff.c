@@ -152,11 +152,9 @@ static enum frag_err compare_traces(struct diff *s, struct frag_error *e)
     struct side sides[2] = {{0}, {0}};
     enum frag_err err = open_side(s, paths[0], v->at, &sides[0], e);
 
-    if (err == FRAG_OK)
-        err = open_side(s, paths[1], v->at_after ? v->at_after : v->at,
-                        &sides[1], e);
-    if (err == FRAG_OK)
-        err = compare_sides(s, sides, e);
+    FRAG_THEN(err, open_side(s, paths[1], v->at_after ? v->at_after : v->at,
+                             &sides[1], e));
+    FRAG_THEN(err, compare_sides(s, sides, e));
     close_side(&sides[0]);
     close_side(&sides[1]);
     return err;
@@ -195,12 +193,10 @@ static enum frag_err compare_results(struct diff *s, struct frag_error *e)
     struct frag_loaded files[2] = {{0}, {0}};
     enum frag_err err = frag_results_load(paths[0], &files[0], e);
 
-    if (err == FRAG_OK)
-        err = frag_results_load(paths[1], &files[1], e);
+    FRAG_THEN(err, frag_results_load(paths[1], &files[1], e));
     for (size_t i = 0; i < 2 && err == FRAG_OK; i++)
         versions_note(&s->values->common, paths[i], &files[i]);
-    if (err == FRAG_OK)
-        err = compare_files(s, files, e);
+    FRAG_THEN(err, compare_files(s, files, e));
     frag_results_unload(&files[0]);
     frag_results_unload(&files[1]);
     return err;
@@ -280,8 +276,7 @@ static int diff_run(const struct call *call, const void *values)
                           v->fail_over);
     cli_catch_signals();
     err = open_json(&s, &e);
-    if (err == FRAG_OK)
-        err = results ? compare_results(&s, &e) : compare_traces(&s, &e);
+    FRAG_THEN(err, results ? compare_results(&s, &e) : compare_traces(&s, &e));
     sink_abort(&s.json);
     return err == FRAG_OK ? say_failures(&s, results) : cli_fail(call, err, &e);
 }

@@ -66,8 +66,7 @@ static enum frag_err answer(struct step_command *c, const struct input *in,
         step_command_table(c, in, c->values->capacity, &table, &on.policy, e));
     on.bound = table.bound;
     err = show(c, &on, &table, e);
-    if (err == FRAG_OK)
-        err = add_rank(c, in, &table, e);
+    FRAG_THEN(err, add_rank(c, in, &table, e));
     step_table_close(&table);
     return err;
 }

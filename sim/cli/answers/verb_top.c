@@ -99,8 +99,7 @@ static enum frag_err show(struct top *s, const struct frag_trace *t,
     if (!name)
         return frag_no_memory(e, "the name of %s", t->path);
     err = input_device(t, v->device, &d, e);
-    if (err == FRAG_OK)
-        err = moment_read(t, d, v->at, &event, e);
+    FRAG_THEN(err, moment_read(t, d, v->at, &event, e));
     if (err == FRAG_OK) {
         options.by = v->by ? v->by - 1 : holders_best(t, d);
         err = holders_find(t, d, event, &options, &h, e);
@@ -139,8 +138,7 @@ static enum frag_err answer(struct top *s, const char *path,
     if (!s->is_open)
         err = open_outputs(s, e);
     s->is_open = true;
-    if (err == FRAG_OK)
-        err = show(s, t, e);
+    FRAG_THEN(err, show(s, t, e));
     frag_trace_close(t);
     return err;
 }

@@ -131,8 +131,7 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
     *note = (struct figure_note){"", ""};
     FRAG_TRY(check(f, s, wish, e));
     err = choose(f, s, wish->limit, &shown, note);
-    if (err == FRAG_OK)
-        err = find(f, &source, e);
+    FRAG_THEN(err, find(f, &source, e));
     if (err == FRAG_OK) {
         limit_found(f, source.found, wish->limit, &shown, note);
         err = draw(f, &source, d, e);
@@ -149,8 +148,7 @@ enum frag_err figure_draw_trace(const struct figure *f,
     struct figure_source s = {.trace = v};
     enum frag_err err = find(f, &s, e);
 
-    if (err == FRAG_OK)
-        err = draw(f, &s, d, e);
+    FRAG_THEN(err, draw(f, &s, d, e));
     release(f, &s);
     return err;
 }

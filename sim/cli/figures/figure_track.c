@@ -161,8 +161,7 @@ enum frag_err track_make(const struct trace_view *v, struct figure_track *out,
 
     if (arena && r.open && r.reserved_after)
         err = tap_open(&tap, v->device, &listener);
-    if (err == FRAG_OK)
-        err = replay(&r, &tap, arena, &t.run, e);
+    FRAG_THEN(err, replay(&r, &tap, arena, &t.run, e));
     t.blocks = r.blocks;
     t.reserved = r.reserved;
     t.held = r.reserved_after;

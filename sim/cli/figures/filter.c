@@ -154,8 +154,7 @@ static enum frag_err filter(const struct selection *s,
                   w->bounds[FRAG_BOUND_LIMIT].count
               ? bound_choices_read(w->bounds, &c.list, &c.count, e)
               : FRAG_OK;
-    if (err == FRAG_OK)
-        err = keep(s, names, &c, out);
+    FRAG_THEN(err, keep(s, names, &c, out));
     if (err == FRAG_OK && !out->count)
         err = nothing_left(s, e);
     free(c.list);

@@ -69,8 +69,7 @@ enum frag_err result_files_load(const char *const *paths, size_t count,
     while (err == FRAG_OK && f.count < count) {
         err = frag_results_load(paths[f.count], &f.files[f.count], e);
         f.count += err == FRAG_OK;
-        if (err == FRAG_OK)
-            err = name_edited(&f.files[f.count - 1]);
+        FRAG_THEN(err, name_edited(&f.files[f.count - 1]));
     }
     if (err != FRAG_OK) {
         result_files_free(&f);

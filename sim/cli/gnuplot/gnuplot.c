@@ -140,8 +140,7 @@ static enum frag_err open_folder(struct gnuplot *g, const char *name,
     *g = (struct gnuplot){.name = name};
     FRAG_TRY(make_folder(g, keep, e));
     err = copy_script(g, name, e);
-    if (err == FRAG_OK)
-        err = copy_script(g, "canvas", e);
+    FRAG_THEN(err, copy_script(g, "canvas", e));
     if (err != FRAG_OK)
         close_folder(g);
     return err;
@@ -272,8 +271,7 @@ enum frag_err gnuplot_draw(const char *name, const struct gnuplot_file *files,
     FRAG_TRY(open_folder(&g, name, d->keep, e));
     for (; err == FRAG_OK && files->suffix; files++)
         err = write_file(&g, files, user, e);
-    if (err == FRAG_OK)
-        err = draw(&g, d, e);
+    FRAG_THEN(err, draw(&g, d, e));
     close_folder(&g);
     return err;
 }

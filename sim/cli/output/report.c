@@ -20,10 +20,8 @@ enum frag_err report_texts_open(struct report_texts *r,
     };
     r->table.optional = 2; /* the trace and the device */
     err = sink_open(&r->json, to->json, e);
-    if (err == FRAG_OK)
-        err = sink_open(&r->csv, to->csv, e);
-    if (err == FRAG_OK)
-        err = sink_open(&r->own, to->own[0], e);
+    FRAG_THEN(err, sink_open(&r->csv, to->csv, e));
+    FRAG_THEN(err, sink_open(&r->own, to->own[0], e));
     if (err != FRAG_OK)
         report_texts_abort(r);
     return err;
@@ -34,10 +32,8 @@ enum frag_err report_texts_commit(struct report_texts *r, bool color,
 {
     enum frag_err err = sink_commit(&r->json, e);
 
-    if (err == FRAG_OK)
-        err = sink_commit(&r->csv, e);
-    if (err == FRAG_OK)
-        err = sink_commit(&r->own, e);
+    FRAG_THEN(err, sink_commit(&r->csv, e));
+    FRAG_THEN(err, sink_commit(&r->own, e));
     if (err == FRAG_OK && r->has_table)
         err = table_print(&r->table, stdout, color);
     report_texts_abort(r);
@@ -179,8 +175,7 @@ enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
     if (r->file)
         err = frag_results_commit(r->file, end, e);
     r->file = NULL;
-    if (err == FRAG_OK)
-        err = report_texts_commit(&r->texts, color, e);
+    FRAG_THEN(err, report_texts_commit(&r->texts, color, e));
     report_abort(r);
     return err;
 }

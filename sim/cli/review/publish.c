@@ -96,8 +96,7 @@ static enum frag_err browser_print(const char *html, const char *pdf,
     if (!page)
         return frag_fail(e, FRAG_IO, "%s: %s", html, strerror(errno));
     err = scratch_make(&profile, e);
-    if (err == FRAG_OK)
-        err = print_with(profile, page, pdf, e);
+    FRAG_THEN(err, print_with(profile, page, pdf, e));
     temporary_remove(profile);
     free(page);
     return err;
@@ -146,8 +145,7 @@ static enum frag_err print(const struct page_source *p, const char *path,
 
     FRAG_TRY(atomic_file_begin(&page, path, ".html", e));
     err = write_html(p, page.partial, e);
-    if (err == FRAG_OK)
-        err = browser_print(page.partial, pdf, e);
+    FRAG_THEN(err, browser_print(page.partial, pdf, e));
     atomic_file_abort(&page);
     return err;
 }

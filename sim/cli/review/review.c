@@ -194,8 +194,7 @@ enum frag_err review_make(struct review *r, struct frag_error *e)
 {
     enum frag_err err = selection_choose(r->files, &r->runs, e);
 
-    if (err == FRAG_OK)
-        err = ranking_make(&r->runs, &r->ranking);
+    FRAG_THEN(err, ranking_make(&r->runs, &r->ranking));
     if (err == FRAG_OK) {
         r->order = calloc(r->ranking.count, sizeof(*r->order));
         err = r->order ? FRAG_OK : FRAG_NOMEM;

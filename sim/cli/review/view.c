@@ -317,8 +317,7 @@ enum frag_err view_write(const struct trace_view *runs, size_t count,
                      .count = count};
     enum frag_err err = fill(&v, runs, e);
 
-    if (err == FRAG_OK)
-        err = publish(path, put_page, &v, e);
+    FRAG_THEN(err, publish(path, put_page, &v, e));
     release(&v);
     return err;
 }

@@ -110,14 +110,10 @@ enum frag_err calibration_run(const struct calibration *v, struct frag_error *e)
     enum frag_err err = v->from ? frag_timings_read(v->from, &timings, e)
                                 : measure(v, &timings, e);
 
-    if (err == FRAG_OK)
-        err = put_file(v->calls, NULL, &timings, e);
-    if (err == FRAG_OK)
-        err = frag_costs_regress(&timings, &fit, e);
-    if (err == FRAG_OK)
-        err = put_file(v->costs, &fit, &timings, e);
-    if (err == FRAG_OK)
-        err = print(v, &fit, e);
+    FRAG_THEN(err, put_file(v->calls, NULL, &timings, e));
+    FRAG_THEN(err, frag_costs_regress(&timings, &fit, e));
+    FRAG_THEN(err, put_file(v->costs, &fit, &timings, e));
+    FRAG_THEN(err, print(v, &fit, e));
     frag_timings_free(&timings);
     return err;
 }

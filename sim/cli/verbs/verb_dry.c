@@ -100,8 +100,7 @@ static enum frag_err dry_setup(const char *folder,
     argv[2] = folder;
     for (size_t i = 0; i < requirements->count; i++)
         argv[3 + i] = requirements->items[i];
-    if (err == FRAG_OK)
-        err = child_become(&(const struct child){.argv = argv}, e);
+    FRAG_THEN(err, child_become(&(const struct child){.argv = argv}, e));
     free(argv);
     return err;
 }
@@ -266,11 +265,9 @@ static int run_once(const struct call *call, const struct dry_values *v,
     bool fits = true;
     enum frag_err err = find_parts(v, p, &e);
 
-    if (err == FRAG_OK)
-        err = find_answer(v, &v->common.args, p, &a, &e);
-    if (err == FRAG_OK)
-        err = answer_write(call, &(const struct answer){dry_put, NULL, &a},
-                           v->json, &e);
+    FRAG_THEN(err, find_answer(v, &v->common.args, p, &a, &e));
+    FRAG_THEN(err, answer_write(call, &(const struct answer){dry_put, NULL, &a},
+                                v->json, &e));
     if (err == FRAG_OK && is_judged(v))
         fits = dry_all_fit(&a, &p->gpu, 0);
     dry_answer_free(&a);
@@ -330,8 +327,7 @@ static int run_tries(const struct call *call, const struct dry_values *v,
     if (err != FRAG_OK)
         return cli_misuse(call, "%s", e.text);
     err = find_parts(v, p, &e);
-    if (err == FRAG_OK)
-        err = dry_try_all(&t, &e);
+    FRAG_THEN(err, dry_try_all(&t, &e));
     if (err == FRAG_OK)
         err = answer_write(
             call, &(const struct answer){dry_try_put, dry_try_put_after, &t},

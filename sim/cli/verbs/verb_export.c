@@ -73,15 +73,11 @@ static enum frag_err convert(struct plan *p, const struct frag_trace *t,
 
     p->job.trace = t;
     p->job.name = name;
-    if (err == FRAG_OK)
-        err = input_device(t, v->cell.device, &p->job.device, e);
-    if (err == FRAG_OK)
-        err = set_bound(p, e);
-    if (err == FRAG_OK)
-        err = note_start(p);
-    if (err == FRAG_OK)
-        err = export_write((enum export_format_number)v->format, &p->job,
-                           v->out, &p->notes, e);
+    FRAG_THEN(err, input_device(t, v->cell.device, &p->job.device, e));
+    FRAG_THEN(err, set_bound(p, e));
+    FRAG_THEN(err, note_start(p));
+    FRAG_THEN(err, export_write((enum export_format_number)v->format, &p->job,
+                                v->out, &p->notes, e));
     progress_clear(&p->progress);
     if (err == FRAG_OK)
         say_notes(p);

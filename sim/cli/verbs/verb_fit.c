@@ -164,8 +164,7 @@ static enum frag_err fit_policy(struct search *s,
     FRAG_TRY(frag_capacity_at(spec, FRAG_UNLIMITED, &found.unlimited, e));
     FRAG_TRY(frag_capacity_need(spec, &found.unlimited, &found.need, e));
     err = find_spans(s, spec, &found.unlimited, &found.spans, e);
-    if (err == FRAG_OK)
-        err = fit_report_add(&s->report, on, &found, &s->notes, e);
+    FRAG_THEN(err, fit_report_add(&s->report, on, &found, &s->notes, e));
     free(found.spans.items);
     return err;
 }

@@ -369,10 +369,8 @@ static int merge_run(const struct call *call, const void *values)
         return code;
     cli_catch_signals();
     err = load_all(&m, &e);
-    if (err == FRAG_OK)
-        err = make_rows(&m, &e);
-    if (err == FRAG_OK)
-        err = write_all(&m, &e);
+    FRAG_THEN(err, make_rows(&m, &e));
+    FRAG_THEN(err, write_all(&m, &e));
     if (err == FRAG_OK && !v->common.quiet)
         printable_line(stderr, "%zu runs of %zu files; written to %s",
                        m.row_count, m.loaded_count, m.paths->items[0]);

@@ -46,12 +46,10 @@ static enum frag_err plot(const struct figure *f, const struct plot_values *v,
     for (size_t i = 0; i < files.count; i++)
         versions_note(&v->common, args->items[i], &files.files[i]);
     err = selection_choose(&files, &s, e);
-    if (err == FRAG_OK)
-        err = selection_filter(&s, &v->wanted, e);
-    if (err == FRAG_OK)
-        err = figure_draw(f, &s,
-                          &(const struct figure_wish){v->limit, v->measure},
-                          &v->drawing, &note, e);
+    FRAG_THEN(err, selection_filter(&s, &v->wanted, e));
+    FRAG_THEN(err, figure_draw(
+                       f, &s, &(const struct figure_wish){v->limit, v->measure},
+                       &v->drawing, &note, e));
     if (err == FRAG_OK)
         tell(v, &note);
     selection_free(&s);
@@ -76,8 +74,7 @@ static enum frag_err find_bound(const struct texts *texts,
         err = frag_fail(e, FRAG_INVALID,
                         "--capacity, --process-limit: expected one bound, "
                         "found several");
-    if (err == FRAG_OK)
-        err = recording_facts(t, view->device, &facts, e);
+    FRAG_THEN(err, recording_facts(t, view->device, &facts, e));
     if (err == FRAG_OK)
         *out = bound_choice_of(&list[0], view->policy, &facts);
     free(list);
@@ -121,10 +118,9 @@ static enum frag_err draw_views(const struct figure *f,
     struct trace_views views = {.count = 0};
     enum frag_err err = make_views(v, t, common, &views, e);
 
-    if (err == FRAG_OK)
-        err = view_can(v->drawing.out)
-                  ? view_write(views.items, views.count, v->drawing.out, e)
-                  : figure_draw_trace(f, views.items, &v->drawing, e);
+    FRAG_THEN(err, view_can(v->drawing.out)
+                       ? view_write(views.items, views.count, v->drawing.out, e)
+                       : figure_draw_trace(f, views.items, &v->drawing, e));
     for (size_t i = 0; i < VIEW_RUNS; i++)
         free(views.params[i]);
     policy_choices_free(views.policies, views.count);
@@ -141,10 +137,8 @@ static enum frag_err view_trace(const struct figure *f,
         .trace = t, .name = name, .color = v->color, .progress = progress};
     enum frag_err err = name ? FRAG_OK : FRAG_NOMEM;
 
-    if (err == FRAG_OK)
-        err = input_device(t, v->device, &common.device, e);
-    if (err == FRAG_OK)
-        err = draw_views(f, v, t, &common, e);
+    FRAG_THEN(err, input_device(t, v->device, &common.device, e));
+    FRAG_THEN(err, draw_views(f, v, t, &common, e));
     progress_clear(progress);
     if (err == FRAG_OK && !v->common.quiet) {
         input_say_notes(t->path, t);

@@ -63,8 +63,7 @@ static enum frag_err report_run(struct plan *plan, const struct input *in,
     err = row_notes_make(&result, &plan->notes, &notes, e);
     said.trace.notes = notes.items;
     said.trace.note_count = notes.count;
-    if (err == FRAG_OK)
-        err = report_add(&plan->report, &said, run, e);
+    FRAG_THEN(err, report_add(&plan->report, &said, run, e));
     row_notes_free(&notes);
     return err;
 }
@@ -304,8 +303,7 @@ static int replay_run(const struct call *call, const void *values)
     plan.faults = open_memstream(&plan.fault_text, &plan.fault_size);
     cli_catch_signals();
     err = plan.faults ? prepare(&plan, &e) : frag_no_memory(&e, "the runs");
-    if (err == FRAG_OK)
-        err = run_all(&plan, &e);
+    FRAG_THEN(err, run_all(&plan, &e));
     progress_clear(&plan.progress);
     stream_close(&plan.stream);
     cell_note_free(&plan.notes);

@@ -221,8 +221,7 @@ static int run_run(const struct call *call, const void *values)
         unlink(t.unused);
         *t.unused = '\0';
     }
-    if (err == FRAG_OK)
-        err = execute(v, &t, &e);
+    FRAG_THEN(err, execute(v, &t, &e));
     unlink(t.unused);
     free(t.path);
     code = cli_fail(call, err, &e);

@@ -475,8 +475,7 @@ static int run_plan(struct plan *plan, struct frag_error *e)
     int code = EXIT_FILES;
 
     err = open_chunks(plan, e);
-    if (err == FRAG_OK)
-        err = sweep_open(&spec, &plan->sweep, e);
+    FRAG_THEN(err, sweep_open(&spec, &plan->sweep, e));
     code = err == FRAG_OK ? run_cells(plan) : cli_fail(plan->call, err, e);
     sweep_close(plan->sweep);
     chunks_close(&plan->chunks);
@@ -518,10 +517,8 @@ static int prepare_and_run(struct plan *plan)
         list_cells(plan);
         return EXIT_DONE;
     }
-    if (err == FRAG_OK)
-        err = identify(plan, &e);
-    if (err == FRAG_OK)
-        err = find_complete(plan, &complete, &e);
+    FRAG_THEN(err, identify(plan, &e));
+    FRAG_THEN(err, find_complete(plan, &complete, &e));
     if (err != FRAG_OK)
         return cli_fail(plan->call, err, &e);
     if (complete)

@@ -126,8 +126,7 @@ enum frag_err capacity_search(const struct frag_capacity_spec *spec,
         return frag_no_memory(e, "the capacities");
     pthread_mutex_init(&s.lock, NULL);
     err = parallel_run(on, s.count, walk_slice, &s, e);
-    if (err == FRAG_OK)
-        err = join(&s, spans);
+    FRAG_THEN(err, join(&s, spans));
     pthread_mutex_destroy(&s.lock);
     for (size_t i = 0; i < s.count; i++)
         free(s.slices[i].spans.items);

@@ -318,8 +318,7 @@ static enum frag_err ledger_accepts(struct contract_bench *b,
         FRAG_TRY(frag_generate(frag_generator_find(rows[i].generator),
                                rows[i].params, 1, &trace, why));
         err = replay(s, trace->devices, FRAG_UNLIMITED, why);
-        if (err == FRAG_OK)
-            err = replay(s, trace->devices, rows[i].capacity, why);
+        FRAG_THEN(err, replay(s, trace->devices, rows[i].capacity, why));
         frag_trace_close(trace);
         FRAG_TRY(err);
     }

@@ -40,8 +40,7 @@ static enum frag_err find_need(struct sweep *s, const struct sweep_job *job,
     spec.user = s;
     spec.memo = &memo;
     err = frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e);
-    if (err == FRAG_OK)
-        err = frag_capacity_need(&spec, &unlimited, &need, e);
+    FRAG_THEN(err, frag_capacity_need(&spec, &unlimited, &need, e));
     frag_memo_release(&memo);
     if (err == FRAG_OK && frag_capacity_survives(&need))
         *out = need.from;

@@ -378,8 +378,7 @@ enum frag_err draw_holes(const struct explain *x, const char *name,
     struct packed p = {.x = x, .name = name};
     enum frag_err err = make(&p, e);
 
-    if (err == FRAG_OK)
-        err = gnuplot_draw("holes", files, &p, d, e);
+    FRAG_THEN(err, gnuplot_draw("holes", files, &p, d, e));
     free(p.segments);
     free(p.filled);
     free(p.pixels);

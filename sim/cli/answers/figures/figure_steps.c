@@ -142,8 +142,7 @@ enum frag_err draw_steps(const struct steps_subject *on,
         .on = on, .table = t, .stride = (t->count + MOST_BARS - 1) / MOST_BARS};
     enum frag_err err = find_growth(&p, e);
 
-    if (err == FRAG_OK)
-        err = gnuplot_draw("steps", files, &p, d, e);
+    FRAG_THEN(err, gnuplot_draw("steps", files, &p, d, e));
     free(p.live);
     return err;
 }

@@ -215,9 +215,8 @@ int settings_answer(const struct call *call, const char *settings,
     enum frag_err err = judge(&s, settings, &e);
     int code;
 
-    if (err == FRAG_OK)
-        err =
-            answer_write(call, &(const struct answer){put, NULL, &s}, json, &e);
+    FRAG_THEN(err, answer_write(call, &(const struct answer){put, NULL, &s},
+                                json, &e));
     code = err == FRAG_OK && conf_verdict(s.asked) != CONF_ACCEPTED
                ? EXIT_NO
                : cli_fail(call, err, &e);

@@ -103,8 +103,7 @@ static enum frag_err run_row(const struct dry_try *t, struct dry_row *row,
         command.items[i] = at;
         at = put_argument(at, given->items[i], row->value) + 1;
     }
-    if (err == FRAG_OK)
-        err = t->run(t->user, &command, &row->answer, e);
+    FRAG_THEN(err, t->run(t->user, &command, &row->answer, e));
     free(texts);
     free(command.items);
     return err;
