@@ -24,9 +24,9 @@ static char *name_trace(const char *page)
 static enum frag_err run(const struct rest_spec *spec, const char *trace,
                          struct frag_error *e)
 {
-    const char *argv[] = {spec->tool, "dry",         "-q",      "-f", "-o",
-                          trace,      "--gpu",       spec->gpu, "--", "sh",
-                          "-c",       spec->program, NULL};
+    const char *argv[] = {
+        "/proc/self/exe", "dry", "-q", "-f", "-o",          trace, "--gpu",
+        spec->gpu,        "--",  "sh", "-c", spec->program, NULL};
     int code;
 
     if (!spec->gpu)

@@ -10,7 +10,6 @@
 
 /* The program to run; borrowed. */
 struct rest_spec {
-    const char *tool;    /* path of this tool */
     const char *program; /* a command line for the shell */
     const char *gpu;     /* as for `fragsim dry'; NULL: its default */
     const char *page;    /* the trace is written beside this file */

@@ -14,15 +14,15 @@
 #include "sim/cli/answers/rest.h"
 #include "sim/cli/cli.h"
 
-enum { TRIAGE_PARTS_MOST = 12, TRIAGE_WORDS = 16, TRIAGE_PICTURES = 2 };
+enum { TRIAGE_PARTS_MOST = 12, TRIAGE_WORDS = 16 };
 
 struct triage;
 
 /* A file that a part shows. */
 struct triage_picture {
-    const char *option, *name, *caption; /* a view has no caption */
-    bool is_over_time;                   /* it shows recorded events */
-    bool is_view; /* it is interactive, and needs no gnuplot */
+    const char *name, *caption; /* a view has no caption; name NULL: none */
+    bool is_over_time;          /* it shows recorded events */
+    bool is_view;               /* it is interactive, and needs no gnuplot */
 };
 
 /* A part of the page: a heading, the command that answers it, and what that
@@ -30,8 +30,8 @@ struct triage_picture {
 struct triage_part {
     const char *id, *heading, *question;
     const char *words[TRIAGE_WORDS];
-    struct triage_picture pictures[TRIAGE_PICTURES];
-    const char *failures; /* as for answer_page_text_end */
+    struct triage_picture picture; /* of its option -o */
+    const char *failures;          /* as for answer_page_text_end */
     /* Writes what the command prints, from the verdict's answers. NULL: a copy
      * of this process runs the command. */
     void (*put)(const struct triage *t, FILE *out);

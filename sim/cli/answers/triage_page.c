@@ -25,25 +25,20 @@ static void put_verdict(const struct triage *t, struct answer_page *p)
 
 /* ---- the evidence ---- */
 
-static enum frag_err put_pictures(const struct triage *t,
-                                  const struct triage_part *part,
-                                  struct answer_page *p, struct frag_error *e)
+static enum frag_err put_picture(const struct triage *t,
+                                 const struct triage_picture *picture,
+                                 struct answer_page *p, struct frag_error *e)
 {
+    char *file = triage_picture(t, picture);
     enum frag_err err = FRAG_OK;
 
-    for (size_t k = 0;
-         err == FRAG_OK && k < TRIAGE_PICTURES && part->pictures[k].name; k++) {
-        const struct triage_picture *picture = &part->pictures[k];
-        char *file = triage_picture(t, picture);
-
-        if (!file)
-            return frag_no_memory(e, "a picture");
-        if (access(file, R_OK) == 0)
-            err = picture->is_view
-                      ? answer_page_view(p, file, e)
-                      : answer_page_figure(p, file, picture->caption, e);
-        free(file);
-    }
+    if (!file)
+        return frag_no_memory(e, "a picture");
+    if (access(file, R_OK) == 0)
+        err = picture->is_view
+                  ? answer_page_view(p, file, e)
+                  : answer_page_figure(p, file, picture->caption, e);
+    free(file);
     return err;
 }
 
@@ -102,7 +97,8 @@ static enum frag_err put_part(const struct triage *t,
     answer_page_section(p, part->heading, part->id);
     answer_page_paragraph(p, part->question);
     FRAG_TRY(put_text(t, part, true, p, e));
-    FRAG_TRY(put_pictures(t, part, p, e));
+    if (part->picture.name)
+        FRAG_TRY(put_picture(t, &part->picture, p, e));
     FRAG_TRY(put_text(t, part, false, p, e));
     answer_page_section_end(p);
     return FRAG_OK;

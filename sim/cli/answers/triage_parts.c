@@ -118,82 +118,65 @@ const struct triage_part triage_parts[] = {
      "settings and of the program would have done, and what the recording "
      "cannot tell.",
      {"explain", THE_TRACE, "-q"},
-     {{"-o", "holes", holes, false, false}},
-     NULL,
-     put_failure,
-     has_failure},
+     .picture = {"holes", holes, false, false},
+     .put = put_failure,
+     .is_shown = has_failure},
     {"here",
      "With this memory",
      "The first request that fails in a replay with this memory, and what "
      "changes would do.",
      {"explain", THE_WHOLE, "-q", THE_BOUND, THE_CAPACITY},
-     {{"-o", "holes-here", holes, false, false}},
-     NULL,
-     put_here,
-     has_here},
+     .picture = {"holes-here", holes, false, false},
+     .put = put_here,
+     .is_shown = has_here},
     {"change",
      "Which setting",
      "The simplest setting of PyTorch's allocator with which the job survives, "
      "and what each further setting saves.",
      {"tune", THE_WHOLE, "-q", THE_BOUND, THE_CAPACITY},
-     {{0}},
-     NULL,
-     put_settings,
-     has_settings},
+     .put = put_settings,
+     .is_shown = has_settings},
     {"fits",
      "What fits",
      "The least memory from which on nothing fails, with the recorded settings "
      "and with expandable segments.",
      {"fit", THE_WHOLE, "-q", "-p", THE_POLICY, "-p",
       "torch:expandable_segments:True", "--total", THE_TOTAL},
-     {{0}},
-     NULL,
-     put_needs,
-     has_history},
+     .put = put_needs,
+     .is_shown = has_history},
     {"map",
      "Memory map",
      "The addresses of all blocks and holes over time.",
      {"plot", THE_TRACE, "map", "-q", "-p", THE_POLICY},
-     {{"-o", "map", NULL, true, true}},
-     NULL,
-     NULL,
-     has_history},
+     .picture = {"map", NULL, true, true},
+     .is_shown = has_history},
     {"held",
      "Who holds the memory",
      "The live blocks at the request of which the job died, or, if it did not "
      "die, at the peak of the requested memory.",
      {"top", THE_TRACE, "-q", "--at", THE_MOMENT},
-     {{0}},
-     NULL,
-     NULL,
-     NULL},
+     .is_shown = NULL},
     {"steps",
      "Steps",
      "What each step of the job needs.",
      {"steps", THE_WHOLE, "-q"},
-     {{"-o", "steps",
-       "The peaks of each step, and what is live where it begins.", true,
-       false}},
-     "OOMs",
-     NULL,
-     has_history},
+     .picture = {"steps",
+                 "The peaks of each step, and what is live where it begins.",
+                 true, false},
+     .failures = "OOMs",
+     .is_shown = has_history},
     {"growth",
      "Growth",
      "What remains from step to step, and how long that fits the memory.",
      {"leaks", THE_WHOLE, "-q", "-c", THE_CAPACITY},
-     {{"-o", "leaks", "What each leak holds in each step, and the peaks.", true,
-       false}},
-     NULL,
-     NULL,
-     has_history},
+     .picture = {"leaks", "What each leak holds in each step, and the peaks.",
+                 true, false},
+     .is_shown = has_history},
     {"summary",
      "PyTorch's summary",
      "torch.cuda.memory_summary() at the same moment, and the fragmentation.",
      {"summary", THE_TRACE, "-q", "--at", THE_MOMENT},
-     {{0}},
-     NULL,
-     NULL,
-     NULL},
+     .is_shown = NULL},
     {0},
 };
 
@@ -222,7 +205,7 @@ char *triage_picture(const struct triage *t,
 
 /* The words of a command; the last is followed by NULL. */
 struct command {
-    const char *words[TRIAGE_WORDS + 2 * TRIAGE_PICTURES + 4];
+    const char *words[TRIAGE_WORDS + 6];
     size_t count;
     char device[16], total[FRAG_SIZE_TEXT];
 };
@@ -278,9 +261,8 @@ void triage_put_command(const struct triage *t, const struct triage_part *part,
         fprintf(out, " %s", quoted ? quoted : "...");
         free(quoted);
     }
-    for (size_t k = 0; k < TRIAGE_PICTURES && part->pictures[k].name; k++)
-        fprintf(out, " %s %s%s", part->pictures[k].option,
-                part->pictures[k].name, suffix_of(&part->pictures[k]));
+    if (part->picture.name)
+        fprintf(out, " -o %s%s", part->picture.name, suffix_of(&part->picture));
     fputc('\n', out);
 }
 
@@ -290,7 +272,7 @@ void triage_put_command(const struct triage *t, const struct triage_part *part,
 struct job {
     const struct triage *triage;
     const struct triage_part *part;
-    char *files[TRIAGE_PICTURES]; /* owned */
+    char *file; /* of the picture; NULL: none is drawn; owned */
 };
 
 static int run_command(void *user)
@@ -298,13 +280,13 @@ static int run_command(void *user)
     const struct job *job = user;
     const struct triage *t = job->triage;
     const struct triage_part *part = job->part;
-    char *argv[TRIAGE_WORDS + 2 * TRIAGE_PICTURES + 4];
+    char *argv[TRIAGE_WORDS + 6];
     struct command c;
 
     put_words(t, part, &c);
-    for (size_t k = 0; k < TRIAGE_PICTURES && job->files[k]; k++) {
-        c.words[c.count++] = part->pictures[k].option;
-        c.words[c.count++] = job->files[k];
+    if (job->file) {
+        c.words[c.count++] = "-o";
+        c.words[c.count++] = job->file;
     }
     c.words[c.count] = NULL;
     memcpy(argv, c.words, (c.count + 1) * sizeof(*argv));
@@ -334,15 +316,12 @@ static enum frag_err start(struct triage *t, const struct triage_part *part,
     const struct child_work w = {work, &job, settings, output};
     enum frag_err err = output ? FRAG_OK : frag_no_memory(e, "a command");
 
-    for (size_t k = 0; err == FRAG_OK && k < TRIAGE_PICTURES &&
-                       can_draw(t, &part->pictures[k]);
-         k++) {
-        job.files[k] = triage_picture(t, &part->pictures[k]);
-        err = job.files[k] ? FRAG_OK : frag_no_memory(e, "a picture");
+    if (err == FRAG_OK && can_draw(t, &part->picture)) {
+        job.file = triage_picture(t, &part->picture);
+        err = job.file ? FRAG_OK : frag_no_memory(e, "a picture");
     }
     FRAG_THEN(err, child_copy(&w, copy, e));
-    for (size_t k = 0; k < TRIAGE_PICTURES; k++)
-        free(job.files[k]);
+    free(job.file);
     free(output);
     return err;
 }
@@ -360,7 +339,7 @@ static int draw(void *user)
 {
     const struct job *job = user;
     const struct verdict *v = &job->triage->verdict;
-    const struct drawing drawing = {.out = job->files[0]};
+    const struct drawing drawing = {.out = job->file};
     char *name = frag_trace_name(job->triage->path);
     struct frag_error e;
     const bool is_drawn = name && draw_holes(v->failure ? v->failure : v->here,

@@ -1,10 +1,7 @@
 /* verb_triage.c - the command triage: what happened to a job, what to do now,
  * and how sure that is, on one page with the evidence. */
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/answers/moment.h"
 #include "sim/cli/answers/text/verdict_text.h"
@@ -38,22 +35,10 @@ static enum frag_err open_trace(struct triage *t, const char *path,
     return input_open(path, &reading, t->progress, out, e);
 }
 
-static enum frag_err find_tool(char tool[PATH_MAX], struct frag_error *e)
-{
-    const ssize_t n = readlink("/proc/self/exe", tool, PATH_MAX - 1);
-
-    if (n < 0)
-        return frag_fail(e, FRAG_IO, "/proc/self/exe: %s", strerror(errno));
-    tool[n] = '\0';
-    return FRAG_OK;
-}
-
 static enum frag_err run_rest(struct triage *t, const struct triage_values *v,
                               struct frag_error *e)
 {
-    char tool[PATH_MAX];
     const struct rest_spec spec = {
-        .tool = tool,
         .program = v->program,
         .gpu = v->gpu,
         .page = v->out,
@@ -63,7 +48,6 @@ static enum frag_err run_rest(struct triage *t, const struct triage_values *v,
 
     if (!v->program)
         return FRAG_OK;
-    FRAG_TRY(find_tool(tool, e));
     FRAG_TRY(rest_run(&spec, t->trace, &t->rest, e));
     return open_trace(t, t->rest.path, &t->whole, e);
 }

@@ -545,7 +545,6 @@ const struct verb verb_compare = {
     .size = sizeof(struct compare_values),
     .defaults = &(const struct compare_values){.cell = CELL_DEFAULTS,
                                                .repeat = UINT64_MAX},
-    .args_min = 0,
     .args_max = SIZE_MAX,
     .run = compare_run,
 };

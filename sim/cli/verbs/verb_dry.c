@@ -469,7 +469,6 @@ const struct verb verb_dry = {
     .options = options,
     .size = sizeof(struct dry_values),
     .defaults = &(const struct dry_values){.devices = 1},
-    .args_min = 0,
     .args_max = SIZE_MAX,
     .run = dry_run,
 };

@@ -646,7 +646,6 @@ const struct verb verb_sweep = {
     .size = sizeof(struct sweep_values),
     .defaults = &(const struct sweep_values){.cell = CELL_DEFAULTS,
                                              .points = CELL_POINTS},
-    .args_min = 0,
     .args_max = SIZE_MAX,
     .run = sweep_verb,
 };
