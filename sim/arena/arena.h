@@ -105,8 +105,7 @@ frag_size frag_arena_used(const struct frag_backend *arena);
  * number of bytes that were in use at one time. *below is the smallest capacity
  * that would have served a refused request, or FRAG_UNLIMITED if no request was
  * refused. A whole run is the same at all these capacities if its policy read
- * neither the capacity nor a total that depends on it
- * (frag_backend.asked). */
+ * neither the capacity nor a total that depends on it (frag_backend.asked). */
 void frag_arena_same_for(const struct frag_backend *arena, frag_size *least,
                          frag_size *below);
 

@@ -67,9 +67,8 @@ struct arena {
 
     struct ranges segments, reservations, maps;
 
-    /* The driver's rule: address space of cudaMalloc (high) and of
-     * reservations (low); chunks of 2 MiB units (coarse) and of 512-byte units
-     * (fine). */
+    /* The driver's rule: address space of cudaMalloc (high) and of reservations
+     * (low); chunks of 2 MiB units (coarse) and of 512-byte units (fine). */
     struct space high, low;
     struct level coarse, fine;
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -3,7 +3,6 @@
 #include "sim/export/export_entries.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/version.h"
 #include "traces/import/torch/snapshot_conf.h"

@@ -3,7 +3,6 @@
 #include "sim/export/formats.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "sim/export/export_parts.h"
 #include "traces/facts.h"

@@ -12,7 +12,6 @@
 #include "sim/export/snapshot_run.h"
 #include "traces/bytes/sink.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* -- the recording ------------------------------------------------------- */

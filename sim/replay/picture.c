@@ -3,7 +3,6 @@
 #include "sim/replay/picture.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Bits of a digit. Most pictures have a few hundred blocks, for which counters
  * of wider digits cost more than a further pass. */

@@ -1,7 +1,6 @@
 /* replay_start.c - opens a run, starts it from a recorded layout, frees its
  * live blocks, and closes it. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* gates.c - measures a trace and judges it by rules. */
 #include "sim/answers/check/gates.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

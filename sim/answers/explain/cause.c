@@ -1,5 +1,4 @@
 /* cause.c - sums up the state, and decides on the cause. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

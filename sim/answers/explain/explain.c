@@ -1,6 +1,5 @@
 /* explain.c - finds the failed request, the limit at which it failed, and the
  * state of the allocator then. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
  * depend on the batch. Where no step begins, the stacks tell: a block that is
  * allocated in a function named forward depends on the batch.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

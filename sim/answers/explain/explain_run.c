@@ -1,6 +1,5 @@
 /* explain_run.c - replays a trace up to an event, with inserted events. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/answers/explain/explain_parts.h"
 #include "sim/experiments/cell.h"

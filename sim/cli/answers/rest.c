@@ -2,7 +2,6 @@
 #include "sim/cli/answers/rest.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* verb_explain.c - the command explain: why a request failed, and what would
  * have served it. The analysis is in sim/answers/explain/. */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "policies/torch/platform.h"
 #include "policies/torch/versions.h"

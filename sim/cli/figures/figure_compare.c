@@ -3,7 +3,6 @@
  * sorted.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/cli/figures/bars.h"

@@ -27,8 +27,9 @@ struct frontier {
     struct frag_bound *keys; /* of the columns, ascending; a share is in
                                 thousandths */
     size_t count;
-    struct tile *tiles;   /* [policies][columns] */
-    struct frontier_place *places; /* of the policies, in the order of the figure */
+    struct tile *tiles; /* [policies][columns] */
+    struct frontier_place
+        *places; /* of the policies, in the order of the figure */
 };
 
 static double share(const struct frontier *f, const struct ranked_entry *e)

@@ -2,7 +2,6 @@
  * their short names. */
 #include "sim/cli/figures/selection.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

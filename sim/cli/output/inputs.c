@@ -1,7 +1,6 @@
 /* inputs.c - opens traces with a progress bar and visits their devices. */
 #include "sim/cli/output/inputs.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* verb_fit.c - the command fit: finds what each policy needs to survive a
  * trace. The search itself is in sim/experiments/capacity/. */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"

@@ -1,8 +1,6 @@
 /* verb_plot.c - the command plot: draws a figure of result files or of a trace,
  * with the scripts in plots/. */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sim/cli/cli.h"

@@ -1,6 +1,5 @@
 /* verb_tune.c - the command tune: finds the simplest PYTORCH_CUDA_ALLOC_CONF
  * that saves memory on traces. The settings are in sim/experiments/tune/. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

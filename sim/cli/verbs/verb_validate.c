@@ -1,7 +1,6 @@
 /* verb_validate.c - the command validate: compares the torch policy with the
  * recorded allocator. The comparison itself is in sim/validate/. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "policies/torch/platform.h"
@@ -12,7 +11,6 @@
 #include "sim/experiments/release.h"
 #include "sim/validate/validate.h"
 #include "traces/printable.h"
-#include "traces/text.h"
 
 struct validate_values {
     struct common common;

@@ -1,8 +1,6 @@
 /* spans.c - runs a policy at one capacity, and walks from span to span. */
 #include "sim/experiments/capacity/spans.h"
 
-#include <stdlib.h>
-
 #include "sim/experiments/start.h"
 #include "traces/grow.h"
 

@@ -7,7 +7,6 @@
  * left. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/figures/figure_data.h"

@@ -2,7 +2,6 @@
 #include "sim/cli/answers/held/holders_report.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "sim/answers/sites.h"
 #include "sim/cli/output/table.h"

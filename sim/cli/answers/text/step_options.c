@@ -2,7 +2,6 @@
  * answers to one output. */
 #include "sim/cli/answers/text/step_options.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "sim/answers/replayed.h"

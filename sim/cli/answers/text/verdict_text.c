@@ -1,8 +1,6 @@
 /* verdict_text.c - writes a verdict. */
 #include "sim/cli/answers/text/verdict_text.h"
 
-#include <string.h>
-
 #include "real/device/gpus.h"
 #include "sim/arena/arena.h"
 #include "traces/printable.h"

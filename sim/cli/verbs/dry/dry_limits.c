@@ -1,7 +1,6 @@
 /* dry_limits.c - what the answer of `fragsim dry` rests on, and where it stops.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "sim/cli/verbs/dry/dry_answer.h"
 

@@ -9,7 +9,6 @@
 
 #include "sim/cli/output/table.h"
 #include "traces/grow.h"
-#include "traces/printable.h"
 
 /* ---- the values ---- */
 
