@@ -219,7 +219,7 @@ enum frag_torch_answer frag_torch_serve(int device, size_t size,
                                         struct frag_service_block *out,
                                         char *words)
 {
-    struct frag_served block = {0, 0};
+    struct frag_served block = {0};
     struct frag_error e;
     struct device *d;
     enum frag_err err = enter(device, &d, &e);

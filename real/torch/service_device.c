@@ -12,7 +12,6 @@
 #include "sim/replay/serve.h"
 #include "sim/twin.h"
 #include "traces/grow.h"
-#include "traces/live.h"
 
 /* A freed block that other streams use besides its own. The block has one event
  * on each of these streams and is free when all events have occurred. */
@@ -41,8 +40,7 @@ struct device {
     cu_event marks[ORDER_STREAMS];    /* by stream: recorded if another has to
                                        * wait */
     uint32_t last;                    /* the number found by the last lookup */
-    struct live used;                 /* by address: index in uses[] */
-    struct uses **uses;               /* NULL: an unused row */
+    struct uses **uses;               /* by slot of the block; NULL: none */
     uint32_t uses_count, uses_room;
     struct late *late, **late_end; /* in the order of their frees */
     cu_event *spare;               /* events of frees that are complete */
@@ -279,7 +277,7 @@ static enum frag_err alloc(struct device *d, frag_size size, cu_stream stream,
                            struct frag_served *out, struct frag_error *e)
 {
     const uint32_t number = number_of(d, stream);
-    struct frag_served at = {0, 0};
+    struct frag_served at = {0};
     enum frag_err err = complete(d, e);
 
     if (err == FRAG_OK)
@@ -307,37 +305,21 @@ static enum frag_err free_block(struct device *d, frag_addr addr,
                                 struct frag_error *e)
 {
     const frag_stream own = policy_stream(number_of(d, stream));
-    struct live_row *row = live_find(&d->used, addr);
-    struct frag_served block = {addr, 0};
+    struct frag_served block = {.addr = addr};
+    struct uses *u = NULL;
 
-    frag_serve_find(d->serve, addr, &block);
-    if (!row) {
+    if (frag_serve_find(d->serve, addr, &block) && block.slot < d->uses_count)
+        u = d->uses[block.slot];
+    if (!u) {
         FRAG_TRY(frag_serve_free(d->serve, addr, e));
         order_freed(&d->order, addr, block.size, own);
         return device_state(d, e);
     }
     *waits = true;
-    FRAG_TRY(free_late(d, block, own, d->uses[row->slot], e));
-    free(d->uses[row->slot]);
-    d->uses[row->slot] = NULL;
-    live_remove(&d->used, row);
+    FRAG_TRY(free_late(d, block, own, u, e));
+    free(u);
+    d->uses[block.slot] = NULL;
     return device_state(d, e);
-}
-
-/* Finds or makes an unused row of uses[] and stores its index. Returns false if
- * the host has no memory. */
-static bool new_uses(struct device *d, uint32_t *index)
-{
-    for (*index = 0; *index < d->uses_count; ++*index)
-        if (!d->uses[*index])
-            break;
-    if (*index == d->uses_count) {
-        if (!GROW(d->uses, d->uses_room, d->uses_count + 1))
-            return false;
-        d->uses[d->uses_count++] = NULL;
-    }
-    d->uses[*index] = calloc(1, sizeof(struct uses));
-    return d->uses[*index] != NULL;
 }
 
 static void add_use(struct uses *u, cu_stream stream)
@@ -352,22 +334,26 @@ static void add_use(struct uses *u, cu_stream stream)
 enum frag_err device_use(struct device *d, frag_addr addr,
                          frag_torch_stream stream)
 {
-    struct live_row *row = live_find(&d->used, addr);
     struct frag_served block;
-    uint32_t index;
+    struct uses **u;
 
     if (!frag_serve_find(d->serve, addr, &block))
         return FRAG_OK;
-    if (row)
-        index = row->slot;
-    else if (!new_uses(d, &index) || !live_put(&d->used, addr, index))
+    if (!GROW(d->uses, d->uses_room, (uint64_t)block.slot + 1))
         return FRAG_NOMEM;
-    add_use(d->uses[index], stream);
+    while (d->uses_count <= block.slot)
+        d->uses[d->uses_count++] = NULL;
+    u = &d->uses[block.slot];
+    if (!*u && !(*u = calloc(1, sizeof(**u))))
+        return FRAG_NOMEM;
+    add_use(*u, stream);
     return FRAG_OK;
 }
 
-static void tell_reserved(struct device *d, frag_size bytes)
+static void tell_reserved(struct device *d)
 {
+    const frag_size bytes = frag_serve_reserved(d->serve);
+
     if (bytes == d->told)
         return;
     d->told = bytes;
@@ -379,7 +365,7 @@ static void tell_reserved(struct device *d, frag_size bytes)
 static enum frag_err done(struct device *d, enum frag_err err)
 {
     leave(d);
-    tell_reserved(d, frag_serve_reserved(d->serve));
+    tell_reserved(d);
     return err;
 }
 
@@ -468,7 +454,7 @@ void device_limit(struct device *d, frag_size limit)
 /* ---- open, close and numbers ---- */
 
 static void changed(void *user, enum frag_call call, frag_addr addr,
-                    frag_size size, frag_addr same, frag_size reserved)
+                    frag_size size, frag_addr same)
 {
     static const enum frag_torch_change changes[FRAG_CALL_COUNT] = {
         [FRAG_CALL_SEGMENT_ALLOC] = FRAG_TORCH_SEGMENT,
@@ -481,7 +467,7 @@ static void changed(void *user, enum frag_call call, frag_addr addr,
     if (d->listener->changed)
         d->listener->changed(d->listener->user, d->ordinal, changes[call], addr,
                              size, same);
-    tell_reserved(d, reserved);
+    tell_reserved(d);
 }
 
 static enum frag_err open_memory(struct device *d, int ordinal,

@@ -28,7 +28,6 @@ struct frag_serve {
     struct live live;     /* slots of live blocks, by address */
     uint32_t *free_slots; /* a stack, with room for every slot */
     uint32_t free_count;
-    struct frag_serve_options options;
 };
 
 /* ---- slots ---- */
@@ -67,15 +66,6 @@ static void synchronized(void *user)
     for (uint32_t id = q->first; id != NIL; id = q->links[id].next)
         return_slot(s, id);
     run_synchronized(&s->run);
-}
-
-static void changed(void *listener, enum frag_call call, frag_addr addr,
-                    frag_size size, frag_addr same)
-{
-    const struct frag_serve *s = listener;
-
-    s->options.changed(s->options.user, call, addr, size, same,
-                       s->run.meter.reserved);
 }
 
 /* ---- open and close ---- */
@@ -152,9 +142,8 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
         free(s);
         return err;
     }
-    s->options = *options;
     meter_on_wait(&s->run.meter, synchronized, s);
-    meter_on_change(&s->run.meter, options->changed ? changed : NULL, s);
+    meter_on_change(&s->run.meter, options->changed, options->user);
     *out = s;
     return FRAG_OK;
 }
@@ -216,7 +205,7 @@ enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
         err = frag_no_memory(e, "a table of blocks");
     }
     if (err == FRAG_OK)
-        *out = (struct frag_served){slot->block.addr, slot->block.size};
+        *out = (struct frag_served){slot->block.addr, slot->block.size, row.id};
     else
         forget_slot(s, row.id);
     return err;
@@ -228,7 +217,8 @@ bool frag_serve_find(const struct frag_serve *s, frag_addr addr,
     const struct live_row *found = live_find(&s->live, addr);
 
     if (found)
-        *out = (struct frag_served){addr, s->run.slots[found->slot].block.size};
+        *out = (struct frag_served){addr, s->run.slots[found->slot].block.size,
+                                    found->slot};
     return found != NULL;
 }
 
@@ -330,7 +320,7 @@ struct frag_serve_memory frag_serve_memory(const struct frag_serve *s)
 
 frag_size frag_serve_reserved(const struct frag_serve *s)
 {
-    return s->run.tally.reserved;
+    return s->run.meter.reserved;
 }
 
 enum frag_err frag_serve_sum(struct frag_serve *s, const struct frag_run **out)

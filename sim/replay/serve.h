@@ -24,13 +24,10 @@ struct frag_serve_options {
     struct frag_backend *mem;           /* no memory is held on it; borrowed
                                            until frag_serve_close */
     uint64_t max_ooms; /* rows of OOMs to keep; every OOM is counted */
-    /* Called with the first argument `user` after the policy has allocated or
-     * freed a segment, or mapped or unmapped memory; `reserved` is the number
-     * of bytes that it holds then. `same` is the address of the first map of
-     * the memory if a MAP is a further one, else 0. Not called by
-     * frag_serve_close. May be NULL. */
+    /* As meter.changed (sim/meter/meter.h), with the first argument `user`. Not
+     * called by frag_serve_open and frag_serve_close. */
     void (*changed)(void *user, enum frag_call call, frag_addr addr,
-                    frag_size size, frag_addr same, frag_size reserved);
+                    frag_size size, frag_addr same);
     void *user;
 };
 
@@ -49,6 +46,7 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
 struct frag_served {
     frag_addr addr;
     frag_size size; /* bytes allocated, at least the requested size */
+    uint32_t slot;  /* a small number that no other live block has */
 };
 
 /* Allocates a block of at least `size` bytes, size > 0, and writes it to *out.
@@ -112,12 +110,13 @@ enum frag_err frag_serve_each_map(struct frag_serve *s,
                                                         frag_size size),
                                   void *user) FRAG_MUST_CHECK;
 
-/* Bytes at this moment, and the peaks so far. */
+/* Bytes after the last call, and the peaks so far. */
 struct frag_serve_memory {
     frag_size reserved, peak_reserved, peak_allocated;
 };
 struct frag_serve_memory frag_serve_memory(const struct frag_serve *s);
-frag_size frag_serve_reserved(const struct frag_serve *s); /* at this moment */
+/* At this moment; `changed` may ask, too. */
+frag_size frag_serve_reserved(const struct frag_serve *s);
 
 /* The device trace for a frag_run_identity. After frag_serve_sum, its count is
  * the number of events of the service. */

@@ -35,7 +35,7 @@ struct faulty_memory {
 static void ask(struct frag_serve *s, const struct frag_device_trace *d,
                 uint64_t i, struct faulty_memory *h)
 {
-    struct frag_served at = {0, 0};
+    struct frag_served at = {0};
     enum frag_err err =
         frag_serve_alloc(s, d->bytes[i], d->stream[i], 0, &at, &error);
 
