@@ -22,9 +22,10 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/util/ApproximateClock.h>
-#include <c10/util/flat_hash_map.h>
+#include <c10/util/ScopeExit.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -61,7 +62,6 @@ struct Held {
   bool is_small; // of the small pool
   cudaStream_t stream; // of the first request
   uint64_t same; // another address of the same memory, which counts there; or 0
-  uint32_t blocks = 0; // in a segment, with those that other streams still use
   int file = -1; // a descriptor of the map for other processes. It stays open
                  // until the map is unmapped, so that no receiver sees another
                  // map under the same handle
@@ -79,8 +79,7 @@ struct Block {
   Range* segment = nullptr; // nullptr: the block lies in maps
 };
 
-// By address. A change of the table moves blocks.
-using Blocks = ska::flat_hash_map<uint64_t, Block>;
+using Blocks = std::map<uint64_t, Block>; // by address
 
 // A part of a held range that a snapshot shows.
 struct Shown {
@@ -104,11 +103,9 @@ struct Device {
   DeviceStats stats;      // of the policy and of PyTorch's own allocator
   DeviceStats below;      // of the latter, when `stats` was last updated
   std::map<uint64_t, Held> held; // by address
-  size_t segments = 0; // in `held`; the others are maps
   std::deque<c10::approx_time_t> emptied; // times of empty_cache calls
   size_t doubles = 0; // of `held`, whose memory has another address too
   std::deque<TraceEntry> history;
-  uint64_t small_held = 0; // bytes of the policy's memory of the small pool
   double fraction = 1.0;
   uint64_t total = 0, allowed = no_limit; // bytes; of the device, of `fraction`
   uint64_t allowed_below = no_limit; // of them, last left to PyTorch's own
@@ -326,9 +323,9 @@ class Allocator final : public CUDAAllocator {
   void changed(int device, frag_torch_change change, uint64_t addr,
                uint64_t size, uint64_t same);
   void reserved(int device, uint64_t bytes);
-  void enter_segment(Device& d, uint64_t addr, Block& b);
-  void leave_segment(Device& d, uint64_t addr, Block& b);
-  void change_split(Device& d, uint64_t addr, const Block& b, int sign);
+  void enter_segment(Device& d, Blocks::iterator block);
+  void leave_segment(Device& d, Blocks::iterator block);
+  void change_split(Device& d, Blocks::iterator block, int sign);
   void note_parts(Device& d, uint64_t addr, const Block& b, bool taken);
   void end_waiting();
   ShareableHandle share_maps(DeviceIndex device, uint64_t addr, size_t size);
@@ -340,7 +337,6 @@ class Allocator final : public CUDAAllocator {
   CUDAAllocator* below_ = nullptr;
   std::deque<Device> devices_;
   Blocks blocks_; // of the policy
-  ska::flat_hash_set<uint64_t> ends_; // of the blocks that lie in segments
   std::vector<Pool> pools_;
   std::vector<Pool> over_; // captures that PyTorch's own allocator does not know
                            // to be over
@@ -351,6 +347,7 @@ class Allocator final : public CUDAAllocator {
   cudaStream_t stream_ = nullptr; // of the request that the policy serves
   Context context_; // of the request, free or empty_cache that is served
 
+  std::string policy_;
   bool small_maps_ = false; // as expandable segments, the policy maps the small
                             // pool by small_segment bytes, the large one by more
   bool recording_ = false;
@@ -491,40 +488,41 @@ void Allocator::note_parts(Device& d, uint64_t addr, const Block& b,
 // A block of a segment is allocated (sign 1) or free (sign -1): changes the
 // counters of the gaps between the blocks of a segment. As PyTorch counts them,
 // they are free memory of a segment that has live blocks too. Maps do not
-// count, since their pages can be released one by one. b.segment->second.blocks
-// does not contain the block.
-void Allocator::change_split(Device& d, uint64_t addr, const Block& b,
-                             int sign) {
+// count, since their pages can be released one by one.
+void Allocator::change_split(Device& d, Blocks::iterator block, int sign) {
+  auto& [addr, b] = *block;
   const auto& [start, held] = *b.segment;
-  uint64_t end = addr + b.size;
-  int64_t gaps = (addr != start && !ends_.count(addr)) +
-      (end != start + held.size && !blocks_.count(end));
-  int64_t before = held.blocks ? 1 : 0; // without the block
-  int64_t bytes =
-      static_cast<int64_t>(held.blocks ? 0 : held.size) -
+  auto before = block == blocks_.begin() ? blocks_.end() : std::prev(block);
+  auto after = std::next(block);
+  auto is_beside = [&](Blocks::iterator other) {
+    return other != blocks_.end() && other->second.segment == b.segment;
+  };
+  bool alone = !is_beside(before) && !is_beside(after);
+  uint64_t from =
+      is_beside(before) ? before->first + before->second.size : start;
+  uint64_t to = is_beside(after) ? after->first : start + held.size;
+  int64_t gaps = (from != addr) + (to != addr + b.size) - !alone;
+  int64_t bytes = static_cast<int64_t>(alone ? held.size : 0) -
       static_cast<int64_t>(b.size);
-  bool is_small = held.size <= small_segment;
-  add(d.stats.inactive_split, is_small, sign * (gaps - before));
-  add(d.stats.inactive_split_bytes, is_small, sign * bytes);
+  add(d.stats.inactive_split, held.is_small, sign * gaps);
+  add(d.stats.inactive_split_bytes, held.is_small, sign * bytes);
 }
 
-void Allocator::enter_segment(Device& d, uint64_t addr, Block& b) {
-  auto held = d.segments ? around(d, addr) : d.held.end();
+void Allocator::enter_segment(Device& d, Blocks::iterator block) {
+  if (d.stats.segment[0].current == d.below.segment[0].current)
+    return; // the policy holds maps only
+  auto held = around(d, block->first);
   if (held == d.held.end() || held->second.mapped)
     return;
-  b.segment = &*held;
-  change_split(d, addr, b, 1);
-  held->second.blocks++;
-  ends_.insert(addr + b.size);
+  block->second.segment = &*held;
+  change_split(d, block, 1);
 }
 
-void Allocator::leave_segment(Device& d, uint64_t addr, Block& b) {
-  if (!b.segment)
+void Allocator::leave_segment(Device& d, Blocks::iterator block) {
+  if (!block->second.segment)
     return;
-  b.segment->second.blocks--;
-  ends_.erase(addr + b.size);
-  change_split(d, addr, b, -1);
-  b.segment = nullptr;
+  change_split(d, block, -1);
+  block->second.segment = nullptr;
 }
 
 // The free of a block is complete; the lock is held.
@@ -532,16 +530,14 @@ void Allocator::complete(Blocks::iterator block) {
   auto& [addr, b] = *block;
   Device& d = at(b.device);
   bool is_small = b.size <= small_block;
-  leave_segment(d, addr, b);
+  leave_segment(d, block);
   add(d.stats.active, is_small, -1);
   add(d.stats.active_bytes, is_small, -static_cast<int64_t>(b.size));
   add(d.stats.requested_bytes, is_small, -static_cast<int64_t>(b.requested));
-  Block freed = std::move(b);
-  uint64_t where = addr;
-  blocks_.erase(block);
-  record(TraceEntry::FREE_COMPLETED, freed.device, where, freed.requested,
-         freed.stream, context_ ? context_ : freed.context);
-  note_parts(d, where, freed, false);
+  auto gone = blocks_.extract(block); // a tracker must not find it
+  record(TraceEntry::FREE_COMPLETED, b.device, addr, b.requested, b.stream,
+         context_ ? context_ : b.context);
+  note_parts(d, addr, b, false);
 }
 
 void Allocator::freed(int, uint64_t addr) {
@@ -561,10 +557,8 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
   bool mapped = change == FRAG_TORCH_MAP || change == FRAG_TORCH_UNMAP;
   bool taken = change == FRAG_TORCH_SEGMENT || change == FRAG_TORCH_MAP;
   bool is_small = size <= small_segment && (!mapped || small_maps_);
-  if (!mapped) {
+  if (!mapped)
     add(d.stats.segment, is_small, taken ? 1 : -1);
-    d.segments += taken ? 1 : -1;
-  }
   ++(taken ? d.stats.num_device_alloc : d.stats.num_device_free);
   cudaStream_t stream = stream_;
   auto note = [&](uint64_t from, uint64_t to) {
@@ -574,21 +568,23 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
   uint64_t next = addr; // the first byte that is not recorded yet
   if (taken) {
     d.held[addr] = Held{size, mapped, is_small, stream_, same};
-    d.small_held += is_small ? size : 0;
+    if (is_small)
+      add(d.stats.reserved_bytes, true, size);
     d.doubles += same != 0;
     next += same ? size : 0;
   } else {
-    auto first = d.held.lower_bound(addr);
     // The policy may release a segment before it reports the last frees.
-    if (!mapped && first != d.held.end() && first->second.blocks)
-      for (auto& [at, block] : blocks_)
-        if (block.segment == &*first)
-          leave_segment(d, at, block);
-    if (first != d.held.end())
-      stream = first->second.stream;
+    for (auto b = blocks_.lower_bound(addr);
+         b != blocks_.end() && b->first < addr + size; ++b)
+      leave_segment(d, b);
+    auto first = d.held.lower_bound(addr);
     auto end = d.held.lower_bound(addr + size);
+    if (first != end)
+      stream = first->second.stream;
     for (auto row = first; row != end; ++row) {
-      d.small_held -= row->second.is_small ? row->second.size : 0;
+      if (row->second.is_small)
+        add(d.stats.reserved_bytes, true,
+            -static_cast<int64_t>(row->second.size));
       if (row->second.file >= 0)
         close(row->second.file);
       if (row->second.same) {
@@ -603,19 +599,14 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
 }
 
 // Segments of at most small_segment bytes count as the small pool, and so do maps
-// of a policy that maps the small pool apart; all other memory is of the large one.
+// of a policy that maps the small pool apart: changed() counts them. All other
+// memory is of the large pool.
 void Allocator::reserved(int device, uint64_t bytes) {
   Guard guard(lock_);
   Device& d = at(device);
-  const auto small = static_cast<size_t>(StatType::SMALL_POOL);
-  const auto all = static_cast<size_t>(StatType::AGGREGATE);
-  StatArray& now = d.stats.reserved_bytes;
-  int64_t to_small = static_cast<int64_t>(d.small_held) +
-      d.below.reserved_bytes[small].current - now[small].current;
-  int64_t to_all = static_cast<int64_t>(bytes) +
-      d.below.reserved_bytes[all].current - now[all].current;
-  add(now, true, to_small);
-  add(now, false, to_all - to_small);
+  add(d.stats.reserved_bytes, false,
+      static_cast<int64_t>(bytes) + d.below.reserved_bytes[0].current -
+          d.stats.reserved_bytes[0].current);
 }
 
 /* ---- requests ---- */
@@ -750,11 +741,11 @@ bool Allocator::take(DeviceIndex device, size_t size, cudaStream_t stream,
   add(d.stats.allocated_bytes, is_small, got.size);
   add(d.stats.active_bytes, is_small, got.size);
   add(d.stats.requested_bytes, is_small, size);
-  Block& b = blocks_[got.addr] =
-      Block{device, false, got.size, size, stream, context};
-  note_parts(d, got.addr, b, true);
+  Block made{device, false, got.size, size, stream, context};
+  auto block = blocks_.insert_or_assign(got.addr, std::move(made)).first;
+  note_parts(d, got.addr, block->second, true);
   record(TraceEntry::ALLOC, device, got.addr, size, stream, std::move(context));
-  enter_segment(d, got.addr, b);
+  enter_segment(d, block);
   c10::reportMemoryUsageToProfiler(
       *out, static_cast<int64_t>(got.size),
       d.stats.allocated_bytes[0].current, d.stats.reserved_bytes[0].current,
@@ -784,19 +775,14 @@ bool Allocator::make_room(DeviceIndex device) {
 }
 
 std::string bytes(uint64_t size) {
-  static const struct {
-    uint64_t unit;
-    const char* name;
-  } units[] = {{1 << 30, " GiB"}, {1 << 20, " MiB"}, {1 << 10, " KiB"}};
   std::ostringstream text;
+  int power = size >> 30 ? 3 : size >> 20 ? 2 : size >> 10 ? 1 : 0;
   text.precision(2);
   text << std::fixed;
-  for (const auto& u : units)
-    if (size >= u.unit) {
-      text << static_cast<double>(size) / static_cast<double>(u.unit) << u.name;
-      return text.str();
-    }
-  text << size << " bytes";
+  if (power)
+    text << std::ldexp(size, -10 * power) << ' ' << " KMG"[power] << "iB";
+  else
+    text << size << " bytes";
   return text.str();
 }
 
@@ -823,16 +809,14 @@ void Allocator::refuse(DeviceIndex device, size_t size, cudaStream_t stream,
   uint64_t reserved = stats.reserved_bytes[0].current;
   auto allowed =
       static_cast<uint64_t>(fraction * static_cast<double>(total));
-  std::ostringstream limit;
-  if (fraction < 1.0)
-    limit << bytes(allowed) << " allowed; ";
+  std::string limit = fraction < 1.0 ? bytes(allowed) + " allowed; " : "";
   for (const auto& observer : observers)
     observer(device, size, fraction < 1.0 ? allowed : total, room);
   TORCH_CHECK_WITH(
       OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ",
       bytes(size), ". GPU ", static_cast<int>(device),
       " has a total capacity of ", bytes(total), " of which ", bytes(room),
-      " is free. ", limit.str(), "Of the allocated memory ", bytes(allocated),
+      " is free. ", limit, "Of the allocated memory ", bytes(allocated),
       " is allocated by PyTorch, and ",
       bytes(reserved > allocated ? reserved - allocated : 0),
       " is reserved by PyTorch but unallocated. fragsim serves this program "
@@ -963,25 +947,21 @@ void Allocator::recordStream(const c10::DataPtr& ptr,
 }
 
 void Allocator::emptyCache(MempoolId_t pool) {
-  char words[FRAG_TORCH_WORDS] = "";
   Context context = this->context(RecordContext::ALL);
   end_failed();
   below_->emptyCache(pool);
   Guard guard(lock_);
   if (captures() || pool != MempoolId_t{0, 0})
     return;
+  auto forget = c10::make_scope_exit([&] { context_ = nullptr; });
   context_ = context;
   end_waiting();
-  context_ = nullptr;
   for (size_t i = 0; i < devices_.size(); i++) {
     if (recording_)
       devices_[i].emptied.push_back(c10::getApproximateTime());
     if (devices_[i].emptied.size() > most_)
       devices_[i].emptied.pop_front();
-    context_ = context;
-    frag_torch_answer answer = frag_torch_trim(static_cast<int>(i), words);
-    context_ = nullptr;
-    TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+    must(frag_torch_trim, static_cast<int>(i));
   }
 }
 
@@ -1123,8 +1103,7 @@ void hide(std::map<uint64_t, Shown>& rows, uint64_t from, uint64_t to) {
 
 // The held ranges by address, with every byte of memory once: memory of two
 // addresses is shown where a block uses it.
-std::map<uint64_t, Shown> shown(
-    const Device& d, const std::map<uint64_t, const Block*>& blocks) {
+std::map<uint64_t, Shown> shown(const Device& d, const Blocks& blocks) {
   std::map<uint64_t, Shown> rows;
   for (const auto& [addr, held] : d.held)
     if (!held.same)
@@ -1137,7 +1116,7 @@ std::map<uint64_t, Shown> shown(
       --b;
     for (; b != blocks.end() && b->first < addr + held.size; ++b) {
       uint64_t from = std::max(addr, b->first);
-      uint64_t to = std::min(addr + held.size, b->first + b->second->size);
+      uint64_t to = std::min(addr + held.size, b->first + b->second.size);
       if (from >= to)
         continue;
       hide(rows, held.same + (from - addr), held.same + (to - addr));
@@ -1181,16 +1160,13 @@ void add_free(SegmentInfo& row, uint64_t from, uint64_t to) {
 
 std::vector<SegmentInfo> Allocator::segments() {
   std::vector<SegmentInfo> all;
-  std::map<uint64_t, const Block*> blocks;
-  for (const auto& [addr, block] : blocks_)
-    blocks[addr] = &block;
   for (size_t i = 0; i < devices_.size(); i++)
-    for (SegmentInfo& row : held_of(shown(devices_[i], blocks),
+    for (SegmentInfo& row : held_of(shown(devices_[i], blocks_),
                                      static_cast<DeviceIndex>(i))) {
       uint64_t next = row.address, end = row.address + row.total_size;
-      auto at = blocks.lower_bound(next);
-      for (; at != blocks.end() && at->first < end; ++at) {
-        const Block& b = *at->second;
+      auto at = blocks_.lower_bound(next);
+      for (; at != blocks_.end() && at->first < end; ++at) {
+        const Block& b = at->second;
         BlockInfo info;
         add_free(row, next, at->first);
         info.size = b.size;
@@ -1213,8 +1189,6 @@ std::vector<SegmentInfo> Allocator::segments() {
 // Says in the snapshot which policy the device's memory is from, and when the
 // program called empty_cache: a policy returns memory at other times too.
 void Allocator::annotate(SnapshotInfo& info, DeviceIndex device) {
-  char words[FRAG_TORCH_WORDS] = "";
-  const char* policy = frag_torch_policy(words);
   auto to_ns = clock_.makeConverter();
   auto add = [&](const char* stage, const char* name, int64_t us) {
     AnnotationEntry entry(device, 0);
@@ -1223,9 +1197,7 @@ void Allocator::annotate(SnapshotInfo& info, DeviceIndex device) {
     entry.recordUserMetadata("name", name);
     info.external_annotations.push_back(std::move(entry));
   };
-  if (!policy)
-    return;
-  add("fragsim: policy", policy, 0);
+  add("fragsim: policy", policy_.c_str(), 0);
   for (c10::approx_time_t time : at(device).emptied)
     add("fragsim: cache emptied", "", to_ns(time) / 1000);
 }
@@ -1490,6 +1462,7 @@ void Allocator::install(const std::string& policy) {
   Guard guard(lock_);
   if (below_)
     return;
+  policy_ = policy;
   small_maps_ = policy.compare(0, 5, "torch") == 0;
   static const frag_torch_listener listener = {
       nullptr,
