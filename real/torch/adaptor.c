@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "real/torch/service_parts.h"
 #include "traces/printable.h"
 
 /* Several threads may end here at once; only one prints. */
@@ -91,31 +90,4 @@ void frag_torch_empty_cache(void)
     for (int i = 0; i < FRAG_TORCH_DEVICES; i++)
         if (frag_torch_trim(i, words) != FRAG_TORCH_OK)
             die(words);
-}
-
-/* ---- numbers that the program can read ---- */
-
-size_t frag_torch_reserved(int device)
-{
-    return numbers_of(device).memory.reserved;
-}
-
-size_t frag_torch_peak_reserved(int device)
-{
-    return numbers_of(device).memory.peak_reserved;
-}
-
-size_t frag_torch_peak_allocated(int device)
-{
-    return numbers_of(device).memory.peak_allocated;
-}
-
-size_t frag_torch_driver_calls(int device)
-{
-    return (size_t)numbers_of(device).calls.count;
-}
-
-size_t frag_torch_driver_ns(int device)
-{
-    return (size_t)numbers_of(device).calls.ns;
 }

@@ -49,16 +49,4 @@ FRAG_TORCH_API void frag_torch_record_stream(void *ptr,
                                              frag_torch_stream stream);
 FRAG_TORCH_API void frag_torch_empty_cache(void);
 
-/* Bytes of the device: reserved now, the most reserved so far, and the most
- * allocated to blocks so far. 0 if the program did not use the device. */
-FRAG_TORCH_API size_t frag_torch_reserved(int device);
-FRAG_TORCH_API size_t frag_torch_peak_reserved(int device);
-FRAG_TORCH_API size_t frag_torch_peak_allocated(int device);
-
-/* The number of the driver's memory calls that were made for the device so far,
- * and the time that they took, in ns. The time includes the waits of unmaps for
- * the device. */
-FRAG_TORCH_API size_t frag_torch_driver_calls(int device);
-FRAG_TORCH_API size_t frag_torch_driver_ns(int device);
-
 #endif

@@ -319,7 +319,7 @@ class Allocator final : public CUDAAllocator {
                            const char* words);
   void end(Blocks::iterator block);
   void complete(Blocks::iterator block);
-  void freed(int device, uint64_t addr);
+  void freed(uint64_t addr);
   void changed(int device, frag_torch_change change, uint64_t addr,
                uint64_t size, uint64_t same);
   void reserved(int device, uint64_t bytes);
@@ -540,7 +540,7 @@ void Allocator::complete(Blocks::iterator block) {
   note_parts(d, addr, b, false);
 }
 
-void Allocator::freed(int, uint64_t addr) {
+void Allocator::freed(uint64_t addr) {
   Guard guard(lock_);
   auto found = blocks_.find(addr);
   if (found != blocks_.end())
@@ -1465,15 +1465,12 @@ void Allocator::install(const std::string& policy) {
   policy_ = policy;
   small_maps_ = policy.compare(0, 5, "torch") == 0;
   static const frag_torch_listener listener = {
-      nullptr,
-      [](void*, int device, uint64_t addr) { instance().freed(device, addr); },
-      [](void*, int device, frag_torch_change change, uint64_t addr,
-         uint64_t size, uint64_t same) {
+      [](int, uint64_t addr) { instance().freed(addr); },
+      [](int device, frag_torch_change change, uint64_t addr, uint64_t size,
+         uint64_t same) {
         instance().changed(device, change, addr, size, same);
       },
-      [](void*, int device, uint64_t bytes) {
-        instance().reserved(device, bytes);
-      }};
+      [](int device, uint64_t bytes) { instance().reserved(device, bytes); }};
   frag_torch_listen(&listener);
   // PyTorch may start in a child if it had not started before the fork.
   pthread_atfork(nullptr, nullptr,

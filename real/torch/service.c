@@ -14,7 +14,6 @@
 
 #include "real/device/device_share.h"
 #include "real/torch/service_device.h"
-#include "real/torch/service_parts.h"
 #include "real/torch/service_settings.h"
 #include "sim/results/results.h"
 #include "sim/version.h"
@@ -119,7 +118,7 @@ void frag_torch_finish(void)
     folder = hold_folder();
     settings_keep_results(&settings);
     /* A listener may hold a lock while its thread waits for this one. */
-    listener = (struct frag_torch_listener){NULL, NULL, NULL, NULL};
+    listener = (struct frag_torch_listener){NULL, NULL, NULL};
     if (write_results(&e) != FRAG_OK)
         printable_line(stderr, "fragsim: %s", e.text);
     if (folder >= 0)
@@ -157,11 +156,6 @@ static enum frag_err own(struct frag_error *e)
     return FRAG_OK;
 }
 
-static void apply_limit(int ordinal)
-{
-    device_limit(devices[ordinal], limits[ordinal]);
-}
-
 /* NULL if the program did not use the device. */
 static struct device *opened(int ordinal)
 {
@@ -180,7 +174,7 @@ static enum frag_err device_at(int ordinal, struct device **out,
     if (!devices[ordinal]) {
         FRAG_TRY(
             device_open(ordinal, &settings, &listener, &devices[ordinal], e));
-        apply_limit(ordinal);
+        device_limit(devices[ordinal], limits[ordinal]);
     }
     *out = devices[ordinal];
     return FRAG_OK;
@@ -296,7 +290,7 @@ enum frag_torch_answer frag_torch_limit(int device, uint64_t bytes, char *words)
     else
         limits[device] = bytes ? bytes : 1;
     if (opened(device))
-        apply_limit(device);
+        device_limit(opened(device), limits[device]);
     return leave(err, &e, words);
 }
 
@@ -361,14 +355,40 @@ void frag_torch_listen(const struct frag_torch_listener *wanted)
     pthread_mutex_unlock(&lock);
 }
 
-struct numbers numbers_of(int device)
+/* ---- numbers that the program can read ---- */
+
+static struct device_numbers numbers_of(int device)
 {
-    struct numbers n = {0};
+    struct device_numbers n = {0};
 
     pthread_mutex_lock(&lock);
     if (opened(device))
-        n = (struct numbers){device_memory(devices[device]),
-                             device_calls(devices[device])};
+        n = device_numbers(opened(device));
     pthread_mutex_unlock(&lock);
     return n;
+}
+
+size_t frag_torch_reserved(int device)
+{
+    return numbers_of(device).memory.reserved;
+}
+
+size_t frag_torch_peak_reserved(int device)
+{
+    return numbers_of(device).memory.peak_reserved;
+}
+
+size_t frag_torch_peak_allocated(int device)
+{
+    return numbers_of(device).memory.peak_allocated;
+}
+
+size_t frag_torch_driver_calls(int device)
+{
+    return (size_t)numbers_of(device).calls;
+}
+
+size_t frag_torch_driver_ns(int device)
+{
+    return (size_t)numbers_of(device).ns;
 }

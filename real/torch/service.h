@@ -77,6 +77,18 @@ frag_torch_forget(int device, uint64_t addr, uint64_t size, char *words);
  * setting is wrong. */
 FRAG_TORCH_API const char *frag_torch_policy(char *words);
 
+/* Bytes of the device: reserved now, the most reserved so far, and the most
+ * allocated to blocks so far. 0 if the program did not use the device. */
+FRAG_TORCH_API size_t frag_torch_reserved(int device);
+FRAG_TORCH_API size_t frag_torch_peak_reserved(int device);
+FRAG_TORCH_API size_t frag_torch_peak_allocated(int device);
+
+/* The number of the driver's memory calls that were made for the device so far,
+ * and the time that they took, in ns. The time includes the waits of unmaps for
+ * the device. */
+FRAG_TORCH_API size_t frag_torch_driver_calls(int device);
+FRAG_TORCH_API size_t frag_torch_driver_ns(int device);
+
 /* Writes the result file, as the end of the process does. For a process that
  * ends by _exit, as those do that multiprocessing forks. Does nothing if that
  * was done, or if this process used no device. */
@@ -92,17 +104,16 @@ enum frag_torch_change {
 /* Called during the calls above, under the lock of the service: the functions
  * must not call the service. They see all devices that are opened later. */
 struct frag_torch_listener {
-    void *user;
     /* A free that waited for other streams is complete. */
-    void (*freed)(void *user, int device, uint64_t addr);
+    void (*freed)(int device, uint64_t addr);
     /* The policy changed which addresses it holds. An UNMAP may cover several
      * adjacent maps. `same` is the address of the first map of the memory if a
      * MAP is a further one, else 0; the memory is then used at only one of the
      * two addresses, byte by byte. */
-    void (*changed)(void *user, int device, enum frag_torch_change change,
-                    uint64_t addr, uint64_t size, uint64_t same);
+    void (*changed)(int device, enum frag_torch_change change, uint64_t addr,
+                    uint64_t size, uint64_t same);
     /* The policy holds this many bytes of the device now. */
-    void (*reserved)(void *user, int device, uint64_t bytes);
+    void (*reserved)(int device, uint64_t bytes);
 };
 FRAG_TORCH_API void
 frag_torch_listen(const struct frag_torch_listener *listener);

@@ -166,7 +166,7 @@ static void drop_late(struct device *d, struct late *l)
 {
     return_events(d, l);
     if (d->listener->freed)
-        d->listener->freed(d->listener->user, d->ordinal, l->addr);
+        d->listener->freed(d->ordinal, l->addr);
     d->late = l->next;
     if (!d->late)
         d->late_end = &d->late;
@@ -358,7 +358,7 @@ static void tell_reserved(struct device *d)
         return;
     d->told = bytes;
     if (d->listener->reserved)
-        d->listener->reserved(d->listener->user, d->ordinal, bytes);
+        d->listener->reserved(d->ordinal, bytes);
 }
 
 /* Ends a call of service_device.h and returns its result. */
@@ -410,7 +410,7 @@ static enum frag_err trim(struct device *d, struct frag_error *e)
     if (err == FRAG_OK)
         err = find_capacity(d, &capacity, e);
     if (err == FRAG_OK)
-        frag_serve_capacity(d->serve, capacity);
+        frag_serve_bound(d->serve, frag_capacity_bound(capacity));
     forget_completed(d);
     destroy_events(d);
     return err;
@@ -448,7 +448,7 @@ struct frag_backend *device_gpu(const struct device *d)
 
 void device_limit(struct device *d, frag_size limit)
 {
-    frag_serve_limit(d->serve, limit);
+    frag_serve_bound(d->serve, frag_bound_at(limit, FRAG_BOUND_LIMIT));
 }
 
 /* ---- open, close and numbers ---- */
@@ -465,8 +465,7 @@ static void changed(void *user, enum frag_call call, frag_addr addr,
     struct device *d = user;
 
     if (d->listener->changed)
-        d->listener->changed(d->listener->user, d->ordinal, changes[call], addr,
-                             size, same);
+        d->listener->changed(d->ordinal, changes[call], addr, size, same);
     tell_reserved(d);
 }
 
@@ -528,17 +527,13 @@ enum frag_err device_open(int ordinal, const struct settings *settings,
     return FRAG_OK;
 }
 
-struct frag_serve_memory device_memory(const struct device *d)
+struct device_numbers device_numbers(const struct device *d)
 {
-    return frag_serve_memory(d->serve);
-}
-
-struct device_calls device_calls(const struct device *d)
-{
-    struct device_calls sum = {0, d->mem->ops->now(d->mem)};
+    struct device_numbers sum = {frag_serve_memory(d->serve), 0,
+                                 d->mem->ops->now(d->mem)};
 
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
-        sum.count += frag_twin_cost(d->mem, (enum frag_driver_call)i).calls;
+        sum.calls += frag_twin_cost(d->mem, (enum frag_driver_call)i).calls;
     return sum;
 }
 

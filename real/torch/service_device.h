@@ -49,15 +49,13 @@ void device_limit(struct device *d, frag_size limit);
 /* The CUDA backend, for memory that is shared with other processes. */
 struct frag_backend *device_gpu(const struct device *d);
 
-struct frag_serve_memory device_memory(const struct device *d);
-
-/* The driver's memory calls so far and the ns spent in them. The time of an
- * unmap includes its wait for the device. */
-struct device_calls {
-    uint64_t count;
-    frag_time ns;
+/* The numbers of service.h. */
+struct device_numbers {
+    struct frag_serve_memory memory;
+    uint64_t calls; /* of the driver */
+    frag_time ns;   /* spent in them */
 };
-struct device_calls device_calls(const struct device *d);
+struct device_numbers device_numbers(const struct device *d);
 
 /* Ends the service of the device and adds its run to *r, under the name of the
  * program. */

@@ -274,14 +274,9 @@ bool frag_serve_has_aliases(const struct frag_serve *s)
     return s->run.meter.has_aliases;
 }
 
-void frag_serve_capacity(struct frag_serve *s, frag_size capacity)
+void frag_serve_bound(struct frag_serve *s, struct frag_bound bound)
 {
-    meter_set_bound(&s->run.meter, frag_capacity_bound(capacity));
-}
-
-void frag_serve_limit(struct frag_serve *s, frag_size limit)
-{
-    meter_set_bound(&s->run.meter, frag_bound_at(limit, FRAG_BOUND_LIMIT));
+    meter_set_bound(&s->run.meter, bound);
 }
 
 enum frag_err frag_serve_trim(struct frag_serve *s, struct frag_error *e)

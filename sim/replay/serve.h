@@ -87,10 +87,9 @@ bool frag_serve_has_pending(const struct frag_serve *s);
  * the other. */
 bool frag_serve_has_aliases(const struct frag_serve *s);
 
-/* Set the capacity (initially that of `mem`) and the limit that the policy
+/* Sets the capacity (initially that of `mem`) or the limit that the policy
  * reads. Neither is enforced here. */
-void frag_serve_capacity(struct frag_serve *s, frag_size capacity);
-void frag_serve_limit(struct frag_serve *s, frag_size limit);
+void frag_serve_bound(struct frag_serve *s, struct frag_bound bound);
 
 /* Returns cached memory to the device, as empty_cache of PyTorch. */
 enum frag_err frag_serve_trim(struct frag_serve *s,

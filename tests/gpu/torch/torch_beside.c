@@ -108,12 +108,11 @@ static void changed_sim(void *user, enum frag_call call, frag_addr addr,
 
 /* ---- the program ---- */
 
-static void changed_real(void *user, int device, enum frag_torch_change what,
-                         uint64_t addr, uint64_t size, uint64_t same)
+static void changed_real(int device, enum frag_torch_change what, uint64_t addr,
+                         uint64_t size, uint64_t same)
 {
     const struct change *c = &changes[done];
 
-    (void)user;
     (void)device;
     if (done == count)
         stop("the program changed what the simulation did not: %d, %" PRIu64
