@@ -50,6 +50,7 @@ using namespace c10::cuda::CUDACachingAllocator;
 using c10::DeviceIndex;
 using c10::MempoolId_t;
 using Context = std::shared_ptr<c10::GatheredContext>;
+using Guard = std::lock_guard<std::recursive_mutex>;
 
 constexpr size_t small_block = 1 << 20;   // bytes; PyTorch's limit of its
                                           // small pool
@@ -182,8 +183,13 @@ class Allocator final : public CUDAAllocator {
   void copy_data(void* to, const void* from, size_t size) const override {
     C10_CUDA_CHECK(cudaMemcpy(to, from, size, cudaMemcpyDeviceToDevice));
   }
-  void* raw_alloc(size_t size) override;
-  void* raw_alloc_with_stream(size_t size, cudaStream_t stream) override;
+  void* raw_alloc(size_t size) override {
+    DeviceIndex device = c10::cuda::current_device();
+    return serve(device, size, c10::cuda::getCurrentCUDAStream(device));
+  }
+  void* raw_alloc_with_stream(size_t size, cudaStream_t stream) override {
+    return serve(c10::cuda::current_device(), size, stream);
+  }
   void raw_delete(void* ptr) override;
   void init(int count) override {
     below_->init(count);
@@ -192,7 +198,10 @@ class Allocator final : public CUDAAllocator {
   bool initialized() override {
     return below_->initialized();
   }
-  double getMemoryFraction(DeviceIndex device) override;
+  double getMemoryFraction(DeviceIndex device) override {
+    Guard guard(lock_);
+    return at(device).fraction;
+  }
   void setMemoryFraction(double fraction, DeviceIndex device) override;
   std::vector<StreamSegmentSize> getExpandableSegmentSizes(
       DeviceIndex device) override {
@@ -209,9 +218,24 @@ class Allocator final : public CUDAAllocator {
   void* getBaseAllocation(void* ptr, size_t* size) override;
   void recordStream(const c10::DataPtr& ptr, c10::cuda::CUDAStream s) override;
   using CUDAAllocator::recordStream;
-  DeviceStats getDeviceStats(DeviceIndex device) override;
-  void resetAccumulatedStats(DeviceIndex device) override;
-  void resetPeakStats(DeviceIndex device) override;
+  DeviceStats getDeviceStats(DeviceIndex device) override {
+    catch_up(device);
+    Guard guard(lock_);
+    return at(device).stats;
+  }
+  void resetAccumulatedStats(DeviceIndex device) override {
+    catch_up(device);
+    Guard guard(lock_);
+    DeviceStats& stats = at(device).stats;
+    each(stats, &Stat::reset_accumulated);
+    for (auto sum : sums)
+      stats.*sum = 0;
+  }
+  void resetPeakStats(DeviceIndex device) override {
+    catch_up(device);
+    Guard guard(lock_);
+    each(at(device).stats, &Stat::reset_peak);
+  }
   SnapshotInfo snapshot(MempoolId_t pool, bool include_traces) override;
 
   void beginAllocateToPool(DeviceIndex device, MempoolId_t pool,
@@ -251,7 +275,11 @@ class Allocator final : public CUDAAllocator {
 
   ShareableHandle shareIpcHandle(void* ptr) override;
   std::shared_ptr<void> getIpcDevPtr(std::string handle) override;
-  void enablePeerAccess(DeviceIndex device, DeviceIndex peer) override;
+  void enablePeerAccess(DeviceIndex device, DeviceIndex peer) override {
+    below_->enablePeerAccess(device, peer);
+    // `device` will access the memory of `peer`.
+    must(frag_torch_peer, peer, device);
+  }
   cudaError_t memcpyAsync(void* to, int to_device, const void* from,
                           int from_device, size_t count, cudaStream_t stream,
                           bool p2p_enabled) override {
@@ -286,8 +314,16 @@ class Allocator final : public CUDAAllocator {
   std::string getUserMetadata() override {
     return user_metadata;
   }
-  void attachOutOfMemoryObserver(OutOfMemoryObserver observer) override;
-  void attachAllocatorTraceTracker(AllocatorTraceTracker tracker) override;
+  void attachOutOfMemoryObserver(OutOfMemoryObserver observer) override {
+    below_->attachOutOfMemoryObserver(observer);
+    Guard guard(lock_);
+    observers_.push_back(std::move(observer));
+  }
+  void attachAllocatorTraceTracker(AllocatorTraceTracker tracker) override {
+    below_->attachAllocatorTraceTracker(tracker);
+    Guard guard(lock_);
+    trackers_.push_back(std::move(tracker));
+  }
   std::string name() override {
     return "fragsim";
   }
@@ -359,8 +395,6 @@ class Allocator final : public CUDAAllocator {
   std::vector<AllocatorTraceTracker> trackers_;
   c10::ApproximateClockToUnixTimeConverter clock_;
 };
-
-using Guard = std::lock_guard<std::recursive_mutex>;
 
 Device& Allocator::at(DeviceIndex device) {
   while (devices_.size() <= static_cast<size_t>(device))
@@ -438,18 +472,6 @@ void Allocator::recordHistory(bool enabled, CreateContextFn recorder,
       d.history.clear();
       d.emptied.clear();
     }
-}
-
-void Allocator::attachOutOfMemoryObserver(OutOfMemoryObserver observer) {
-  below_->attachOutOfMemoryObserver(observer);
-  Guard guard(lock_);
-  observers_.push_back(std::move(observer));
-}
-
-void Allocator::attachAllocatorTraceTracker(AllocatorTraceTracker tracker) {
-  below_->attachAllocatorTraceTracker(tracker);
-  Guard guard(lock_);
-  trackers_.push_back(std::move(tracker));
 }
 
 /* ---- what the policy reports ---- */
@@ -850,15 +872,6 @@ void* Allocator::serve(DeviceIndex device, size_t size, cudaStream_t stream) {
   return ptr;
 }
 
-void* Allocator::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
-  return serve(c10::cuda::current_device(), size, stream);
-}
-
-void* Allocator::raw_alloc(size_t size) {
-  DeviceIndex device = c10::cuda::current_device();
-  return serve(device, size, c10::cuda::getCurrentCUDAStream(device));
-}
-
 c10::DataPtr Allocator::allocate(size_t size) {
   TORCH_CHECK_WITH(OutOfMemoryError, size < (1ull << 60),
                    "CUDA out of memory. Tried to allocate more than 1EB "
@@ -967,27 +980,6 @@ void Allocator::emptyCache(MempoolId_t pool) {
 
 /* ---- numbers ---- */
 
-DeviceStats Allocator::getDeviceStats(DeviceIndex device) {
-  catch_up(device);
-  Guard guard(lock_);
-  return at(device).stats;
-}
-
-void Allocator::resetAccumulatedStats(DeviceIndex device) {
-  catch_up(device);
-  Guard guard(lock_);
-  DeviceStats& stats = at(device).stats;
-  each(stats, &Stat::reset_accumulated);
-  for (auto sum : sums)
-    stats.*sum = 0;
-}
-
-void Allocator::resetPeakStats(DeviceIndex device) {
-  catch_up(device);
-  Guard guard(lock_);
-  each(at(device).stats, &Stat::reset_peak);
-}
-
 void Allocator::cacheInfo(DeviceIndex device, size_t* largest) {
   c10::cuda::CUDAGuard on(device);
   below_->cacheInfo(device, largest);
@@ -996,11 +988,6 @@ void Allocator::cacheInfo(DeviceIndex device, size_t* largest) {
     for (const BlockInfo& b : row.blocks)
       if (row.device == device && !b.active)
         *largest = std::max(*largest, b.size);
-}
-
-double Allocator::getMemoryFraction(DeviceIndex device) {
-  Guard guard(lock_);
-  return at(device).fraction;
 }
 
 void Allocator::setMemoryFraction(double fraction, DeviceIndex device) {
@@ -1448,12 +1435,6 @@ ShareableHandle Allocator::shareIpcHandle(void* ptr) {
   put(text, &handle, 1);
   return {static_cast<ptrdiff_t>(reinterpret_cast<uint64_t>(ptr) - over->first),
           text};
-}
-
-void Allocator::enablePeerAccess(DeviceIndex device, DeviceIndex peer) {
-  below_->enablePeerAccess(device, peer);
-  // `device` will access the memory of `peer`.
-  must(frag_torch_peer, peer, device);
 }
 
 /* ---- the start ---- */
