@@ -288,9 +288,9 @@ static bool place(struct greedy *g, const struct item *item, uint64_t *offset)
     *offset = lowest_gap(g, item);
     if (g->care == PLAN_BRIEFLY)
         count_rows(g, item);
-    return add(
-        g, root(g),
-        &(struct greedy_row){*offset, *offset + item->size, item->from, item->to});
+    return add(g, root(g),
+               &(struct greedy_row){*offset, *offset + item->size, item->from,
+                                    item->to});
 }
 
 static uint64_t steps_for(const struct greedy *g, uint32_t items)
