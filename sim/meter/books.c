@@ -1,8 +1,15 @@
 /* books.c - the books of the meter: the table of segments and the set of held
- * ranges. It makes no call of the backend. */
+ * ranges. Its only call of the backend takes one back that cannot be recorded.
+ */
 #include <stdlib.h>
 
 #include "sim/meter/meter_parts.h"
+
+enum frag_err meter_undo(struct meter *m, const struct frag_relayed *c,
+                         enum frag_err err)
+{
+    return frag_relay_undo(m->relay.under, c) == FRAG_OK ? err : FRAG_DEVICE;
+}
 
 uint32_t meter_new_segment(struct meter *m)
 {

@@ -41,12 +41,6 @@ static enum frag_err book_segment(struct meter *m, frag_addr addr,
     return FRAG_OK;
 }
 
-enum frag_err meter_undo(struct meter *m, const struct frag_relayed *c,
-                         enum frag_err err)
-{
-    return frag_relay_undo(m->relay.under, c) == FRAG_OK ? err : FRAG_DEVICE;
-}
-
 static enum frag_err segment_allocated(struct meter *m, struct frag_relayed *c)
 {
     enum frag_err err;
@@ -178,9 +172,10 @@ static enum frag_err serve(struct frag_relay *relay, struct frag_relayed *c)
 /* ---------------------------------------------------------- both ends --- */
 
 /* Memory that was held before is no call of the policy. */
-static enum frag_err hold(struct meter *m, frag_addr addr, frag_size size,
-                          enum frag_holding what)
+static enum frag_err hold(struct frag_backend *mem, frag_addr addr,
+                          frag_size size, enum frag_holding what)
 {
+    struct meter *m = (struct meter *)mem;
     struct frag_backend *under = m->relay.under;
     const struct held_range *r;
 
@@ -195,6 +190,9 @@ static enum frag_err hold(struct meter *m, frag_addr addr, frag_size size,
     return r ? meter_book_granules(m, addr, size, r->segment) : FRAG_INVALID;
 }
 
+/* A replay may run on a meter of its caller (sim/answers/steps). */
+static const struct frag_engine_ops meter_engine = {.hold = hold};
+
 enum frag_err meter_open(struct meter *m, struct frag_backend *under,
                          struct frag_ledger *ledger)
 {
@@ -202,6 +200,8 @@ enum frag_err meter_open(struct meter *m, struct frag_backend *under,
 
     *m = (struct meter){.ledger = ledger};
     frag_relay_open(&m->relay, under, serve);
+    if (under->engine && under->engine->hold)
+        m->base.engine = &meter_engine;
     m->segments = calloc(FIRST_ROOM, sizeof(*m->segments));
     m->index = calloc((size_t)1 << METER_ROOT_BITS, sizeof(*m->index));
     if (!m->segments || !m->index) {
@@ -263,12 +263,12 @@ void meter_close(struct meter *m)
 
 enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s)
 {
-    if (!m->relay.under->engine || !m->relay.under->engine->hold)
+    if (!m->base.engine)
         return FRAG_UNSUPPORTED;
     if (!s->is_expandable)
-        return hold(m, s->addr, s->size, FRAG_HOLD_SEGMENT);
+        return hold(&m->base, s->addr, s->size, FRAG_HOLD_SEGMENT);
     if (!ranges_at(&m->reservations, s->reservation))
-        FRAG_TRY(hold(m, s->reservation, s->reservation_size,
+        FRAG_TRY(hold(&m->base, s->reservation, s->reservation_size,
                       FRAG_HOLD_RESERVATION));
-    return hold(m, s->addr, s->size, FRAG_HOLD_MAPS);
+    return hold(&m->base, s->addr, s->size, FRAG_HOLD_MAPS);
 }

@@ -137,7 +137,7 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
                                              const struct sweep_trace *trace,
                                              const struct sweep_cell *cell);
 
-/* -- sweep.c: keeping cells -- */
+/* -- sweep_keep.c -- */
 
 /* Writes a chunk of the cells in `fresh', of which there are some. The caller
  * holds the lock, which is released meanwhile. */
