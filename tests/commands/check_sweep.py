@@ -34,7 +34,8 @@ try:
 except ImportError:
     h5py = None
 
-KILLS, MANY, CHUNK = 20, 5000, 1000
+# Each sweep is killed so often; with sanitizers a run takes several times as long.
+KILLS, MANY, CHUNK = 4 if SANITIZED else 10, 5000, 1000
 GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
         "best_fit:segment=5MiB..20MiB*2", "-c", "inf,1.2x,0.7x"]
 DONE, NO, USE, INPUT, FILES = 0, 1, 2, 3, 4
@@ -279,13 +280,13 @@ class Sweeps:
                f"{MANY} cells, 0 of them")
         seconds, wanted = time.monotonic() - start, read(out)
         os.remove(out)
-        while kills < KILLS // 2 or not finished:
+        while kills < KILLS or not finished:
             with subprocess.Popen([FRAGSIM, *self.many(out, traces, "-j2",
                                                        "--resume")],
                                   stderr=subprocess.PIPE, text=True) as run:
                 try:
                     limit = rng.uniform(0.05, 0.9) * seconds
-                    run.wait(limit if kills < KILLS // 2 else None)
+                    run.wait(limit if kills < KILLS else None)
                 except subprocess.TimeoutExpired:
                     run.send_signal(signal.SIGKILL)
                     kills += 1

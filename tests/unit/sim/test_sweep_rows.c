@@ -34,7 +34,8 @@ static const struct frag_provenance by = {.version = "0",
                                           .settings = ""};
 static _Atomic unsigned asked;   /* by threads that go on */
 static _Atomic bool was_written; /* a chunk */
-static bool disk_is_broken, disk_is_slow, went_on;
+static _Atomic bool went_on;
+static bool disk_is_broken, disk_is_slow;
 
 static void wait_us(long us)
 {
