@@ -132,6 +132,17 @@ const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT])
     return text;
 }
 
+const char *frag_size_argument(frag_size size, char text[FRAG_SIZE_TEXT])
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB"};
+    size_t k = 0;
+
+    for (; size && size % 1024 == 0 && k < 3; k++)
+        size /= 1024;
+    snprintf(text, FRAG_SIZE_TEXT, "%" PRIu64 "%s", size, names[k]);
+    return text;
+}
+
 const char *frag_size_exact(frag_size size, char text[FRAG_EXACT_TEXT])
 {
     snprintf(text, FRAG_EXACT_TEXT, "%s (%" PRIu64 " bytes)",

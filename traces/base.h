@@ -137,6 +137,9 @@ const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT]);
 
 enum { FRAG_EXACT_TEXT = FRAG_SIZE_TEXT + 32 };
 
+/* The same bytes as an option takes them, in the largest unit of which they are
+ * a whole number: "24GiB". Returns text. */
+const char *frag_size_argument(frag_size size, char text[FRAG_SIZE_TEXT]);
 /* Writes size to text in IEC units and in bytes, for example
  * "1.25 GiB (1342177280 bytes)". Returns text. */
 const char *frag_size_exact(frag_size size, char text[FRAG_EXACT_TEXT]);

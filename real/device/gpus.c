@@ -56,3 +56,8 @@ const struct frag_gpu *frag_gpu_find(const char *id)
         g++;
     return g->id ? g : NULL;
 }
+
+uint64_t frag_gpu_room(const struct frag_gpu *g)
+{
+    return g->total - g->context;
+}

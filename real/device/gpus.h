@@ -34,4 +34,7 @@ extern const struct frag_gpu frag_gpus[];
 /* The GPU of that id; NULL if there is none. */
 const struct frag_gpu *frag_gpu_find(const char *id);
 
+/* The bytes that are left for a process when it has created its context. */
+uint64_t frag_gpu_room(const struct frag_gpu *g);
+
 #endif

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "sim/experiments/recording.h"
 #include "traces/text.h"
 
 /* What --device takes for it. */
@@ -116,6 +117,21 @@ enum frag_err input_has_history(const struct input *in, struct frag_error *e)
                      "torch.cuda.memory._record_memory_history() before the "
                      "job starts",
                      in->trace->path);
+}
+
+enum frag_err input_tells(const struct input *in, struct frag_error *e)
+{
+    FRAG_TRY(input_has_history(in, e));
+    return recording_tells(in->device)
+               ? FRAG_OK
+               : frag_fail(e, FRAG_CORRUPT,
+                           "%s: %s: only %" PRIu64 " of the job's events were "
+                           "recorded, too few to tell what it needs; record "
+                           "with torch.cuda.memory._record_memory_history() "
+                           "before the job starts",
+                           in->trace->path,
+                           FRAG_DEVICE_NAME(in->device->device),
+                           in->device->count - in->device->initial);
 }
 
 enum frag_err input_each_device(const struct frag_trace *t, const char *name,

@@ -45,6 +45,11 @@ bool input_replays(const struct input *in, uint64_t wanted);
 enum frag_err input_has_history(const struct input *in,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
+/* CORRUPT if so little of the device was recorded that nobody can tell what its
+ * job needs (recording_tells): it has to be recorded again. */
+enum frag_err input_tells(const struct input *in,
+                          struct frag_error *e) FRAG_MUST_CHECK;
+
 typedef enum frag_err input_visit(void *user, const struct input *in,
                                   struct frag_error *e);
 

@@ -15,7 +15,7 @@ static enum frag_err treat(const struct trace_reading *reading,
     struct frag_completion *devices =
         storage_array(t, t->device_count, sizeof(*devices));
     struct frag_completion_options options = reading->completion;
-    struct recording_known *known = t->known;
+    struct recording *known = t->known;
     enum frag_err err;
 
     if (!devices)
@@ -36,18 +36,19 @@ static enum frag_err open_other(void *user, const char *path,
     return reading_open(&reading, path, NULL, NULL, out, e);
 }
 
-/* Keeps the bounds that the trace `from' shows, or that are known of it. */
-static enum frag_err keep_bounds(const struct frag_trace *from,
-                                 struct frag_trace *to, struct frag_error *e)
+/* Keeps what the trace `from' shows, or is known of it; how far it reaches is
+ * found later. */
+static enum frag_err keep_known(const struct frag_trace *from,
+                                struct frag_trace *to, struct frag_error *e)
 {
-    struct recording_known *known =
+    struct recording *known =
         storage_array(to, to->device_count, sizeof(*known));
 
     if (!known)
         return frag_no_memory(e, "the devices of %s", to->path);
     for (uint32_t i = 0; i < to->device_count; i++) {
-        known[i].device = to->devices[i].device;
-        known[i].bound = recording_bound(from, &to->devices[i]);
+        known[i] = recording_of(from, &to->devices[i]);
+        known[i].completion = (struct frag_completion){0};
     }
     to->known = known;
     return FRAG_OK;
@@ -64,7 +65,7 @@ static enum frag_err edit(const struct trace_reading *reading,
 
     FRAG_TRY(frag_edits_apply(reading->edits, *t, &files, &edited, e));
     edited->limit = (*t)->limit;
-    err = keep_bounds(*t, edited, e);
+    err = keep_known(*t, edited, e);
     frag_trace_close(err == FRAG_OK ? *t : edited);
     *t = err == FRAG_OK ? edited : *t;
     return err;
@@ -123,7 +124,7 @@ enum frag_err reading_open(const struct trace_reading *reading,
     FRAG_TRY(find_limit(reading, path, &options.limit, &note, e));
     FRAG_TRY(frag_trace_open(path, &options, &t, e));
     t->limit = options.limit;
-    err = keep_bounds(t, t, e);
+    err = keep_known(t, t, e);
     if (err == FRAG_OK && *note.text)
         err = frag_trace_note(t, note.text, e);
     FRAG_THEN(err, note_unknown(t, e));

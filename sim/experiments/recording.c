@@ -12,14 +12,17 @@ static bool explains(frag_size stated, const struct frag_recorded_limit *l)
     return stated && stated <= l->most;
 }
 
-struct recording_bound recording_find_bound(const struct frag_trace *t,
-                                            const struct frag_device_trace *d)
+static struct recording find(const struct frag_trace *t,
+                             const struct frag_device_trace *d)
 {
-    struct recording_bound r = {
+    struct recording r = {
+        .device = d->device,
         .found = frag_recorded_limit(d, t->settings),
         .bound = FRAG_NO_BOUND,
     };
 
+    if (d->recorded.has_actions)
+        r.peak = r.found.least;
     if (d->device == FRAG_HOST_DEVICE)
         return r; /* the limit is that of a GPU */
     if (explains(t->limit, &r.found)) {
@@ -36,22 +39,27 @@ struct recording_bound recording_find_bound(const struct frag_trace *t,
     return r;
 }
 
-const struct recording_known *recording_known(const struct frag_trace *t,
-                                              const struct frag_device_trace *d)
+struct recording recording_of(const struct frag_trace *t,
+                              const struct frag_device_trace *d)
 {
-    const struct recording_known *k = t->known;
+    const struct recording *known = t->known;
 
-    while (k && k->device != d->device)
-        k++;
-    return k;
+    while (known && known->device != d->device)
+        known++;
+    return known ? *known : find(t, d);
+}
+
+bool recording_tells(const struct frag_device_trace *d)
+{
+    const uint64_t events = d->count - d->initial;
+
+    return events > 1 && (!d->initial || events >= RECORDING_LEAST);
 }
 
 struct frag_bound recording_bound(const struct frag_trace *t,
                                   const struct frag_device_trace *d)
 {
-    const struct recording_known *k = recording_known(t, d);
-
-    return k ? k->bound : recording_find_bound(t, d).bound;
+    return recording_of(t, d).bound;
 }
 
 struct frag_bound recording_bound_for(const struct frag_trace *t,

@@ -8,31 +8,31 @@
 #include "sim/validate/validate_limit.h"
 #include "traces/steps/complete.h"
 
-struct recording_bound {
+/* A device of a trace. */
+struct recording {
+    uint32_t device;                  /* its number */
     struct frag_recorded_limit found; /* the source and the possible values */
     struct frag_bound bound;          /* FRAG_NO_BOUND: none is known */
-};
-
-/* Finds the bound of a device: the limit of the process that the trace states
- * (frag_trace.limit), if it explains the recorded OOMs; else what the OOMs
- * show. If the device refused, it is a capacity, and otherwise a limit: `found'
- * then has the interval in which it lies, and `bound' is its middle. */
-struct recording_bound recording_find_bound(const struct frag_trace *t,
-                                            const struct frag_device_trace *d);
-
-/* A device of a trace: frag_trace.known is a row for each, by reading_open. The
- * completed or edited trace no longer shows the rest. */
-struct recording_known {
-    uint32_t device; /* its number */
-    struct frag_bound bound;
+    frag_size peak; /* largest reserved bytes as recorded; 0: not recorded */
     struct frag_completion completion; /* zeroed for an edited trace */
 };
 
-/* NULL if reading_open did not open the trace. */
-const struct recording_known *
-recording_known(const struct frag_trace *t, const struct frag_device_trace *d);
+/* What is known of a device. The bound is the limit of the process that the
+ * trace states (frag_trace.limit), if it explains the recorded OOMs; else what
+ * the OOMs show. If the device refused, it is a capacity, and otherwise a
+ * limit: `found' then has the interval in which it lies, and `bound' is its
+ * middle.
+ * The completed or edited trace no longer shows all that: frag_trace.known is a
+ * row for each device, made by reading_open, and is what this returns. */
+struct recording recording_of(const struct frag_trace *t,
+                              const struct frag_device_trace *d);
 
-/* recording_find_bound without the source, if it is not known. */
+/* Whether so much of the device was recorded that it tells what the job needs:
+ * more than one event, and of a job that had begun before RECORDING_LEAST. */
+enum { RECORDING_LEAST = 100 };
+bool recording_tells(const struct frag_device_trace *d);
+
+/* Only the bound. */
 struct frag_bound recording_bound(const struct frag_trace *t,
                                   const struct frag_device_trace *d);
 

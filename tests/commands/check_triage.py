@@ -27,7 +27,7 @@ from harness import BUNDLED, FRAGSIM, results, run
 DEAD = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
 PARTS = ["why", "here", "change", "fits", "map", "held", "steps", "growth",
          "summary"]
-HEADINGS = ["What happened", "What to do now", "How sure"]
+HEADINGS = ["For", "What happened", "What to do now", "How sure"]
 
 
 class Page(HTMLParser):
@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 def page_of(trace, size, folder, bound="-c", more=()):
     out = os.path.join(folder, "page.html")
-    run("triage", "-q", "-f", trace, bound, size, "-o", out, *more)
+    run("triage", "-q", "-f", trace, bound, size, "-o", out, *more, code=(0, 1))
     with open(out, encoding="utf-8") as file:
         text = file.read()
     Page(re.sub(r"<(style|script)[^>]*>.*?</\1>", "", text, flags=re.S))
@@ -137,13 +137,14 @@ def check_dead(folder):
     page = page_of(DEAD, "6GiB", folder)
     row, = results("triage", "-q", DEAD, "-c", "6GiB")
     said, line = verdict(page)
-    assert said == [row["happened"]["text"], row["action"]["text"],
+    assert said == ["capacity of 6 GiB, the capacity that was asked for",
+                    row["happened"]["text"], row["action"]["text"],
                     row["sure"]], (said, row)
     assert line == row["action"]["command"], (line, row)
     shown = text_of(page)
     for fits in row["fits"]:
         assert f"{fits['need_bytes'] / (1 << 30):.3f}".rstrip("0") in shown, fits
-    assert "GPUs with that much: " in shown.split("Why it failed")[0]
+    assert "the smallest GPU that has it: t4" in shown.split("Why it failed")[0]
     assert all(f'<details class="part" id="{part}"' in page for part in PARTS)
     assert "<svg" in page
     again = run("explain", DEAD, "-q").stdout
@@ -154,15 +155,15 @@ def check_dead(folder):
         BUNDLED, "gpt2_train.pickle.xz"), "80GiB", folder)
     for words in ("Holes at the failed request", "-o map.html",
                   "Steps of lstm", "Leaks of lstm", "-o holes.svg",
-                  "fragsim tune " + DEAD + " -q -c 6442450944B"):
+                  "fragsim tune " + DEAD + " -q -c 6GiB"):
         assert words in shown, words
     assert page.count("<figure>") == 3, page.count("<figure>")
     check_lines(folder)
     page = page_of(DEAD, "6GiB", folder, "--process-limit")
-    assert "--process-limit 6442450944B" in text_of(page)
+    assert "--process-limit 6GiB" in text_of(page)
     page = page_of(DEAD, "4GiB", folder)
-    assert "4 GiB" in verdict(page)[0][1] or \
-        "batch" in verdict(page)[0][1], verdict(page)
+    assert "4 GiB" in verdict(page)[0][2] or \
+        "batch" in verdict(page)[0][2], verdict(page)
 
 
 def check_without_gnuplot(folder):
@@ -222,13 +223,13 @@ def check_long(folder):
 def check_leak(folder):
     page = page_of(os.path.join(BUNDLED, "leak_frames.pickle.xz"), "24GiB",
                    folder)
-    (happened, todo, _), _ = verdict(page)
+    (_, happened, todo, _), _ = verdict(page)
     assert "3.533 MiB more in each step, a leak" in happened, happened
     assert todo.startswith("Fix the leak: "), todo
 
 
 def check_devices(folder):
-    """The page is about the device on which the job died, or another one."""
+    """The page is about each device, or the one that was asked for."""
     with lzma.open(DEAD) as file:
         one = pickle.load(file)
     with lzma.open(os.path.join(BUNDLED, "leak.pickle.xz")) as file:
@@ -240,9 +241,11 @@ def check_devices(folder):
         pickle.dump({**one, "segments": one["segments"] + other["segments"],
                      "device_traces": one["device_traces"] +
                      other["device_traces"]}, file)
-    for more, device, moment in ([], "0", "oom"), (["--device", "1"], "1",
-                                                   "peak"):
+    for more, device, moment in ([], "0", "oom"), ([], "1", "peak"), \
+            (["--device", "1"], "1", "peak"):
         page = text_of(page_of(path, "6GiB", folder, more=more))
+        assert ("GPU 1 of 2, capacity of 6 GiB" in page) == (not more), more
+        assert "GPU 2 of 2, capacity of 6 GiB" in page, more
         words = ("top", path, "-q", "--at", moment, "--device", device)
         assert "fragsim " + " ".join(words) in page, device
         assert run(*words).stdout.strip() in page, device
@@ -264,16 +267,21 @@ def check_progress(folder):
              "-c", "8GiB", "-f", "-o", os.path.join(folder, "shown.html")]
     with open(os.devnull, "wb") as nowhere:
         code, text = terminal.written(words, stdout=nowhere, stderr=True)
-        assert code == 0 and b"the capacity [" in text and \
-            b"(2 of 3)" in text and b"the page [" in text, text
+        assert code == 1 and b"the capacity [" in text and \
+            b"(3 of 4)" in text and b"the page [" in text, text
         code, text = terminal.written(words + ["-q"], stdout=nowhere,
                                       stderr=True)
-        assert code == 0 and not text, text
+        assert code == 1 and not text, text
 
 
 def check_misuse(folder):
     out = os.path.join(folder, "none.html")
-    run("triage", "-q", DEAD, "-o", out, code=2)
+    whole = os.path.join(folder, "no_bound.csv")
+    with open(whole, "w", encoding="ascii") as file:
+        file.write("op,id,bytes,stream\nalloc,1,9,0\nfree,1,0,0\n")
+    assert "add --capacity SIZE or --gpu NAME" in run(
+        "triage", "-q", whole, "-o", out, code=2).stderr
+    run("triage", "-q", whole, "--gpu", "t5", "-o", out, code=2)
     run("triage", "-q", DEAD, "-c", "6GiB", "-o", "page.txt", code=2)
     run("triage", "-q", DEAD, "-c", "6GiB", "--dry", "true", code=2)
     run("triage", "-q", DEAD, "-c", "6GiB", "--process-limit", "6GiB", "-o", out,

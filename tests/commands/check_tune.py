@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""check_tune.py: compares the results of `fragsim tune` with `fragsim replay`.
+"""check_tune.py: compares the results of `fragsim tune` with `replay` and `fit`.
 
-`replay` must confirm the figures of every rung of the ladder and of the recorded
-settings; the choice must follow --worth and --simplest,
-which a few lines here repeat. No rung has a list, nor a key
-that the release of the recording does not know. The baseline is the recorded job:
-a recording with expandable segments saves nothing by them. No export line may
-appear without a setting that survives. A terminal must see the progress, the answer must not depend
-on the number of threads, and the example script must find the setting that fits.
-With ../shared, a recording of 2.7 million entries is tuned too: no faster way to
-run a setting is needed than to replay it.
+`replay` must confirm the run of every rung of the ladder, `fit` its need; the
+choice must follow the rule of the page, which a few lines here repeat: enough
+recorded settings stay, else the best odds win, then the least need. No rung has
+a list, nor a key that the release of the recording does not know. Without a
+bound the recorded one counts, and without that the question is refused. A saving
+is printed only if the replay reserves what was recorded. No export line may
+appear without a setting that is enough. A terminal must see the progress, the
+answer must not depend on the number of threads, and the example script must find
+the setting that fits. With ../shared, a recording of 2.7 million entries is
+tuned too.
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
 """
 import csv
@@ -41,6 +42,9 @@ def bundled(name):
     return os.path.join(ROOT, "traces/bundled", name + ".pickle.xz")
 
 
+TOTAL = "150109880320B"  # of an H200: the needs do not depend on the bound
+
+
 def tune(path, *options, code=0):
     text = output("tune", "-q", path, "--json", "-", *options, code=code)
     return json.loads(text)["results"][0]
@@ -61,9 +65,14 @@ def figures(row):
     return {"peak_reserved_bytes": int(row["peak_reserved_bytes"]),
             "driver_calls": sum(int(row[name]) for name in CALLS),
             "modelled_device_seconds": float(row["modelled_device_seconds"]),
-            "first_oom_event": int(oom) if oom else None,
-            "outcome": "fails" if oom else "survives",
-            "need_bytes": None, "enough_bytes": None}
+            "first_oom_event": int(oom) if oom else None}
+
+
+def needs(path, settings):
+    """What `fit` finds for each of the settings."""
+    policies = [word for conf in settings for word in ("-p", f"torch:{conf}")]
+    text = output("fit", "-q", path, "--total", TOTAL, "--json", "-", *policies)
+    return [row["need_bytes"] for row in json.loads(text)["results"]]
 
 
 def write_events(path, events):
@@ -81,108 +90,88 @@ def known_answer(folder):
     for size in (100, 105, 110, 115, 120, 127):
         events += [("alloc", 1, size * MIB, 0), ("free", 1, 0, 0)]
     write_events(path, events)
-    for options, setting, least in (
-            ([], "expandable_segments:True", 140),
-            (["--capacity", "142MiB"], "", 128)):
-        answer = tune(path, "--torch-version", "2.10",
-                      *options)
+    expect("add --capacity SIZE" in harness_error(path), "a bound is guessed")
+    for capacity, setting, least in (("inf", "", 680), ("142MiB", "", 128)):
+        answer = tune(path, "--torch-version", "2.10", "-c", capacity)
         case = answer["cases"][0]
-        expect(case["recorded"]["peak_reserved_bytes"] == 680 * MIB and
-               case["chosen"]["peak_reserved_bytes"] == least * MIB and
+        expect(case["replayed"]["peak_reserved_bytes"] == 680 * MIB and
+               case["best"]["peak_reserved_bytes"] == least * MIB and
+               case["best"]["need_bytes"] == 128 * MIB and
+               case["recorded_peak_bytes"] is None and
                answer["chosen"]["settings"] == setting,
-               f"growing {options}: {case}")
-    answer = tune(path, "--no-vmm", "--without",
-                  "large_segment_size_mb")
-    expect(answer["chosen"]["settings"] == "" and answer["chosen"]["recorded"],
-           f"nothing helps, and it chose {answer['chosen']}")
-    answer = tune(path, "--capacity", "127MiB", code=1)
-    expect(answer["chosen"] is None and not answer["impossible"], f"{answer}")
-    answer = tune(path, "--capacity", "126MiB", code=1)
-    expect(answer["impossible"] == [{
-        "trace": "growing", "device": 0, "capacity_bytes": 126 * MIB,
-        "process_limit_bytes": None, "asked_bytes": 127 * MIB,
-        "event": 10}] and answer["settings_tried"] == 0,
-        f"126 MiB: {answer['impossible']}, {answer['settings_tried']} tried")
+               f"growing {capacity}: {case}")
     for capacity in ("127MiB", "126MiB"):
-        lines = output("tune", "-q", path, "-c", capacity,
-                    code=1).splitlines()
+        answer = tune(path, "--capacity", capacity, code=1)
+        expect(answer["chosen"] is None and
+               answer["best"]["odds"] == "not enough", f"{answer}")
+        lines = output("tune", "-q", path, "-c", capacity, code=1).splitlines()
         expect(lines and all(line.startswith("#") for line in lines),
                f"{capacity}: a line for the shell: {lines[-1:]}")
+
+
+def harness_error(path):
+    done = subprocess.run([FRAGSIM, "tune", path], text=True,
+                          capture_output=True, check=False)
+    return done.stderr if done.returncode == 2 else ""
 
 
 def keys(text):
     return re.findall(r"([a-z_0-9]+):", text)
 
 
-def family(rung):
-    return None if rung["recorded"] else rung["settings"].rpartition(":")[0]
-
-
-def expected(ladder, ratios, worth):
-    """The choice among rungs and their ratios to the recorded peak; None: a rung
-    is not within the bounds."""
-    best = None
-    for i, (rung, ratio) in enumerate(zip(ladder, ratios)):
-        if ratio is None:
-            continue
-        if best is not None:
-            more = ratios[best] - ratio
-            knobs = max(1, rung["knobs"] - ladder[best]["knobs"])
-            same = family(rung) and family(rung) == family(ladder[best])
-            if more <= 0 or not (same or more >= knobs * worth):
-                continue
-        best = i
+def expected(ladder, wanted, bounded):
+    """The decision among rungs of a complete run: the index of one."""
+    enough = [rung["odds"] == "enough" for rung in ladder]
+    best = 0
+    for i in range(1, len(ladder)):
+        if bounded and enough[0]:
+            break
+        more = (wanted[best] - wanted[i]) / wanted[0]
+        knobs = max(1, ladder[i]["knobs"] - ladder[best]["knobs"])
+        if enough[i] > enough[best] or (enough[i] == enough[best] and
+                                        more >= knobs * 0.01):
+            best = i
     return best
 
 
-def rungs(path, *options, capacity="inf", worth=0.01):
-    """Every rung is replayed, and the choice repeated."""
+def rungs(path, *options, capacity="inf"):
+    """Every rung is replayed, its need found again, and the choice repeated."""
     name = os.path.basename(path)
-    answer = tune(path, "-c", capacity, *options,
-                  code=(0, 1))
+    answer = tune(path, "-c", capacity, *options, code=(0, 1))
     case, ladder = answer["cases"][0], answer["ladder"]
-    found = [figures(row) for row in replay(
-        path, [rung["settings"] for rung in ladder], capacity)]
-    base = figures(replay(path, [ladder[0]["settings"]])[0])
-    expect(ladder[0]["recorded"] and base == case["recorded"],
-           f"{name}: the recorded job: {case['recorded']}")
-    peak = base["peak_reserved_bytes"]
-    ratios = []
-    for rung, row in zip(ladder, found):
+    settings = [rung["settings"] for rung in ladder]
+    found = [figures(row) for row in replay(path, settings, capacity)]
+    wanted = needs(path, settings)
+    base = figures(replay(path, settings[:1])[0])
+    expect(ladder[0]["recorded"] and base.items() <= case["replayed"].items(),
+           f"{name}: the recorded job: {case['replayed']}")
+    for rung, row, need_ in zip(ladder, found, wanted):
         survives = row["first_oom_event"] is None
-        ratios.append((row["peak_reserved_bytes"] + 1) / (peak + 1)
-                      if survives else None)
         expect(rung["driver_calls"] == row["driver_calls"] and
+               rung["odds"] == ("enough" if survives else "not enough") and
                (rung["saving_ratio"] is None) == (not survives) and
-               (not survives or abs(1 - rung["saving_ratio"] - (
-                   row["peak_reserved_bytes"] + 1) / (peak + 1)) < 1e-9),
-               f"{name}: {rung} is not {row}")
+               (not survives or abs(1 - rung["saving_ratio"] -
+                                    need_ / wanted[0]) < 1e-9),
+               f"{name}: {rung} is not {row}, need {need_}")
         expect("[" not in rung["settings"] and len(keys(rung["settings"])) ==
                rung["knobs"], f"{name}: {rung}")
-    best = expected(ladder, ratios, worth)
-    expect(answer["chosen"] == (None if best is None else ladder[best]),
-           f"{name} {options}: {answer['chosen']} is not rung {best}")
-    expect(best is None or case["chosen"] == found[best], f"{name}: {case}")
+    best = expected(ladder, wanted, capacity != "inf")
+    expect(answer["best"] == ladder[best], f"{name} {options}: {answer['best']} "
+           f"is not rung {best}")
+    expect(answer["chosen"] == (ladder[best] if ladder[best]["odds"] == "enough"
+                                else None), f"{name}: {answer['chosen']}")
+    expect(found[best].items() <= case["best"].items() and
+           case["best"]["need_bytes"] == wanted[best], f"{name}: {case}")
     expect(len(ladder) <= 5 and answer["settings_tried"] == len(ladder), name)
-    return answer
 
 
-def worth(folder):
-    """The default reserves 20 + 12 MiB. At 28 MiB larger segments survive."""
-    path = os.path.join(folder, "four.csv")
-    write_events(path, [("alloc", 1, 5 * MIB, 0), ("alloc", 2, 5 * MIB, 0),
-                        ("alloc", 3, 5 * MIB, 0), ("free", 2, 0, 0),
-                        ("alloc", 4, 12 * MIB, 0)])
-    answers = [tune(path, *options)["chosen"]["settings"]
-               for options in ([], ["--simplest", "-c", "40MiB"],
-                               ["--worth", "0.5"])]
-    expect(answers == ["", "", ""], f"four: {answers}")
-    for part, capacity in ("multistream", "inf"), ("gpt2_train", "8.477GiB"):
-        rungs(bundled(part), "--worth", "0", capacity=capacity, worth=0)
-        rungs(bundled(part), "--worth", "0.3", capacity=capacity, worth=0.3)
-    at = tune(bundled("gpt2_train"), "--simplest", "-c",
-              "8.8GiB")
-    expect(at["chosen"]["settings"] == "", f"--simplest: {at['chosen']}")
+def savings():
+    """They count from the recorded peak. The recording of a job that died is
+    replayed without a bound: that is another peak."""
+    saves = output("tune", "-q", bundled("gpt2_train"), "-c", "inf")
+    expect("saves 7.1 %" in saves and "as recorded -> " in saves, saves)
+    dead = output("tune", "-q", bundled("lstm_varlen__cap_below"), code=(0, 1))
+    expect("saves" not in dead and "is not known" in dead, dead)
 
 
 def releases(folder):
@@ -190,7 +179,7 @@ def releases(folder):
     path = bundled("multistream")
     for options, newest in ([], False), (["--torch-version", "2.11"], True), \
             (["--torch-version", "2.6.0+cu124"], False):
-        answer = tune(path, *options)
+        answer = tune(path, "-c", "inf", *options)
         used = {key for rung in answer["ladder"]
                 for key in keys(rung["settings"])}
         expect(used == {"expandable_segments", "max_split_size_mb"} | (
@@ -198,17 +187,16 @@ def releases(folder):
             f"{options}: {used}")
     csv_file = os.path.join(folder, "growing.csv")
     expect(any("large_segment" in rung["settings"]
-               for rung in tune(csv_file)["ladder"]), "a trace without release")
+               for rung in tune(csv_file, "-c", "inf")["ladder"]), "a trace without release")
 
 
 def as_recorded():
     """A job that had expandable segments is its own baseline."""
-    path = bundled("lstm_varlen__cap_tight_exp")
-    answer = tune(path, "--as-recorded", "-c", "inf")
+    answer = tune(bundled("lstm_varlen__cap_tight_exp"), "-c", "inf")
     first = answer["ladder"][0]
     expect(first["settings"] == "expandable_segments:True" and
-           first["recorded"] and first["saving_ratio"] == 0 and
-           answer["chosen"] == first, f"as recorded: {answer['chosen']}")
+           first["recorded"] and first["saving_ratio"] == 0,
+           f"as recorded: {answer['chosen']}")
     expect(sum(rung["settings"] == first["settings"]
                for rung in answer["ladder"]) == 1, "it is tried twice")
 
@@ -220,9 +208,9 @@ def on_a_terminal(*arguments):
 
 
 def bounds():
-    """Without a bound, that under which the recorded job ran: it died under
-    expandable segments, so they are not exported. A limit of the process is no
-    capacity."""
+    """Without a bound, that under which the recorded job ran: it died there
+    with expandable segments, so they are not enough. A limit of the process is
+    no capacity."""
     path = os.path.join(SHARED, "recorded/dev/moe_train__cap_tight_exp.pickle.xz")
     if not os.path.exists(path):
         print(f"check_tune: no {path}")
@@ -231,7 +219,9 @@ def bounds():
     limit = 6463185536
     case, ladder = answer["cases"][0], answer["ladder"]
     expect(case["process_limit_bytes"] == limit and
-           case["capacity_bytes"] is None and answer["chosen"] is None,
+           case["bound_source"] == "recorded_limit" and
+           case["capacity_bytes"] is None and answer["chosen"] is None and
+           ladder[0]["odds"] == "not enough",
            f"moe_train: {case}, {answer['chosen']}")
     rows = list(csv.DictReader(io.StringIO(output(
         "replay", "-q", path, "--csv", "-", "--stop-at-oom", "--process-limit",
@@ -246,15 +236,16 @@ def progress():
     if not terminal.has_terminals():
         print("check_tune: no pseudo-terminal; progress is not checked")
         return
-    seen = on_a_terminal("tune", bundled("multistream"), bundled("gpt2_train"))
+    seen = on_a_terminal("tune", "-c", "inf", bundled("multistream"),
+                         bundled("gpt2_train"))
     expect("tune [" in seen, f"progress: {seen[-200:]}")
-    seen = on_a_terminal("tune", "-q", bundled("leak"))
+    seen = on_a_terminal("tune", "-q", "-c", "inf", bundled("leak"))
     expect(seen == "", f"--quiet: {seen[:80]}")
 
 
 def determinism():
     answers = [output("tune", bundled("leak"), "--json", "-", "-j", threads,
-                   "--no-vmm").split('"results"')[1] for threads in (1, 3)]
+                   "-c", "inf").split('"results"')[1] for threads in (1, 3)]
     expect(answers[0] == answers[1], "threads change the answer")
 
 
@@ -275,7 +266,7 @@ def large():
     if not os.path.exists(path):
         print(f"check_tune: no {path}; a large recording is not tuned")
         return
-    answer = tune(path)
+    answer = tune(path, "-c", "inf")
     expect(answer["settings_tried"] == 3, f"large: {answer['chosen']}")
 
 
@@ -288,7 +279,7 @@ def main():
         rungs(bundled("gpt2_train"), "--torch-version", "2.11")
         rungs(bundled("gpt2_train"), capacity="8.477GiB")
         rungs(bundled("gpt2_train"), capacity="8.08GiB")
-        worth(folder)
+        savings()
         releases(folder)
         as_recorded()
         bounds()

@@ -33,7 +33,7 @@ GPUS = {"h200": 150109880320, "t4": 14.56 * (1 << 30)}
 
 
 def verdict(trace, bound, *more):
-    row, = results("triage", "-q", trace, "-c", bound, *more)
+    row, = results("triage", "-q", trace, "-c", bound, *more, code=(0, 1))
     happened = row["happened"]["text"]
     sizes = re.findall(r"\d[\d.]*", happened)
     assert len(happened.split()) <= 25 and len(sizes) <= 1, happened
@@ -105,8 +105,13 @@ def check_built(folder):
     assert (row["happened"]["state"], row["action"]["kind"]) == \
         ("fits", "nothing"), row
     # A T4 has 14,759 MiB beside a context, of which the driver keeps 3.
+    one, = results("triage", "-q", csv(folder, "one", [("alloc", 1, 9, 0)]),
+                   "-c", "1GiB", code=3)
+    assert one["action"]["kind"] == "record" and one["happened"]["state"] == \
+        "no_history", one
     for mib, suffices in ((14754, True), (14758, False)):
-        row = verdict(csv(folder, f"edge{mib}", [("alloc", 1, mib, 0)]), "20GiB")
+        row = verdict(csv(folder, f"edge{mib}", [
+            ("alloc", 1, mib, 0), ("free", 1, 0, 0)]), "20GiB")
         assert ("t4" in row["fits"][0]["gpus"]) == suffices, row["fits"]
 
 
@@ -175,23 +180,34 @@ def check_actions():
     need = row["fits"][0]["need_bytes"]
     assert row["action"]["kind"] == "nothing", row
     assert row["action"]["text"].startswith("Nothing to do. "), row
-    free = re.search(r"needs ([\d.]+) GiB less than 80 GiB", row["action"]["text"])
+    free = re.search(r"Of 80 GiB, ([\d.]+) GiB stay free", row["action"]["text"])
     assert abs(float(free.group(1)) * (1 << 30) - ((80 << 30) - need)) < MIB
     row = verdict(gpt2, "8GiB")
     assert row["happened"]["cause"] == "demand", row
     assert row["action"]["change_kind"] == "batch", row
     assert row["action"]["saved_bytes"] > 0, row
-    # A job that died fits a larger device, and no setting a smaller one.
+    # A job that died fits a larger device, and no setting a smaller one. How sure
+    # that is was counted.
     dead = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
     row = verdict(dead, "24GiB")
     assert row["happened"]["state"] == "died", row
     assert row["action"]["kind"] == "nothing", row
     assert "after 10 complete steps" in row["sure"], row
+    assert re.search(r"Of \d+ recorded jobs in this state \d+ lived", row["sure"])
     # At its limit the GPU had memory left. 6 GiB serve what was recorded, but are
     # not enough for further steps without a setting.
     assert "reached the memory limit of its process" in row["happened"]["text"]
     row = verdict(dead, "6GiB")
     assert row["action"]["kind"] == "setting", row
+    assert row["action"]["odds"] == "enough", row
+    # At its own limit a setting serves what was recorded: the sure way comes first,
+    # and what is worth trying is a comment.
+    own, = results("triage", "-q", dead, code=1)
+    assert own["bound_source"] == "recorded_limit", own
+    assert own["action"]["kind"] in ("change_program", "larger_device"), own
+    assert own["action"]["odds"] == "worth trying" and own["action"]["of"] > 9, own
+    assert own["action"]["command"].startswith("# export "), own
+    assert "lived" in own["action"]["text"], own
     row = verdict(os.path.join(BUNDLED, "late_start.pickle.xz"), "80GiB")
     assert "record from the start" in row["action"]["text"], row
     row = verdict(dead, "1GiB")
@@ -222,7 +238,8 @@ def check_text():
     assert f"What happened: {row['happened']['text']}\n" in text, text
     assert f"What to do now: {row['action']['text']}\n" in text, text
     assert f"How sure: {row['sure']}\n" in text, text
-    assert "GPUs with that much: t4, l4, " in text, text
+    assert "the smallest GPU that has it: t4" in text, text
+    assert "For: capacity of 6 GiB, the capacity that was asked for\n" in text, text
     run("triage", "-q", dead, "-c", "6GiB", "--device", "3", code=2)
 
 

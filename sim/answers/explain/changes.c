@@ -27,131 +27,83 @@ static struct explain_change *last_change(const struct trial *t)
     return &t->x->changes[t->x->change_count - 1];
 }
 
-/* ---- settings ---- */
+/* ---- settings and bounds, as the decision found them ---- */
 
-/* Copies the settings, of which a value may be a list in brackets, without a
- * key; if `value` is not NULL, the key follows with that value. The caller
- * frees the result; NULL if the host has no memory. */
-static char *with_value(const char *settings, const char *key,
-                        const char *value)
+/* The result at the bound in force, by the need: of a limit that is known only
+ * as an interval, at both ends. */
+static enum explain_result result_at(const struct trial *t,
+                                     const struct tune_ladder *l,
+                                     const struct tune_result *r)
 {
-    const size_t length = strlen(key), room = strlen(settings) + 96;
-    char *text = calloc(1, room);
+    const struct explain *x = t->x;
+    /* Below its need a policy may be lucky: nobody should rely on that. */
+    const bool is_lucky =
+        l->cases[0].bound.bytes == x->limit_least && r->first_oom == FRAG_NEVER;
 
-    while (text && *settings) {
-        size_t n = 0;
-        bool inside = false;
-
-        for (; settings[n] && (inside || settings[n] != ','); n++)
-            inside = settings[n] == '[' || (inside && settings[n] != ']');
-        if (strncmp(settings, key, length) != 0 || settings[length] != ':')
-            text_add(text, room, ",", "%.*s", (int)n, settings);
-        settings += n + (settings[n] == ',');
-    }
-    if (text && value)
-        text_add(text, room, ",", "%s:%s", key, value);
-    return text;
+    if (!r->need ||
+        (r->need > x->limit_least && (is_lucky || r->need <= x->limit_most)))
+        return EXPLAIN_OPEN;
+    if (r->need > x->limit_least)
+        return EXPLAIN_FAILS;
+    return x->completion.reach ? EXPLAIN_SERVES : EXPLAIN_SURVIVES;
 }
 
-/* A change of one setting: the key is dropped, and set again if it has a value.
- * The first that serves the request is the smallest. */
-static const struct setting_change {
-    const char *key, *value; /* NULL: back to PyTorch's default */
-} setting_changes[] = {
-    {"expandable_segments", "True"},    {"max_split_size_mb", NULL},
-    {"roundup_power2_divisions", NULL}, {"garbage_collection_threshold", "0.8"},
-    {"max_split_size_mb", "512"},       {"max_split_size_mb", "128"},
-    {"max_split_size_mb", "32"},        {"roundup_power2_divisions", "8"},
-};
-
-/* Returns whether the two texts mean the same, or the second is invalid. */
-static bool same_settings(const char *a, const char *b)
+static enum frag_err add_setting(struct trial *t, const struct tune_ladder *l,
+                                 const struct tune_rung *r)
 {
-    struct frag_params *left = NULL, *right = NULL;
-    const bool same =
-        frag_params_read(&frag_policy_torch, a, &left, NULL) != FRAG_OK ||
-        frag_params_read(&frag_policy_torch, b, &right, NULL) != FRAG_OK ||
-        !strcmp(left->text, right->text);
+    const struct tune_result *found = &r->results[0];
+    struct explain_change change = {
+        .kind = EXPLAIN_SETTING,
+        .result = result_at(t, l, found),
+        .fails_at = UINT64_MAX,
+        .peak = found->need,
+        .limit = t->x->limit_least,
+        .event = UINT64_MAX,
+    };
 
-    free(left);
-    free(right);
-    return same;
+    if (change.result == EXPLAIN_FAILS && found->first_oom != FRAG_NEVER)
+        change.fails_at = found->first_oom;
+    change.served = trial_serves(&change) || (change.fails_at != UINT64_MAX &&
+                                              change.fails_at > t->x->event);
+    snprintf(change.text, sizeof(change.text), "%.500s",
+             *r->text ? r->text : "PyTorch's default settings");
+    return trial_know(t, &change);
 }
 
-/* By how much the limit could be lower with the first setting that serves. */
-static enum frag_err find_spare(const struct trial *t, const struct attempt *a)
+/* The bound from which on nothing fails with the recorded settings. */
+static enum frag_err add_capacity(struct trial *t, const struct tune_result *r)
 {
-    struct explain *x = t->x;
-    frag_size high = x->limit_least;
-    bool fails = true;
+    const struct explain *x = t->x;
+    struct explain_change change = {
+        .kind = EXPLAIN_CAPACITY,
+        .result = x->completion.reach ? EXPLAIN_SERVES : EXPLAIN_SURVIVES,
+        .fails_at = UINT64_MAX,
+        .served = true,
+        .peak = r->need,
+        .limit = r->need,
+        .event = UINT64_MAX,
+        .bytes = r->need - x->limit_least,
+    };
 
-    if (x->spare || !trial_serves(last_change(t)) || t->requested > high)
+    if (r->need <= x->limit_least)
         return FRAG_OK;
-    if (last_change(t)->peak < high)
-        FRAG_TRY(trial_fails(t, a, last_change(t)->peak, &fails));
-    if (!fails)
-        high = last_change(t)->peak;
-    FRAG_TRY(trial_bisect(t, a, t->requested, &high));
-    x->spare = x->limit_least - high;
-    return FRAG_OK;
+    snprintf(change.text, sizeof(change.text), "a %s of %s, %s%s more",
+             frag_bound_words[x->bound.kind], FRAG_SHOW_SIZE(r->need),
+             x->limit_least < x->limit_most ? "at most " : "",
+             FRAG_SHOW_SIZE(change.bytes));
+    return trial_know(t, &change);
 }
 
-/* If the blocks of the start, placed afresh, alone serve the request, a setting
- * has shown nothing. */
-static enum frag_err try_text(struct trial *t, const struct attempt *a,
-                              bool is_fresh_enough,
-                              const struct explain_change *change)
+/* The ladder tells of bounds of its own kind. */
+static bool has_rungs(const struct trial *t, const struct tune_ladder *l)
 {
-    FRAG_TRY(trial_add(t, a, change));
-    if (is_fresh_enough && trial_serves(last_change(t)))
-        last_change(t)->result = EXPLAIN_OPEN;
-    return find_spare(t, a);
+    return l && l->count && l->cases[0].bound.kind == t->x->bound.kind;
 }
 
-/* The recorded start was laid out under the recorded settings, so a replay with
- * other settings allocates its blocks afresh. */
-static enum frag_err try_setting(struct trial *t, bool is_fresh_enough,
-                                 const struct setting_change *row)
+static enum frag_err add_settings(struct trial *t, const struct tune_ladder *l)
 {
-    struct explain_change change = {.kind = EXPLAIN_SETTING,
-                                    .event = UINT64_MAX};
-    struct attempt a = trial_attempt(t);
-    char *text = with_value(t->base->settings, row->key, row->value);
-    char *plain = with_value(t->x->settings, row->key, row->value);
-    char *shown = plain ? with_value(plain, TORCH_PADDING_KEY, NULL) : NULL;
-    enum frag_err err = FRAG_OK;
-
-    a.settings = text;
-    a.starts_there = false;
-    if (!shown || !text)
-        err = frag_no_memory(t->e, "the settings");
-    else if (!same_settings(t->base->settings, text)) {
-        snprintf(change.text, sizeof(change.text), "%.240s%s",
-                 *shown ? shown : "PyTorch's default settings",
-                 strlen(shown) > 240 ? "..." : "");
-        err = try_text(t, &a, is_fresh_enough, &change);
-    }
-    free(shown);
-    free(plain);
-    free(text);
-    return err;
-}
-
-static enum frag_err try_settings(struct trial *t)
-{
-    struct attempt fresh = trial_attempt(t);
-    bool fails = true;
-
-    fresh.starts_there = false;
-    if (t->base->starts_there && fresh.device->recorded.start.segment_count)
-        FRAG_TRY(trial_fails(t, &fresh, t->x->limit_least, &fails));
-    if (!fails)
-        explain_add_unknown(
-            t->x, "the recording began late: under another setting its first "
-                  "blocks are placed afresh, which alone serves the request");
-    for (size_t i = 0; i < sizeof(setting_changes) / sizeof(*setting_changes);
-         i++)
-        FRAG_TRY(try_setting(t, !fails, &setting_changes[i]));
+    for (size_t i = 1; has_rungs(t, l) && i < l->count; i++)
+        FRAG_TRY(add_setting(t, l, &l->rungs[i]));
     return FRAG_OK;
 }
 
@@ -360,59 +312,11 @@ static enum frag_err try_one_pool(struct trial *t)
     return trial_add(t, &a, &change);
 }
 
-/* ---- capacity ---- */
-
-enum { DOUBLINGS = 12 };
-
-/* Finds a limit that is enough: what is reserved if nothing fails, or else by
- * doubling what is added. */
-static enum frag_err find_high(struct trial *t, const struct attempt *a,
-                               frag_size *low, frag_size *high)
-{
-    frag_size more = t->x->segment;
-    bool fails = true;
-
-    *high = t->reserved;
-    if (*high > *low)
-        FRAG_TRY(trial_fails(t, a, *high, &fails));
-    for (unsigned i = 0; i < DOUBLINGS && fails; i++, more *= 2) {
-        *high = t->x->limit_least + more;
-        FRAG_TRY(trial_fails(t, a, *high, &fails));
-        if (fails)
-            *low = *high;
-    }
-    if (fails)
-        *high = FRAG_UNLIMITED;
-    return FRAG_OK;
-}
-
-static enum frag_err try_capacity(struct trial *t)
-{
-    const struct explain *x = t->x;
-    struct explain_change change = {.kind = EXPLAIN_CAPACITY,
-                                    .event = UINT64_MAX};
-    const struct attempt a = trial_attempt(t);
-    frag_size low = x->limit_least, high;
-
-    FRAG_TRY(find_high(t, &a, &low, &high));
-    if (high == FRAG_UNLIMITED)
-        return FRAG_OK;
-    FRAG_TRY(trial_bisect(t, &a, low, &high));
-    change.limit = high;
-    change.bytes = high - x->limit_least;
-    snprintf(change.text, sizeof(change.text), "a %s of %s, %s%s more",
-             x->bound.kind == FRAG_BOUND_LIMIT ? "limit" : "capacity",
-             FRAG_SHOW_SIZE(high),
-             x->limit_least < x->limit_most ? "at most " : "",
-             FRAG_SHOW_SIZE(change.bytes));
-    return trial_add(t, &a, &change);
-}
-
 /* ---- all ---- */
 
 enum frag_err changes_try(struct explain *x, const struct attempt *base,
-                          uint64_t base_ooms, const struct state *s,
-                          struct frag_error *e)
+                          const struct tune_ladder *ladder, uint64_t base_ooms,
+                          const struct state *s, struct frag_error *e)
 {
     struct trial t = {.x = x, .base = base, .ooms = base_ooms, .e = e};
     const struct attempt unchanged = trial_attempt(&t);
@@ -420,11 +324,10 @@ enum frag_err changes_try(struct explain *x, const struct attempt *base,
 
     FRAG_TRY(trial_unlimited(&t, &unchanged, &whole));
     t.requested = whole.requested;
-    t.reserved = whole.peak;
     x->need = x->requested + x->request;
     if (x->completion.reach == FRAG_REACH_WHOLE && t.requested > x->need)
         x->need = t.requested;
-    FRAG_TRY(try_settings(&t));
+    FRAG_TRY(add_settings(&t, ladder));
     cause_decide(x);
     FRAG_TRY(program_try(&t));
     FRAG_TRY(try_empty_before(&t));
@@ -433,7 +336,7 @@ enum frag_err changes_try(struct explain *x, const struct attempt *base,
         FRAG_TRY(try_frees(&t, s));
     FRAG_TRY(try_one_space(&t));
     FRAG_TRY(try_one_pool(&t));
-    FRAG_TRY(try_capacity(&t));
-    x->advice = trial_advice(x);
-    return FRAG_OK;
+    return has_rungs(&t, ladder)
+               ? add_capacity(&t, &ladder->rungs[0].results[0])
+               : FRAG_OK;
 }

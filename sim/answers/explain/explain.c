@@ -57,6 +57,11 @@ oom_at(const struct frag_device_trace *d, uint64_t event)
     return NULL;
 }
 
+bool explain_has_failure(const struct frag_device_trace *d)
+{
+    return oom_at(d, UINT64_MAX) != NULL;
+}
+
 /* Sums up what was reserved until the action. */
 static void sum_recorded(struct explain_work *w,
                          const struct frag_recorded_action *last)
@@ -100,8 +105,7 @@ static void set_bound(struct explain_work *w, enum explain_limit source,
 static void find_bound(struct explain_work *w,
                        const struct frag_recorded_action *oom)
 {
-    const struct recording_bound r =
-        recording_find_bound(w->o->trace, w->o->device);
+    const struct recording r = recording_of(w->o->trace, w->o->device);
     struct explain *x = w->x;
 
     if (r.found.source == FRAG_LIMIT_GIVEN) {
@@ -323,8 +327,8 @@ static enum frag_err find_cause(struct explain_work *w)
         return FRAG_OK;
     FRAG_TRY(frag_device_complete(x->trace, x->device, &x->future,
                                   &x->completion, w->e));
-    return changes_try(x, &w->base, w->outcome.ooms ? w->outcome.ooms : 1,
-                       &w->state, w->e);
+    return changes_try(x, &w->base, w->o->ladder,
+                       w->outcome.ooms ? w->outcome.ooms : 1, &w->state, w->e);
 }
 
 /* Compares the recorded release with the one that the replays follow. */
@@ -334,8 +338,6 @@ static enum frag_err note_release(const struct explain_options *options,
     struct policy_choice policy;
     enum frag_err err;
 
-    if (options->settings)
-        return FRAG_OK;
     FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
     err = release_note(&policy, options->trace, options->device, x->release, e);
     policy_choice_free(&policy);
@@ -362,8 +364,7 @@ static bool has_anchors(const struct frag_device_trace *d)
 enum frag_err explain_make(const struct explain_options *options,
                            struct explain *out, struct frag_error *e)
 {
-    const char *settings =
-        options->settings ? options->settings : options->trace->settings;
+    const char *settings = options->trace->settings;
     struct explain x = {
         .trace = options->trace,
         .device = options->device,

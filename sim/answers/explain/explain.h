@@ -14,8 +14,8 @@
 
 #include "sim/answers/steps/leaks.h"
 #include "sim/experiments/release.h"
+#include "sim/experiments/tune/ladder.h"
 #include "sim/results/json.h"
-#include "traces/steps/complete.h"
 
 /* The word, how it ends the sentence "the job died because", and when it holds.
  */
@@ -169,8 +169,7 @@ struct explain {
                              device was not full */
     const char *settings; /* in force; "" for PyTorch's defaults */
     char *used;           /* the same with the recorded release and padding */
-    char release[RELEASE_NOTE]; /* release_note of the recorded settings; "" if
-                                   options->settings replaces them */
+    char release[RELEASE_NOTE]; /* release_note of the recorded settings */
 
     frag_size reserved, live, pending, cached;
     frag_size requested;    /* by the live and pending blocks */
@@ -203,10 +202,6 @@ struct explain {
     uint64_t block_count;
     struct explain_change *changes; /* in the order of their attempts */
     uint64_t change_count;
-    const struct explain_change *advice; /* NULL: none is known to serve */
-    frag_size spare; /* bytes by which the limit could be lower with the first
-                        SETTING that serves; 0: none does */
-
     struct frag_trace
         *future; /* the device, completed if the job died; owned */
     struct frag_completion completion;    /* how far the recording reaches */
@@ -224,7 +219,9 @@ struct explain_options {
     struct frag_bound bound; /* of not 0 bytes: explain the first request that
                                 fails in a replay at this bound */
     frag_size total;         /* bytes of the device; 0: not known */
-    const char *settings;    /* NULL: those of the recording */
+    const struct tune_ladder *ladder; /* of the device, with one case: which
+                                         settings and which bound would do;
+                                         NULL: that is not said */
     /* As in struct frag_replay; may be NULL. */
     frag_progress *progress;
     void *user;
@@ -237,6 +234,9 @@ enum frag_err explain_make(const struct explain_options *options,
                            struct explain *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 void explain_close(struct explain *x);
+
+/* Whether the recording of the device reports a failed request. */
+bool explain_has_failure(const struct frag_device_trace *d);
 
 /* The best change of the program that is known to serve: no setting, and no
  * higher limit. NULL: there is none. */
@@ -252,8 +252,7 @@ bool explain_can_use(const struct explain *x, const struct explain_block *b);
 
 /* Writes the answer as text. */
 void explain_put_text(const struct explain *x, FILE *out);
-/* Writes the answer as one JSON object. */
-void explain_put_json(const struct explain *x, struct frag_json *j,
-                      const char *key);
+/* Writes the members of the open JSON object. */
+void explain_put_json(const struct explain *x, struct frag_json *j);
 
 #endif

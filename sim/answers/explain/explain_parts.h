@@ -115,7 +115,6 @@ struct trial {
     const struct attempt *base;
     uint64_t ooms;       /* of the base */
     frag_size requested; /* peak, if nothing fails and nothing is changed */
-    frag_size reserved;  /* the same */
     uint64_t room;       /* of x->changes */
     struct frag_error *e;
 };
@@ -132,18 +131,14 @@ enum frag_err trial_add(struct trial *t, const struct attempt *a,
 /* Whether a request fails at this limit. */
 enum frag_err trial_fails(const struct trial *t, const struct attempt *a,
                           frag_size limit, bool *fails) FRAG_MUST_CHECK;
-/* Bisects between a limit that fails and one that does not, which is enough,
- * to TORCH_ROUND_LARGE, the unit of segments, or for a large recording to a
- * 64th of the limit. */
-enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
-                           frag_size low, frag_size *high) FRAG_MUST_CHECK;
 /* Runs it without a limit: nothing fails. */
 enum frag_err trial_unlimited(const struct trial *t, const struct attempt *a,
                               struct outcome *out) FRAG_MUST_CHECK;
+/* Adds a change whose result is known; its text is complete. NOMEM. */
+enum frag_err trial_know(struct trial *t,
+                         const struct explain_change *change) FRAG_MUST_CHECK;
 /* Whether no request failed in the replay of the change. */
 bool trial_serves(const struct explain_change *c);
-/* The best of the changes so far; NULL: none is known to serve. */
-const struct explain_change *trial_advice(const struct explain *x);
 
 /* ---- changes.c ---- */
 
@@ -151,7 +146,8 @@ const struct explain_change *trial_advice(const struct explain *x);
  * `base` is the attempt that failed, base_ooms its OOMs. Errors of frag_replay.
  */
 enum frag_err changes_try(struct explain *x, const struct attempt *base,
-                          uint64_t base_ooms, const struct state *s,
+                          const struct tune_ladder *ladder, uint64_t base_ooms,
+                          const struct state *s,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
 /* ---- explain_program.c ---- */

@@ -179,7 +179,11 @@ static enum frag_err try_batch(struct program *p)
         return FRAG_OK;
     a.scale = low / 100.0;
     snprintf(change.text, sizeof(change.text),
-             "a batch of at most %u %% of this one", low);
+             t->x->completion.reach
+                 ? "a batch of less than %u %% of this one, how much less is "
+                   "not known"
+                 : "a batch of at most %u %% of this one",
+             low);
     return trial_add(t, &a, &change);
 }
 
@@ -524,6 +528,14 @@ static enum frag_err try_recompute(struct program *p, struct frag_error *e)
     return err;
 }
 
+/* Whether no request of a run that is known to its end fails with a setting. */
+static bool has_sure_setting(const struct explain *x)
+{
+    const struct explain_change *c = explain_served_by(x, EXPLAIN_SETTING);
+
+    return c && c->result == EXPLAIN_SURVIVES;
+}
+
 static enum frag_err try_all(struct program *p, struct frag_error *e)
 {
     struct explain *x = p->trial->x;
@@ -531,7 +543,7 @@ static enum frag_err try_all(struct program *p, struct frag_error *e)
 
     if (x->cause == EXPLAIN_GROWTH)
         FRAG_TRY(try_habit(p, &leak, e));
-    if (x->cause != EXPLAIN_DEMAND && trial_advice(x))
+    if (x->cause != EXPLAIN_DEMAND && has_sure_setting(x))
         return FRAG_OK;
     if (!has_stacks)
         explain_add_unknown(x, "no stacks were recorded, so the layers that "

@@ -48,10 +48,12 @@ static void put_request(const struct explain *x, FILE *out)
     char site[SITE_TEXT], pool[FRAG_POOL_NAME];
 
     if (!x->failed) {
-        fprintf(out, "no request failed; the state %s\n",
-                x->replayed ? "after the last event (--capacity SIZE explains "
-                              "the first failure on a device of that size)"
-                            : "of the snapshot");
+        fputs(x->replayed ? "no request failed; the state after the last event "
+                            "(--capacity SIZE explains the first failure on a "
+                            "device of that size)\n"
+                          : "the file has no history: whether a request failed "
+                            "is not known; the state of the snapshot\n",
+              out);
         return;
     }
     fprintf(out,
@@ -240,30 +242,6 @@ static void put_change(const struct explain *x, const struct explain_change *c,
                    c->saved ? saved : "");
 }
 
-static void put_advice(const struct explain *x, FILE *out)
-{
-    const struct explain_change *a = x->advice;
-    const struct explain_change *last = &x->changes[x->change_count - 1];
-
-    if (!a)
-        fprintf(out, "advice: none; %s\n",
-                x->completion.reach == FRAG_REACH_NO_STEP
-                    ? "what a step needs is not known"
-                    : "no change that was tried is known to be enough");
-    if (!a)
-        return;
-    printable_line(out, "advice: %s", a->text);
-    fprintf(out, "  it %s", explain_result_words[a->result]);
-    if (x->spare && a->kind == EXPLAIN_SETTING)
-        fprintf(out, ", and would with a limit that is %s lower",
-                FRAG_SHOW_SIZE(x->spare));
-    fputc('\n', out);
-    if (a != last && last->kind == EXPLAIN_CAPACITY)
-        printable_line(out,
-                       "without a change of the program or its settings: %s",
-                       last->text);
-}
-
 /* A note of the completed trace, without the device. */
 static const char *note_text(const char *note)
 {
@@ -280,7 +258,6 @@ static void put_changes(const struct explain *x, FILE *out)
     fputs("  result                     peak reserved  change\n", out);
     for (uint64_t i = 0; i < x->change_count; i++)
         put_change(x, &x->changes[i], out);
-    put_advice(x, out);
     if (x->future->note_count + x->unknown_count)
         fputs("what the recording cannot tell\n", out);
     for (uint32_t i = 0; i < x->future->note_count; i++)
@@ -428,14 +405,10 @@ static void json_pins(struct frag_json *j, const struct explain *x)
     frag_json_end(j);
 }
 
-static void json_change(struct frag_json *j, const char *key,
-                        const struct explain *x, const struct explain_change *c)
+static void json_change(struct frag_json *j, const struct explain *x,
+                        const struct explain_change *c)
 {
-    if (!c) {
-        frag_json_null(j, key);
-        return;
-    }
-    frag_json_object(j, key);
+    frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "kind", explain_change_words[c->kind]);
     frag_json_text(j, "change", c->text);
     frag_json_text(j, "result", explain_result_words[c->result]);
@@ -453,14 +426,10 @@ static void json_change(struct frag_json *j, const char *key,
 static void json_changes(struct frag_json *j, const struct explain *x)
 {
     frag_json_new_array(j, 3, "changes");
-    for (uint64_t i = 0; i < x->change_count; i++) {
-        frag_json_line(j, 4);
-        json_change(j, NULL, x, &x->changes[i]);
-    }
+    for (uint64_t i = 0; i < x->change_count; i++)
+        json_change(j, x, &x->changes[i]);
     frag_json_end(j);
     frag_json_line(j, 3);
-    json_change(j, "advice", x, x->advice);
-    frag_json_number(j, "spare_bytes", x->spare);
     frag_json_number(j, "predicted_steps", x->completion.added_steps);
     frag_json_new_array(j, 3, "unknown");
     for (uint32_t i = 0; x->future && i < x->future->note_count; i++)
@@ -493,10 +462,8 @@ static const char *shown_settings(const struct explain *x)
     return text;
 }
 
-void explain_put_json(const struct explain *x, struct frag_json *j,
-                      const char *key)
+void explain_put_json(const struct explain *x, struct frag_json *j)
 {
-    frag_json_object(j, key);
     frag_json_text(j, "trace", x->trace->path);
     frag_json_number(j, "device", x->device->device);
     frag_json_text(j, "settings", shown_settings(x));
@@ -511,5 +478,4 @@ void explain_put_json(const struct explain *x, struct frag_json *j,
     json_changes(j, x);
     frag_json_line(j, 3);
     json_notes(j, x);
-    frag_json_end(j);
 }

@@ -89,29 +89,6 @@ enum frag_err trial_fails(const struct trial *t, const struct attempt *a,
     return FRAG_OK;
 }
 
-enum { LARGE = 1000000 }; /* events, of which replays take long */
-
-/* Bisects between a limit that fails and one that does not, to
- * TORCH_ROUND_LARGE, the unit of segments, or for a large recording to a 64th
- * of the limit. */
-enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
-                           frag_size low, frag_size *high)
-{
-    const frag_size unit =
-        a->device->count > LARGE && *high / 64 > TORCH_ROUND_LARGE
-            ? *high / 64
-            : TORCH_ROUND_LARGE;
-
-    while (*high - low > unit) {
-        const frag_size middle = low + (*high - low) / 2;
-        bool fails;
-
-        FRAG_TRY(trial_fails(t, a, middle, &fails));
-        *(fails ? &low : high) = middle;
-    }
-    return FRAG_OK;
-}
-
 enum frag_err trial_unlimited(const struct trial *t, const struct attempt *a,
                               struct outcome *out)
 {
@@ -124,7 +101,6 @@ enum frag_err trial_unlimited(const struct trial *t, const struct attempt *a,
 enum frag_err trial_add(struct trial *t, const struct attempt *a,
                         const struct explain_change *change)
 {
-    struct explain *x = t->x;
     struct explain_change c = *change;
     struct outcome least = {.requested = t->requested};
 
@@ -136,9 +112,16 @@ enum frag_err trial_add(struct trial *t, const struct attempt *a,
         FRAG_TRY(trial_unlimited(t, a, &least));
     c.saved =
         least.requested < t->requested ? t->requested - least.requested : 0;
+    return trial_know(t, &c);
+}
+
+enum frag_err trial_know(struct trial *t, const struct explain_change *change)
+{
+    struct explain *x = t->x;
+
     if (!GROW(x->changes, t->room, x->change_count + 1))
         return frag_no_memory(t->e, "the changes");
-    x->changes[x->change_count++] = c;
+    x->changes[x->change_count++] = *change;
     return FRAG_OK;
 }
 
@@ -149,49 +132,35 @@ bool trial_serves(const struct explain_change *c)
 
 /* ---- the advice ---- */
 
-/* The advice is of the first kind of this order that serves: a mistake of the
- * program that is mended, a setting, calls, the program, memory. Of memory,
- * fewer bytes win, whether they are freed or added. */
+/* Of the changes of the program, the first kind of this order that serves wins:
+ * a mistake that is mended, calls, the program. Of memory, fewer bytes win. */
 static const unsigned ranks[EXPLAIN_CHANGE_KINDS] = {
-    [EXPLAIN_STEP_FREE] = 0,  [EXPLAIN_SETTING] = 1, [EXPLAIN_EMPTY_CACHE] = 2,
-    [EXPLAIN_ONE_SPACE] = 3,  [EXPLAIN_BATCH] = 4,   [EXPLAIN_RECOMPUTE] = 5,
-    [EXPLAIN_EARLY_FREE] = 6, [EXPLAIN_FREE] = 7,    [EXPLAIN_CAPACITY] = 7,
+    [EXPLAIN_STEP_FREE] = 1, [EXPLAIN_EMPTY_CACHE] = 2,
+    [EXPLAIN_ONE_SPACE] = 3, [EXPLAIN_BATCH] = 4,
+    [EXPLAIN_RECOMPUTE] = 5, [EXPLAIN_EARLY_FREE] = 6,
+    [EXPLAIN_FREE] = 7,
 };
 
-/* Against demand the settings come last: one that fills the limit to the last
- * percent is no remedy. */
+/* Against demand the calls come last: what fills the limit to the last percent
+ * is no remedy. */
 static unsigned rank_of(const struct explain *x, enum explain_change_kind kind)
 {
     const bool is_last =
-        x->cause == EXPLAIN_DEMAND &&
-        (kind == EXPLAIN_SETTING || kind == EXPLAIN_EMPTY_CACHE);
+        x->cause == EXPLAIN_DEMAND && kind == EXPLAIN_EMPTY_CACHE;
 
     return ranks[kind] + (is_last ? EXPLAIN_CHANGE_KINDS : 0);
 }
 
-/* More memory is enough for a demand that is known: not for a job that died in
- * its first step. */
+/* What a job that died would have needed is not known: only less of it helps,
+ * or the end of a leak. */
 static bool is_advice(const struct explain *x, const struct explain_change *c)
 {
-    return trial_serves(c) && c->kind != EXPLAIN_ONE_POOL &&
-           !(x->cause == EXPLAIN_DEMAND &&
-             x->completion.reach == FRAG_REACH_NO_STEP &&
-             c->kind != EXPLAIN_BATCH && c->kind != EXPLAIN_RECOMPUTE);
+    return ranks[c->kind] && trial_serves(c) &&
+           (!x->completion.reach || c->kind == EXPLAIN_BATCH ||
+            c->kind == EXPLAIN_RECOMPUTE || c->kind == EXPLAIN_STEP_FREE);
 }
 
-static bool is_any(enum explain_change_kind kind)
-{
-    (void)kind;
-    return true;
-}
-
-static bool is_of_program(enum explain_change_kind kind)
-{
-    return kind != EXPLAIN_SETTING && kind != EXPLAIN_CAPACITY;
-}
-
-static const struct explain_change *
-find_best(const struct explain *x, bool (*may)(enum explain_change_kind kind))
+const struct explain_change *explain_program_advice(const struct explain *x)
 {
     const struct explain_change *best = NULL;
 
@@ -199,22 +168,12 @@ find_best(const struct explain *x, bool (*may)(enum explain_change_kind kind))
         const struct explain_change *c = &x->changes[i];
         const unsigned rank = rank_of(x, c->kind);
 
-        if (may(c->kind) && is_advice(x, c) &&
+        if (is_advice(x, c) &&
             (!best || rank < rank_of(x, best->kind) ||
              (rank == rank_of(x, best->kind) && c->bytes < best->bytes)))
             best = c;
     }
     return best;
-}
-
-const struct explain_change *trial_advice(const struct explain *x)
-{
-    return find_best(x, is_any);
-}
-
-const struct explain_change *explain_program_advice(const struct explain *x)
-{
-    return find_best(x, is_of_program);
 }
 
 const struct explain_change *explain_served_by(const struct explain *x,

@@ -10,25 +10,22 @@
 #define FRAG_SIM_ANSWERS_VERDICT_VERDICT_H
 
 #include "sim/answers/explain/explain.h"
-#include "sim/experiments/tune/ladder.h"
-#include "sim/experiments/tune/requested_peak.h"
 
 /* What to do: the word, and when it is chosen. The first that holds is. */
-#define VERDICT_ACTIONS(X)                                                  \
-    X(RECORD, "record", "the file has no history")                          \
-    X(LEAK, "fix_leak",                                                     \
-      "a leak is the cause, or was found in a job that "                    \
-      "lives")                                                              \
-    X(OUTSIDE, "free_device",                                               \
-      "memory outside PyTorch is the cause, and the "                       \
-      "job would fit without it")                                           \
-    X(NOTHING, "nothing", "the job fits as it is")                          \
-    X(SETTING, "setting",                                                   \
-      "a setting of the allocator helps; against a program that needs too " \
-      "much, a change of the program comes first unless the setting is "    \
-      "enough for all further steps")                                       \
-    X(PROGRAM, "change_program", "a change of the program helps")           \
-    X(DEVICE, "larger_device", "nothing else helps")
+#define VERDICT_ACTIONS(X)                                                   \
+    X(RECORD, "record", "the file has no history, or too little of it")      \
+    X(LEAK, "fix_leak",                                                      \
+      "a leak is the cause, or was found in a job that "                     \
+      "lives")                                                               \
+    X(OUTSIDE, "free_device",                                                \
+      "memory outside PyTorch is the cause, and the "                        \
+      "job would fit without it")                                            \
+    X(NOTHING, "nothing", "the job fits as it is")                           \
+    X(SETTING, "setting", "a setting of the allocator is enough")            \
+    X(PROGRAM, "change_program", "a change of the program helps")            \
+    X(DEVICE, "larger_device",                                               \
+      "nothing else is known to be enough; a setting that may be enough is " \
+      "named after it")
 
 enum verdict_action {
 #define X(name, word, text) VERDICT_##name,
@@ -67,13 +64,12 @@ struct verdict_need {
 };
 
 struct verdict_question {
-    const struct frag_trace *trace; /* as recorded, READING_RAW */
-    const struct frag_device_trace *device;
+    struct question about; /* as recorded, READING_RAW; its bound is finite */
     const struct frag_trace *rest; /* the whole run of a job that died; NULL:
                                       its recording is completed */
-    struct frag_bound bound;       /* finite; in which the job shall run */
-    frag_size total;               /* of the recorded device; 0: not known */
+    const char *at; /* the failure that is explained, as for explain_make */
     const struct cell_settings *settings;
+    const struct texts *without; /* as in struct tune_ladder */
     struct parallel on;
     /* Is told what comes next, and the progress of that, by one thread. */
     void (*began)(void *user, unsigned stage, const char *name);
@@ -81,7 +77,7 @@ struct verdict_question {
     void *user;
 };
 
-enum { VERDICT_STAGES = 2 }; /* of `began', from 1 */
+enum { VERDICT_STAGES = 3 }; /* of `began', from 1 */
 
 struct verdict {
     /* The answers on which the verdict rests. */
@@ -94,19 +90,17 @@ struct verdict {
                                  */
     const struct frag_trace *whole; /* the trace to which the next apply */
     const struct frag_device_trace *device; /* of it */
+    struct frag_completion completion;      /* of a job that died */
     struct tune_case tuned;
-    struct tune_ladder ladder;  /* not climbed if the requests of a complete run
-                                   alone exceed the bound */
-    struct cell_notes notes;    /* of tune_shown */
-    struct requested_peak live; /* the most that the requests alone need */
-    struct cell_settings need_settings;
-    struct verdict_need needs[VERDICT_NEEDS];
+    struct tune_ladder ladder; /* no rungs for a file without history */
+    struct verdict_need needs[VERDICT_NEEDS]; /* of two rungs */
 
     /* The verdict. */
     enum verdict_state state;
     enum explain_cause cause; /* NONE unless DIED, CAUGHT or WOULD */
     enum verdict_action action;
-    const struct tune_rung *rung;        /* of SETTING; else NULL */
+    const struct tune_rung *rung; /* of SETTING, or one that is worth trying
+                                     beside another action; else NULL */
     const struct explain_change *change; /* of PROGRAM, and of LEAK if freeing
                                             was replayed; else NULL */
     frag_size saved;                     /* bytes of the peak, by the action */

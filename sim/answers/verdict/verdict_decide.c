@@ -109,7 +109,8 @@ enum { SOON = 1000000 }; /* steps */
 /* The steps until a leak has filled the memory that is free; 0: not known. */
 static double steps_left(const struct verdict *v)
 {
-    const frag_size bound = v->question.bound.bytes, need = v->needs[0].bytes;
+    const frag_size bound = v->question.about.bound.bytes,
+                    need = v->needs[0].bytes;
     const double rate = subject_of(v)->growth_rate;
 
     return rate >= 1 && need < bound ? (double)(bound - need) / rate : 0;
@@ -178,13 +179,6 @@ static enum verdict_state state_of(const struct verdict *v)
 
 /* ---- which action ---- */
 
-/* Whether no recorded and no predicted request fails with the rung. */
-static bool serves(const struct verdict *v, const struct tune_rung *r)
-{
-    return v->ladder.count && r->outcome != TUNE_FAILS &&
-           r->results[0].first_oom == FRAG_NEVER;
-}
-
 static bool is_unseen(struct verdict *v)
 {
     return v->state == VERDICT_UNSEEN;
@@ -204,53 +198,25 @@ static bool is_leak(struct verdict *v)
 }
 
 /* The ladder's first rung has the recorded settings. */
-static bool fits_as_is(struct verdict *v)
+static bool is_enough(struct verdict *v)
 {
-    return !v->here->failed && serves(v, &v->ladder.rungs[0]);
+    return v->ladder.chosen && v->ladder.chosen->recorded;
 }
 
-/* Whether the memory is enough for further steps too, or nothing says that it
- * is not. */
-static bool fits_later(struct verdict *v)
-{
-    return fits_as_is(v) && v->needs[0].enough <= v->question.bound.bytes;
-}
-
+/* The job would fit without what else was on the device. */
 static bool is_outside(struct verdict *v)
 {
-    return v->cause == EXPLAIN_OUTSIDE &&
-           (fits_as_is(v) || v->needs[0].bytes <= v->question.bound.bytes);
-}
+    const frag_size bound = v->question.about.bound.bytes;
+    const frag_size total = v->question.about.total;
 
-/* A setting that is enough for further steps too, or the run is complete. */
-static bool has_promise(struct verdict *v)
-{
-    v->rung = v->ladder.chosen;
-    return v->rung && v->rung->text && !v->rung->recorded;
+    return v->cause == EXPLAIN_OUTSIDE &&
+           (is_enough(v) ||
+            v->needs[0].bytes <= (total > bound ? total : bound));
 }
 
 static bool has_setting(struct verdict *v)
 {
-    const struct tune_ladder *l = &v->ladder;
-
-    for (size_t i = 1; i < l->count; i++)
-        if (serves(v, &l->rungs[i])) {
-            v->rung =
-                l->nearest && serves(v, l->nearest) && !l->nearest->recorded
-                    ? l->nearest
-                    : &l->rungs[i];
-            return true;
-        }
-    return false;
-}
-
-/* A setting that fills the memory to the last percent is no remedy. */
-static bool has_setting_against_waste(struct verdict *v)
-{
-    const enum explain_cause cause =
-        v->here->failed ? v->here->cause : v->cause;
-
-    return cause != EXPLAIN_DEMAND && has_setting(v);
+    return v->ladder.chosen && !v->ladder.chosen->recorded;
 }
 
 static bool has_change(struct verdict *v)
@@ -279,7 +245,7 @@ static void say_record(const struct verdict *v, char *text)
  * that is complete. */
 static const char *fares(const struct verdict *v, bool is_survived)
 {
-    return is_survived || !v->tuned.completion.reach
+    return is_survived || !v->completion.reach
                ? "no request fails"
                : "no recorded or predicted request fails";
 }
@@ -288,7 +254,7 @@ static void say_replay(const struct verdict *v, const struct explain_change *c,
                        char *text)
 {
     text_add(text, VERDICT_TEXT, " ", "Replayed with this change and %s, %s",
-             FRAG_SHOW_SIZE(v->question.bound.bytes),
+             FRAG_SHOW_SIZE(v->question.about.bound.bytes),
              fares(v, c->result == EXPLAIN_SURVIVES));
     if (v->saved)
         text_add(text, VERDICT_TEXT, "", "; it saves %s at the peak",
@@ -321,7 +287,7 @@ static void say_leak(const struct verdict *v, char *text)
     else if (steps_left(v) > 0)
         text_add(text, VERDICT_TEXT, " ",
                  "It fills %s after about %.0f more steps.",
-                 FRAG_SHOW_SIZE(v->question.bound.bytes), steps_left(v));
+                 FRAG_SHOW_SIZE(v->question.about.bound.bytes), steps_left(v));
 }
 
 static void say_free_device(const struct verdict *v, char *text)
@@ -332,25 +298,20 @@ static void say_free_device(const struct verdict *v, char *text)
              FRAG_SHOW_SIZE(v->needs[0].bytes));
 }
 
-/* A job that died is known up to its failure, or for further steps too. */
 static void say_start(const struct verdict *v, char *text)
 {
-    const struct frag_bound bound = v->question.bound;
-    const bool is_known =
-        !v->tuned.completion.reach ||
-        (v->needs[0].enough && v->needs[0].enough <= bound.bytes);
+    const struct frag_bound bound = v->question.about.bound;
 
     snprintf(text, VERDICT_TEXT,
-             "Give the job %s%s and start it again, otherwise unchanged: %s.",
+             "Give the job %s%s and start it again, otherwise unchanged.",
              bound.kind == FRAG_BOUND_LIMIT ? "a memory limit of " : "",
-             FRAG_SHOW_SIZE(bound.bytes),
-             is_known ? "it fits" : "all that was recorded fits");
+             FRAG_SHOW_SIZE(bound.bytes));
 }
 
 static void say_nothing(const struct verdict *v, char *text)
 {
     const frag_size need = verdict_need_bytes(&v->needs[0]);
-    const frag_size bound = v->question.bound.bytes;
+    const frag_size bound = v->question.about.bound.bytes;
 
     if (v->state == VERDICT_FITS || v->state == VERDICT_CAUGHT)
         snprintf(text, VERDICT_TEXT, "%s",
@@ -361,17 +322,18 @@ static void say_nothing(const struct verdict *v, char *text)
     else
         say_start(v, text);
     if (need <= bound)
-        text_add(text, VERDICT_TEXT, " ", "It needs %s less than %s.",
-                 FRAG_SHOW_SIZE(bound - need), FRAG_SHOW_SIZE(bound));
+        text_add(text, VERDICT_TEXT, " ", "Of %s, %s stay free.",
+                 FRAG_SHOW_SIZE(bound), FRAG_SHOW_SIZE(bound - need));
 }
 
 static void say_setting(const struct verdict *v, char *text)
 {
     snprintf(text, VERDICT_TEXT,
              "Start the job with %s%s and this setting. Replayed so, %s",
-             v->question.bound.kind == FRAG_BOUND_LIMIT ? "a memory limit of "
-                                                        : "",
-             FRAG_SHOW_SIZE(v->question.bound.bytes),
+             v->question.about.bound.kind == FRAG_BOUND_LIMIT
+                 ? "a memory limit of "
+                 : "",
+             FRAG_SHOW_SIZE(v->question.about.bound.bytes),
              fares(v, v->rung->outcome == TUNE_SURVIVES));
     if (v->saved)
         text_add(text, VERDICT_TEXT, "", "; the job needs %s less",
@@ -388,6 +350,23 @@ static const struct {
                                "size"},
 };
 
+/* What is enough with a need: of a job that died, more than its completed trace
+ * needs, and only its steps tell how much. */
+static void add_enough(const struct verdict *v, const struct verdict_need *n,
+                       char *text)
+{
+    const frag_size bound = v->question.about.bound.bytes;
+    const frag_size bytes = verdict_need_bytes(n);
+    const bool is_known = !v->completion.reach || n->enough;
+
+    if (is_known && bytes > bound)
+        text_add(text, VERDICT_TEXT, " ", "at least %s", FRAG_SHOW_SIZE(bytes));
+    else
+        text_add(text, VERDICT_TEXT, " ",
+                 "more than %s; how much more is not known",
+                 FRAG_SHOW_SIZE(bytes > bound ? bytes : bound));
+}
+
 static void say_change(const struct verdict *v, char *text)
 {
     const struct explain_change *c = v->change;
@@ -400,29 +379,32 @@ static void say_change(const struct verdict *v, char *text)
     if (!begin)
         *text = (char)toupper((unsigned char)*text);
     say_replay(v, c, text);
+    if (!v->completion.reach)
+        return;
+    text_add(text, VERDICT_TEXT, " ", "Or give the job");
+    add_enough(v, &v->needs[0], text);
+    text_add(text, VERDICT_TEXT, "", ".");
 }
 
 static void say_device(const struct verdict *v, char *text)
 {
-    const bool is_limit = v->question.bound.kind == FRAG_BOUND_LIMIT;
+    const bool is_limit = v->question.about.bound.kind == FRAG_BOUND_LIMIT;
     const struct verdict_need *need = &v->needs[0], *other = &v->needs[1];
-    const enum frag_reach reach = v->tuned.completion.reach;
 
     snprintf(text, VERDICT_TEXT, "%s",
              is_limit ? "Raise the memory limit of the process "
-                        "(torch.cuda.set_per_process_memory_fraction)"
-                      : "Use a GPU with more memory");
-    if (need->bytes != FRAG_UNLIMITED)
-        text_add(text, VERDICT_TEXT, "", "%s%s %s", is_limit ? " to " : ", ",
-                 reach == FRAG_REACH_NO_STEP ? "more than" : "at least",
-                 FRAG_SHOW_SIZE(need->bytes));
-    if (other->bytes < need->bytes)
-        text_add(text, VERDICT_TEXT, "", ", or %s with %s",
-                 FRAG_SHOW_SIZE(other->bytes),
+                        "(torch.cuda.set_per_process_memory_fraction), to"
+                      : "Use a GPU with more memory,");
+    add_enough(v, need, text);
+    if (other->bytes < need->bytes) {
+        text_add(text, VERDICT_TEXT, "", "; or with %s",
                  *other->setting ? other->setting : "PyTorch's default");
+        add_enough(v, other, text);
+    }
     text_add(text, VERDICT_TEXT, "",
-             ": no setting and no change that was tried is enough for %s.",
-             FRAG_SHOW_SIZE(v->question.bound.bytes));
+             ": no setting and no change that was tried is known to be enough "
+             "for %s.",
+             FRAG_SHOW_SIZE(v->question.about.bound.bytes));
 }
 
 /* The first row that holds is the action. */
@@ -434,12 +416,9 @@ static const struct action_rule {
     {VERDICT_RECORD, is_unseen, say_record},
     {VERDICT_LEAK, is_leak, say_leak},
     {VERDICT_OUTSIDE, is_outside, say_free_device},
-    {VERDICT_NOTHING, fits_later, say_nothing},
-    {VERDICT_SETTING, has_promise, say_setting},
-    {VERDICT_NOTHING, fits_as_is, say_nothing},
-    {VERDICT_SETTING, has_setting_against_waste, say_setting},
-    {VERDICT_PROGRAM, has_change, say_change},
+    {VERDICT_NOTHING, is_enough, say_nothing},
     {VERDICT_SETTING, has_setting, say_setting},
+    {VERDICT_PROGRAM, has_change, say_change},
     {VERDICT_DEVICE, always, say_device},
 };
 
@@ -470,6 +449,29 @@ static frag_size saved_by(const struct verdict *v)
                : 0;
 }
 
+/* What may be enough, after the sure way. */
+static void say_try(struct verdict *v)
+{
+    const struct tune_rung *best = v->ladder.best;
+
+    if (!best || best->odds.verdict != ODDS_TRY ||
+        (v->action != VERDICT_PROGRAM && v->action != VERDICT_DEVICE))
+        return;
+    v->rung = best;
+    text_add(v->todo, VERDICT_TEXT, " ", "Worth trying before, with %s: %s;",
+             FRAG_SHOW_SIZE(v->question.about.bound.bytes),
+             best->recorded ? "the job unchanged"
+             : *best->text  ? best->text
+                            : "PyTorch's default settings");
+    if (best->odds.of)
+        text_add(v->todo, VERDICT_TEXT, " ",
+                 "of %u recorded jobs in this state %u lived.", best->odds.of,
+                 best->odds.lived);
+    else
+        text_add(v->todo, VERDICT_TEXT, " ",
+                 "how many jobs in this state lived is not known.");
+}
+
 static void say_todo(struct verdict *v)
 {
     const struct action_rule *rule = rules;
@@ -477,12 +479,12 @@ static void say_todo(struct verdict *v)
     while (!rule->holds(v))
         rule++;
     v->action = rule->action;
-    if (v->action != VERDICT_SETTING)
-        v->rung = NULL;
+    v->rung = v->action == VERDICT_SETTING ? v->ladder.chosen : NULL;
     if (v->action != VERDICT_PROGRAM && v->action != VERDICT_LEAK)
         v->change = NULL;
     v->saved = saved_by(v);
     rule->say(v, v->todo);
+    say_try(v);
 }
 
 /* ---- how sure ---- */
@@ -509,37 +511,25 @@ static void say_whole(const struct verdict *v, char *text)
                  "How much less a smaller batch needs is an estimate.");
 }
 
-/* What is enough for further steps with the action; 0: not known. */
-static frag_size enough_of(const struct verdict *v)
+/* How many of the recorded jobs in this state lived with the action. */
+static void say_odds(const struct verdict *v, char *text)
 {
-    const struct verdict_need *with =
-        v->rung ? need_with(v, v->rung->text) : &v->needs[0];
+    const struct tune_rung *r =
+        v->action == VERDICT_SETTING || v->action == VERDICT_NOTHING
+            ? v->ladder.chosen
+            : NULL;
 
-    return with ? with->enough : v->rung->results[0].enough;
-}
-
-static void say_enough(const struct verdict *v, char *text)
-{
-    const frag_size enough = enough_of(v), bound = v->question.bound.bytes;
-
-    if (v->action == VERDICT_PROGRAM || v->action == VERDICT_LEAK || !enough)
-        return;
-    if (enough <= bound || v->action == VERDICT_DEVICE)
+    if (r && r->odds.of)
         text_add(text, VERDICT_TEXT, " ",
-                 "With a probability of %.0f %%, no further step needs more "
-                 "than %s.",
-                 100 * FRAG_SPREAD_LEVEL, FRAG_SHOW_SIZE(enough));
-    else
-        text_add(text, VERDICT_TEXT, " ",
-                 "Further steps may need up to %s, more than this memory.",
-                 FRAG_SHOW_SIZE(enough));
+                 "Of %u recorded jobs in this state %u lived with it.",
+                 r->odds.of, r->odds.lived);
 }
 
 /* Why further steps are not known; nothing if that is growth, of which the next
  * sentence says that it could not be judged. */
 static void say_untold(const struct verdict *v, char *text)
 {
-    const enum frag_untold untold = v->tuned.completion.untold;
+    const enum frag_untold untold = v->completion.untold;
     const bool grows =
         untold == FRAG_UNTOLD_GROWS && subject_of(v)->growth == LEAKS_UNKNOWN;
 
@@ -550,7 +540,7 @@ static void say_untold(const struct verdict *v, char *text)
 
 static void say_completed(const struct verdict *v, char *text)
 {
-    const struct frag_completion *c = &v->tuned.completion;
+    const struct frag_completion *c = &v->completion;
 
     snprintf(text, VERDICT_TEXT,
              "The recording ends where the job died, after %" PRIu64
@@ -558,13 +548,12 @@ static void say_completed(const struct verdict *v, char *text)
              c->steps, c->steps == 1 ? "" : "s", c->added_steps);
     if (c->untold)
         say_untold(v, text);
-    else
-        say_enough(v, text);
+    say_odds(v, text);
 }
 
 static void say_reach(const struct verdict *v, char *text)
 {
-    const struct frag_completion *c = &v->tuned.completion;
+    const struct frag_completion *c = &v->completion;
 
     if (v->state == VERDICT_UNSEEN)
         snprintf(text, VERDICT_TEXT,
@@ -578,6 +567,10 @@ static void say_reach(const struct verdict *v, char *text)
                  "the failed request is not known.");
     else
         say_completed(v, text);
+    if (c->reach)
+        text_add(text, VERDICT_TEXT, " ",
+                 "`fragsim triage --dry PROGRAM' runs the program without a "
+                 "GPU, and then the rest of the run is known.");
 }
 
 /* Why growth could not be judged. */

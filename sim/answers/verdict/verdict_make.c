@@ -1,34 +1,70 @@
 /* verdict_make.c - asks for the answers on which a verdict rests. */
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/answers/verdict/verdict.h"
-#include "sim/arena/arena.h"
-#include "sim/experiments/capacity/spans.h"
-#include "sim/experiments/recording.h"
 
 static void begin(const struct verdict *v, unsigned stage, const char *name)
 {
     v->question.began(v->question.user, stage, name);
 }
 
+/* ---- tune ---- */
+
+static void tell(void *user, uint64_t done, uint64_t total)
+{
+    const struct verdict *v = user;
+
+    (void)v->question.progress(v->question.user, done, total);
+}
+
+static enum frag_err climb(struct verdict *v, struct frag_error *e)
+{
+    const struct verdict_question *q = &v->question;
+
+    FRAG_TRY(tune_case_make(&q->about, "the job", v->whole, v->device,
+                            &v->tuned, e));
+    v->tuned.completion = v->completion;
+    v->ladder = (struct tune_ladder){
+        .settings = q->settings,
+        .cases = &v->tuned,
+        .case_count = 1,
+        .without = q->without,
+        .version = tune_release(&v->tuned, 1),
+        .on = q->on,
+        .progress = {.told = tell, .user = v},
+    };
+    return tune_climb(&v->ladder, e);
+}
+
+static void take_need(struct verdict_need *n, const struct tune_rung *r)
+{
+    *n = (struct verdict_need){.bytes = FRAG_UNLIMITED};
+    if (!r)
+        return;
+    snprintf(n->setting, TUNE_TEXT, "%s", r->text);
+    n->bytes = r->results[0].need ? r->results[0].need : FRAG_UNLIMITED;
+    n->is_most = r->results[0].is_most;
+    n->enough = r->results[0].enough;
+}
+
+/* Those of the recorded settings, and of expandable segments or, if the job ran
+ * with these, of PyTorch's default. */
+static void take_needs(struct verdict *v)
+{
+    static const char expandable[] = "expandable_segments:True";
+    const struct tune_rung *recorded = &v->ladder.rungs[0];
+
+    take_need(&v->needs[0], v->ladder.count ? recorded : NULL);
+    take_need(&v->needs[1],
+              v->ladder.count
+                  ? tune_rung_of(&v->ladder, strstr(recorded->text, expandable)
+                                                 ? ""
+                                                 : expandable)
+                  : NULL);
+}
+
 /* ---- explain ---- */
-
-static bool has_history(const struct frag_device_trace *d)
-{
-    return d->count > d->initial;
-}
-
-static bool has_failure(const struct frag_device_trace *d)
-{
-    const struct frag_recorded *r = &d->recorded;
-
-    for (uint64_t i = 0; i < r->action_count; i++)
-        if (r->actions[i].action == FRAG_OOM_REPORTED)
-            return true;
-    return false;
-}
 
 static enum frag_err explain(struct verdict *v, struct frag_bound bound,
                              bool is_whole, const struct explain **out,
@@ -37,10 +73,12 @@ static enum frag_err explain(struct verdict *v, struct frag_bound bound,
     const struct verdict_question *q = &v->question;
     const bool is_rest = is_whole && q->rest;
     const struct explain_options options = {
-        .trace = is_rest ? v->whole : q->trace,
-        .device = is_rest ? v->device : q->device,
+        .trace = is_rest ? v->whole : q->about.trace,
+        .device = is_rest ? v->device : q->about.device,
+        .at = is_whole ? NULL : q->at,
         .bound = bound,
-        .total = q->total,
+        .total = q->about.total,
+        .ladder = &v->ladder,
         .progress = q->progress,
         .user = q->user,
     };
@@ -61,104 +99,19 @@ static enum frag_err explain_both(struct verdict *v, struct frag_error *e)
 {
     const struct verdict_question *q = &v->question;
     const struct frag_bound none = {.bytes = 0};
+    const bool tells = recording_tells(q->about.device);
 
-    begin(v, 1, "the failure");
-    if (has_failure(q->device) || !has_history(q->device))
+    begin(v, 2, "the failure");
+    if (explain_has_failure(q->about.device) || !tells)
         FRAG_TRY(explain(v, none, false, &v->failure, e));
-    if (!has_history(q->device))
+    if (!tells)
         return FRAG_OK;
-    begin(v, 2, "the capacity");
-    if (v->failure && !q->rest && is_bound_of(v->failure, q->bound)) {
+    begin(v, 3, "the capacity");
+    if (v->failure && !q->rest && is_bound_of(v->failure, q->about.bound)) {
         v->here = v->failure;
         return FRAG_OK;
     }
-    return explain(v, q->bound, true, &v->here, e);
-}
-
-/* ---- tune ---- */
-
-static enum frag_err climb(struct verdict *v, struct frag_error *e)
-{
-    struct tune_ladder *l = &v->ladder;
-    struct bound_facts facts;
-
-    FRAG_TRY(recording_facts(v->whole, v->device, &facts, e));
-    if (facts.recorded.least)
-        facts.recorded.bytes = facts.recorded.least;
-    v->tuned.recorded = facts.recorded;
-    *l = (struct tune_ladder){
-        .settings = v->question.settings,
-        .cases = &v->tuned,
-        .case_count = 1,
-        .worth = TUNE_WORTH,
-        .version = tune_release(&v->tuned, 1),
-        .on = v->question.on,
-    };
-    FRAG_TRY(requested_peak_find(v->device, &v->live, e));
-    if (v->live.bytes > v->question.bound.bytes && !tune_is_open(&v->tuned))
-        return FRAG_OK;
-    FRAG_TRY(tune_climb(l, e));
-    return tune_notes(l, 0, tune_shown(l), &v->notes, e);
-}
-
-/* ---- the needs ---- */
-
-enum { EVENTS = 6000000 }; /* of the replays that seek a need */
-
-static enum frag_err find_need(struct verdict *v, const char *policy,
-                               struct verdict_need *out, struct frag_error *e)
-{
-    struct stop asked = v->question.on.stop; /* the user is not const */
-    struct frag_capacity_span unlimited, need = {.from = 0};
-    struct frag_capacity_spec spec;
-    struct policy_choice choice;
-    struct frag_params *params;
-    enum frag_err err;
-
-    out->bytes = FRAG_UNLIMITED;
-    FRAG_TRY(policy_choice_read(policy, &choice, e));
-    err = policy_choice_params_of(&choice, v->whole, v->device, &params, e);
-    policy_choice_free(&choice);
-    FRAG_TRY(err);
-    spec = frag_capacity_of_cell(&v->need_settings, v->device, params,
-                                 v->question.bound.kind);
-    spec.progress = stop_tick;
-    spec.user = &asked;
-    spec.runs = 1 + EVENTS / (v->device->count + 1);
-    err = frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e);
-    if (err == FRAG_OK && unlimited.exact && frag_capacity_survives(&unlimited))
-        err = frag_capacity_need(&spec, &unlimited, &need, e);
-    free(params);
-    if (need.from)
-        out->bytes = need.from;
-    out->is_most = need.cut;
-    return err;
-}
-
-/* PyTorch reserves addresses for expandable segments by the total of the
- * device: with a total of its own the need is found to the byte. */
-static enum frag_err find_needs(struct verdict *v, struct frag_error *e)
-{
-    static const char expandable[] = "expandable_segments:True";
-    const char *settings = v->whole->settings ? v->whole->settings : "";
-    const bool is_expandable = strstr(settings, expandable);
-    const double spread = v->tuned.completion.spread;
-
-    v->need_settings = *v->question.settings;
-    v->need_settings.total = FRAG_H200_TOTAL;
-    v->need_settings.stop_at_oom = true;
-    snprintf(v->needs[1].setting, TUNE_TEXT, "%s",
-             is_expandable ? "" : expandable);
-    FRAG_TRY(find_need(v, v->whole->settings ? "torch@recorded" : "torch",
-                       &v->needs[0], e));
-    FRAG_TRY(
-        find_need(v, is_expandable ? "torch" : "torch:expandable_segments:True",
-                  &v->needs[1], e));
-    for (size_t i = 0; i < VERDICT_NEEDS; i++)
-        if (v->needs[i].bytes != FRAG_UNLIMITED && spread > 0)
-            v->needs[i].enough =
-                (frag_size)ceil((double)v->needs[i].bytes * spread);
-    return FRAG_OK;
+    return explain(v, q->about.bound, true, &v->here, e);
 }
 
 /* ---- all ---- */
@@ -168,40 +121,21 @@ static enum frag_err find_whole(struct verdict *v, struct frag_error *e)
     const struct verdict_question *q = &v->question;
 
     if (!q->rest)
-        FRAG_TRY(frag_device_complete(q->trace, q->device, &v->own,
-                                      &v->tuned.completion, e));
+        FRAG_TRY(frag_device_complete(q->about.trace, q->about.device, &v->own,
+                                      &v->completion, e));
     v->whole = q->rest ? q->rest : v->own;
-    v->device = frag_trace_device(v->whole, q->device->device);
-    v->tuned.name = "the job";
-    v->tuned.device = v->device;
-    v->tuned.trace = v->whole;
-    v->tuned.bound = q->bound;
+    v->device = frag_trace_device(v->whole, q->about.device->device);
     return FRAG_OK;
-}
-
-/* The answers are independent of each other. */
-static enum frag_err run_job(void *user, size_t i, struct frag_error *e)
-{
-    static enum frag_err (*const jobs[])(
-        struct verdict * v, struct frag_error * e) = {explain_both, find_needs,
-                                                      climb};
-
-    return jobs[i](user, e);
 }
 
 static enum frag_err ask(struct verdict *v, struct frag_error *e)
 {
-    const size_t jobs = has_history(v->question.device) ? 3 : 1;
-
-    for (size_t i = 0; i < VERDICT_NEEDS; i++)
-        v->needs[i].bytes = FRAG_UNLIMITED;
     FRAG_TRY(find_whole(v, e));
-    FRAG_TRY(parallel_run(&v->question.on, jobs, run_job, v, e));
-    snprintf(v->needs[0].setting, TUNE_TEXT, "%s",
-             v->ladder.count               ? v->ladder.rungs[0].text
-             : v->question.trace->settings ? v->question.trace->settings
-                                           : "");
-    return FRAG_OK;
+    begin(v, 1, "the settings");
+    if (recording_tells(v->question.about.device))
+        FRAG_TRY(climb(v, e));
+    take_needs(v);
+    return explain_both(v, e);
 }
 
 enum frag_err verdict_make(const struct verdict_question *question,

@@ -35,19 +35,21 @@ struct triage_part {
     /* Writes what the command prints, from the verdict's answers. NULL: a copy
      * of this process runs the command. */
     void (*put)(const struct triage *t, FILE *out);
+    bool is_of_recorded; /* `put' is for the recorded bound only */
     bool (*is_shown)(const struct triage *t); /* NULL: always */
 };
 
 extern const struct triage_part triage_parts[]; /* ended by a NULL id */
 
+/* One device of a file. */
 struct triage {
     const struct call *call;
     struct progress *progress;
     const char *path;
-    struct frag_bound bound;
-    char capacity[FRAG_SIZE_TEXT];    /* its bytes */
-    char *folder;                     /* for the outputs of the copies; NULL: no
-                                         page is made */
+    struct question about;
+    bool is_recorded; /* the bound is that which the recording has */
+    char *folder;     /* for the outputs of the copies; NULL: no
+                         page is made */
     struct frag_trace *trace, *whole; /* whole: of the rest, or NULL */
     const struct frag_device_trace *device;
     struct rest rest; /* with --dry */
@@ -55,6 +57,11 @@ struct triage {
     bool has_verdict;
     bool draws;                              /* gnuplot is installed */
     pid_t copies[TRIAGE_PARTS_MOST], drawer; /* 0: none runs */
+};
+
+struct triages {
+    struct triage *items; /* a row for each device */
+    size_t count;
 };
 
 /* Starts the copies that run commands. Errors of child_copy, NOMEM. */
@@ -75,8 +82,10 @@ char *triage_text(const struct triage *t, const struct triage_part *part);
 char *triage_picture(const struct triage *t,
                      const struct triage_picture *picture);
 bool triage_is_shown(const struct triage *t, const struct triage_part *part);
+/* Whether a copy of this process answers the part. */
+bool triage_is_copied(const struct triage *t, const struct triage_part *part);
 
-/* Writes the page; user is a struct triage. IO, NOMEM. */
+/* Writes the page; user is a struct triages. IO, NOMEM. */
 enum frag_err triage_write(void *user, FILE *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -13,8 +13,9 @@
 static void put_verdict(const struct triage *t, struct answer_page *p)
 {
     const struct verdict *v = &t->verdict;
-    char line[VERDICT_LINE], fits[VERDICT_TEXT];
+    char line[VERDICT_LINE], fits[VERDICT_TEXT], about[QUESTION_TEXT];
 
+    answer_page_verdict(p, VERDICT_ABOUT, question_text(&t->about, about), "");
     answer_page_verdict(p, VERDICT_HAPPENED, v->happened, "");
     answer_page_verdict(p, VERDICT_TODO, v->todo, verdict_export(v, line));
     answer_page_verdict(p, VERDICT_SURE, v->sure, "");
@@ -63,7 +64,7 @@ static enum frag_err put_output(const struct triage *t,
     char *path;
     enum frag_err err;
 
-    if (part->put) {
+    if (!triage_is_copied(t, part)) {
         part->put(t, out);
         return FRAG_OK;
     }
@@ -94,7 +95,11 @@ static enum frag_err put_part(const struct triage *t,
                               const struct triage_part *part,
                               struct answer_page *p, struct frag_error *e)
 {
-    answer_page_section(p, part->heading, part->id);
+    char id[64];
+
+    snprintf(id, sizeof(id), t->about.place > 1 ? "%s-%u" : "%s", part->id,
+             t->about.place);
+    answer_page_section(p, part->heading, id);
     answer_page_paragraph(p, part->question);
     FRAG_TRY(put_text(t, part, true, p, e));
     if (part->picture.name)
@@ -115,25 +120,33 @@ static void put_notes(const struct triage *t, struct answer_page *p)
     answer_page_section_end(p);
 }
 
+static enum frag_err put_device(const struct triage *t, struct answer_page *p,
+                                struct frag_error *e)
+{
+    put_verdict(t, p);
+    if (!t->draws)
+        answer_page_paragraph(p, "Some figures are left out, because gnuplot, "
+                                 "which draws them, is not installed.");
+    for (const struct triage_part *part = triage_parts; part->id; part++)
+        if (triage_is_shown(t, part))
+            FRAG_TRY(put_part(t, part, p, e));
+    return FRAG_OK;
+}
+
 enum frag_err triage_write(void *user, FILE *out, struct frag_error *e)
 {
-    const struct triage *t = user;
+    const struct triages *all = user;
     struct answer_page p;
-    char title[256], *name = frag_trace_name(t->path);
+    char title[256], *name = frag_trace_name(all->items[0].path);
 
     if (!name)
         return frag_no_memory(e, "the page");
     snprintf(title, sizeof(title), "Triage of %.200s", name);
     free(name);
     answer_page_open(&p, out, title);
-    put_verdict(t, &p);
-    if (!t->draws)
-        answer_page_paragraph(&p, "Some figures are left out, because gnuplot, "
-                                  "which draws them, is not installed.");
-    for (const struct triage_part *part = triage_parts; part->id; part++)
-        if (triage_is_shown(t, part))
-            FRAG_TRY(put_part(t, part, &p, e));
-    put_notes(t, &p);
+    for (size_t i = 0; i < all->count; i++)
+        FRAG_TRY(put_device(&all->items[i], &p, e));
+    put_notes(&all->items[0], &p);
     answer_page_close(&p);
     return FRAG_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/arena/arena.h"
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
@@ -36,34 +37,28 @@ static void put_explained(const struct explain *x, FILE *out)
 static void put_failure(const struct triage *t, FILE *out)
 {
     put_explained(t->verdict.failure, out);
+    verdict_put_action(&t->verdict, out);
 }
 
 static void put_here(const struct triage *t, FILE *out)
 {
     put_explained(t->verdict.here, out);
+    verdict_put_action(&t->verdict, out);
 }
 
 /* The notes of the trace have a place of their own on the page. */
 static void put_settings(const struct triage *t, FILE *out)
 {
     const struct verdict *v = &t->verdict;
-    const struct tune_impossible impossible = {0, v->live};
-    struct frag_trace bare = *v->whole;
+    char *name = frag_trace_name(v->whole->path);
     struct tune_case tuned = v->tuned;
     struct tune_ladder ladder = v->ladder;
-    char *name = frag_trace_name(v->whole->path);
-    const struct tune_answer answer = {
-        .ladder = &ladder,
-        .impossible = &impossible,
-        .impossible_count = v->live.bytes > v->tuned.bound.bytes,
-        .notes = ladder.count ? &v->notes : NULL,
-    };
 
-    bare.note_count = 0;
-    tuned.trace = &bare;
     tuned.name = name ? name : tuned.name;
     ladder.cases = &tuned;
-    tune_print(&answer, out);
+    tune_print(
+        &(const struct tune_answer){.ladder = &ladder, .about = &t->about},
+        out);
     free(name);
 }
 
@@ -81,9 +76,14 @@ static void put_needs(const struct triage *t, FILE *out)
     printable_line(out, "%s", verdict_fits(&t->verdict, text));
 }
 
+static bool has_history(const struct triage *t)
+{
+    return recording_tells(t->device);
+}
+
 static bool has_failure(const struct triage *t)
 {
-    return t->verdict.failure != NULL;
+    return explain_has_failure(t->device) || !has_history(t);
 }
 
 static bool has_here(const struct triage *t)
@@ -91,11 +91,6 @@ static bool has_here(const struct triage *t)
     const struct verdict *v = &t->verdict;
 
     return v->here && v->here != v->failure;
-}
-
-static bool has_history(const struct triage *t)
-{
-    return t->device->count > t->device->initial;
 }
 
 /* A job that fits as it is needs no other setting. */
@@ -120,6 +115,7 @@ const struct triage_part triage_parts[] = {
      {"explain", THE_TRACE, "-q"},
      .picture = {"holes", holes, false, false},
      .put = put_failure,
+     .is_of_recorded = true,
      .is_shown = has_failure},
     {"here",
      "With this memory",
@@ -185,6 +181,11 @@ bool triage_is_shown(const struct triage *t, const struct triage_part *part)
     return !part->is_shown || part->is_shown(t);
 }
 
+bool triage_is_copied(const struct triage *t, const struct triage_part *part)
+{
+    return !part->put || (part->is_of_recorded && !t->is_recorded);
+}
+
 char *triage_text(const struct triage *t, const struct triage_part *part)
 {
     return scratch_path(t->folder, part->id, ".txt");
@@ -207,19 +208,21 @@ char *triage_picture(const struct triage *t,
 struct command {
     const char *words[TRIAGE_WORDS + 6];
     size_t count;
-    char device[16], total[FRAG_SIZE_TEXT];
+    char device[16], total[FRAG_SIZE_TEXT], capacity[FRAG_SIZE_TEXT];
 };
 
-static const char *word_for(const struct triage *t, const char *word)
+static const char *word_for(const struct triage *t, const struct command *c,
+                            const char *word)
 {
     const struct {
         const char *word, *means;
     } meanings[] = {
         {THE_TRACE, t->path},
         {THE_WHOLE, t->rest.path ? t->rest.path : t->path},
-        {THE_CAPACITY, t->capacity},
+        {THE_CAPACITY, c->capacity},
+        {THE_TOTAL, c->total},
         {THE_BOUND,
-         t->bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c"},
+         t->about.bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c"},
         {THE_MOMENT, facts_last_oom(t->device) >= 0 ? "oom" : "peak"},
         {THE_POLICY, t->trace->settings ? "torch@recorded" : "torch"},
     };
@@ -236,12 +239,10 @@ static void put_words(const struct triage *t, const struct triage_part *part,
 {
     c->count = 0;
     snprintf(c->device, sizeof(c->device), "%" PRIu32, t->device->device);
-    snprintf(c->total, sizeof(c->total), "%lluB",
-             (unsigned long long)t->verdict.need_settings.total);
+    frag_size_argument(FRAG_H200_TOTAL, c->total);
+    frag_size_argument(t->about.bound.bytes, c->capacity);
     for (size_t i = 0; i < TRIAGE_WORDS && part->words[i]; i++)
-        c->words[c->count++] = !strcmp(part->words[i], THE_TOTAL)
-                                   ? c->total
-                                   : word_for(t, part->words[i]);
+        c->words[c->count++] = word_for(t, c, part->words[i]);
     if (t->trace->device_count > 1) {
         c->words[c->count++] = "--device";
         c->words[c->count++] = c->device;
@@ -291,9 +292,8 @@ static int run_command(void *user)
     c.words[c.count] = NULL;
     memcpy(argv, c.words, (c.count + 1) * sizeof(*argv));
     if (child_copy_is_apart())
-        input_lend(t->whole && strcmp(word_for(t, THE_TRACE), argv[1]) != 0
-                       ? t->whole
-                       : t->trace);
+        input_lend(t->whole && strcmp(t->path, argv[1]) != 0 ? t->whole
+                                                             : t->trace);
     return command_run(t->call->verbs, verb_find(t->call->verbs, argv[0]),
                        (int)c.count, argv, t->call->command);
 }
@@ -329,7 +329,8 @@ static enum frag_err start(struct triage *t, const struct triage_part *part,
 enum frag_err triage_start(struct triage *t, struct frag_error *e)
 {
     for (size_t i = 0; triage_parts[i].id; i++)
-        if (!triage_parts[i].put && triage_is_shown(t, &triage_parts[i]))
+        if (triage_is_copied(t, &triage_parts[i]) &&
+            triage_is_shown(t, &triage_parts[i]))
             FRAG_TRY(start(t, &triage_parts[i], run_command, &t->copies[i], e));
     return FRAG_OK;
 }

@@ -3,44 +3,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/answers/moment.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
-#include "sim/cli/cell_options.h"
 #include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
+#include "sim/cli/question_options.h"
 #include "sim/cli/review/publish.h"
 #include "sim/cli/scratch.h"
-#include "sim/validate/stats_file.h"
 #include "traces/bytes/sink.h"
 #include "traces/bytes/temporary.h"
 
 struct triage_values {
     struct common common;
-    const char *out, *program, *gpu, *json;
-    frag_size bounds[FRAG_BOUND_KINDS];
-    uint64_t device;
+    struct question_values question;
+    const char *out, *program, *json;
     bool force;
 };
 
 /* ---- the traces ---- */
 
-/* Reads the trace for all commands. */
-static enum frag_err open_trace(struct triage *t, const char *path,
+struct work {
+    const struct triage_values *values;
+    struct question_asked asked;
+    struct trace_reading reading;
+    struct cell_settings settings;
+    struct triage file; /* what all devices share */
+    struct triages all;
+};
+
+static enum frag_err open_trace(struct work *w, const char *path,
                                 struct frag_trace **out, struct frag_error *e)
 {
-    const struct trace_reading reading = {READING_RAW, .limit = 0};
-
-    return input_open(path, &reading, t->progress, out, e);
+    return input_open(path, &w->reading, w->file.progress, out, e);
 }
 
-static enum frag_err run_rest(struct triage *t, const struct triage_values *v,
-                              struct frag_error *e)
+static enum frag_err run_rest(struct work *w, struct frag_error *e)
 {
+    const struct triage_values *v = w->values;
+    struct triage *t = &w->file;
     const struct rest_spec spec = {
         .program = v->program,
-        .gpu = v->gpu,
+        .gpu = v->question.gpu,
         .page = v->out,
         .force = v->force,
         .progress = t->progress,
@@ -49,91 +53,89 @@ static enum frag_err run_rest(struct triage *t, const struct triage_values *v,
     if (!v->program)
         return FRAG_OK;
     FRAG_TRY(rest_run(&spec, t->trace, &t->rest, e));
-    return open_trace(t, t->rest.path, &t->whole, e);
+    return open_trace(w, t->rest.path, &t->whole, e);
 }
 
-/* ---- the device ---- */
+/* ---- the devices ---- */
 
-static enum frag_err peak_of(const struct frag_device_trace *d, frag_size *peak,
-                             struct frag_error *e)
+static enum frag_err add_device(void *user, const struct input *in,
+                                struct frag_error *e)
 {
-    struct requested_peak found;
+    struct work *w = user;
+    struct triage *t;
 
-    FRAG_TRY(requested_peak_find(d, &found, e));
-    *peak = found.bytes;
+    if (in->device->device == FRAG_HOST_DEVICE)
+        return FRAG_OK;
+    t = &w->all.items[w->all.count];
+    *t = w->file;
+    t->device = in->device;
+    FRAG_TRY(question_make(&w->asked, in->trace, in->device, &t->about, e));
+    if (t->about.bound.bytes == FRAG_UNLIMITED)
+        return frag_fail(e, FRAG_INVALID,
+                         "--capacity, --process-limit: expected a finite size; "
+                         "`fragsim fit' finds what the job needs");
+    t->is_recorded = question_is_recorded(&t->about);
+    w->all.count++;
     return FRAG_OK;
 }
 
-/* The GPU on which the job died, or else that with the highest peak. */
-static enum frag_err find_device(struct triage *t, uint64_t wanted,
-                                 struct frag_error *e)
+static enum frag_err find_devices(struct work *w, struct frag_error *e)
 {
-    const struct frag_trace *trace = t->trace;
-    frag_size most = 0, peak;
+    struct frag_trace *trace = w->file.trace;
 
-    if (wanted != INPUT_ANY_DEVICE)
-        return input_device(trace, wanted, &t->device, e);
-    for (uint32_t i = 0; i < trace->device_count; i++) {
-        const struct frag_device_trace *d = &trace->devices[i];
-
-        if (d->device == FRAG_HOST_DEVICE)
-            continue;
-        FRAG_TRY(peak_of(d, &peak, e));
-        if (frag_fatal_request(d) != FRAG_NEVER)
-            peak = FRAG_UNLIMITED;
-        if (!t->device || peak > most)
-            t->device = d;
-        most = peak > most ? peak : most;
-    }
-    return t->device
-               ? FRAG_OK
-               : frag_fail(e, FRAG_UNSUPPORTED,
-                           "%s: expected the memory of a GPU, found only "
-                           "that of the host, for which `fragsim explain' "
-                           "and `fragsim fit' answer",
-                           trace->path);
+    w->all.items = calloc(trace->device_count + 1, sizeof(*w->all.items));
+    if (!w->all.items)
+        return frag_no_memory(e, "the devices of %s", trace->path);
+    FRAG_TRY(input_each_device(trace, "", w->values->question.device,
+                               add_device, w, e));
+    return w->all.count ? FRAG_OK
+                        : frag_fail(e, FRAG_UNSUPPORTED,
+                                    "%s: expected the memory of a GPU, found "
+                                    "only that of the host, for which "
+                                    "`fragsim explain' and `fragsim fit' "
+                                    "answer",
+                                    trace->path);
 }
 
-/* ---- the verdict ---- */
+/* ---- the verdicts ---- */
 
 static void begin(void *user, unsigned stage, const char *name)
 {
     progress_step(user, stage, VERDICT_STAGES + 1, " events", 1, name);
 }
 
-static enum frag_err read_total(const char *path, frag_size *total,
-                                struct frag_error *e)
-{
-    struct frag_stats_file *stats;
-
-    FRAG_TRY(frag_stats_file_of(NULL, path, &stats, e));
-    *total = stats ? frag_stats_file_total(stats) : 0;
-    frag_stats_file_close(stats);
-    return FRAG_OK;
-}
-
-static enum frag_err decide(struct triage *t, struct cell_settings *settings,
+static enum frag_err decide(struct work *w, struct triage *t,
                             struct frag_error *e)
 {
-    static const struct cell_values defaults = CELL_DEFAULTS;
-    struct verdict_question q = {
-        .trace = t->trace,
-        .device = t->device,
+    const struct verdict_question q = {
+        .about = t->about,
         .rest = t->whole,
-        .bound = t->bound,
-        .settings = settings,
+        .settings = &w->settings,
         .on = cli_threads(t->call, 0, true),
         .began = begin,
         .progress = progress_tick,
         .user = t->progress,
     };
 
-    FRAG_TRY(cell_settings_read(&defaults, settings, e));
-    settings->from_requests = true;
-    settings->stop_at_oom = true;
-    FRAG_TRY(read_total(t->path, &q.total, e));
     FRAG_TRY(verdict_make(&q, &t->verdict, e));
     t->has_verdict = true;
+    progress_clear(t->progress);
+    return FRAG_OK;
+}
+
+/* The evidence is collected while the verdict is found. */
+static enum frag_err answer_device(struct work *w, struct triage *t,
+                                   struct frag_error *e)
+{
+    if (!w->values->out)
+        return decide(w, t, e);
+    FRAG_TRY(scratch_make(&t->folder, e));
+    FRAG_TRY(triage_start(t, e));
+    FRAG_TRY(decide(w, t, e));
+    FRAG_TRY(triage_draw(t, e));
+    progress_step(t->progress, VERDICT_STAGES + 1, VERDICT_STAGES + 1, " parts",
+                  1, "the page");
+    FRAG_TRY(triage_wait(t, e));
     progress_clear(t->progress);
     return FRAG_OK;
 }
@@ -143,60 +145,48 @@ static enum frag_err decide(struct triage *t, struct cell_settings *settings,
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
-    const struct triage *t = user;
+    const struct triages *all = user;
 
     (void)e;
-    if (j)
-        verdict_put_json(&t->verdict, j);
-    else
-        verdict_put_text(&t->verdict, out);
+    for (size_t i = 0; i < all->count; i++) {
+        if (j)
+            verdict_put_json(&all->items[i].verdict, j);
+        else
+            verdict_put_text(&all->items[i].verdict, out);
+    }
     return FRAG_OK;
 }
 
-static enum frag_err publish_page(struct triage *t, const char *out,
-                                  struct frag_error *e)
-{
-    if (!out)
-        return FRAG_OK;
-    FRAG_TRY(triage_draw(t, e));
-    progress_step(t->progress, VERDICT_STAGES + 1, VERDICT_STAGES + 1, " parts",
-                  1, "the page");
-    FRAG_TRY(triage_wait(t, e));
-    progress_clear(t->progress);
-    return publish(out, triage_write, t, e);
-}
-
 /* The text comes last, and not beside JSON on stdout. */
-static enum frag_err answer(struct triage *t, const struct triage_values *v,
-                            struct frag_error *e)
+static enum frag_err answer(struct work *w, struct frag_error *e)
 {
-    const struct answer text = {put, NULL, t};
+    const struct triage_values *v = w->values;
+    const struct answer text = {put, NULL, &w->all};
 
-    FRAG_TRY(publish_page(t, v->out, e));
+    if (v->out)
+        FRAG_TRY(publish(v->out, triage_write, &w->all, e));
     if (v->json)
-        FRAG_TRY(answer_write(t->call, &text, v->json, e));
+        FRAG_TRY(answer_write(w->file.call, &text, v->json, e));
     return sink_is_stdout(v->json) ? FRAG_OK
-                                   : answer_write(t->call, &text, NULL, e);
+                                   : answer_write(w->file.call, &text, NULL, e);
 }
 
-static enum frag_err triage_all(struct triage *t, const struct triage_values *v,
-                                struct frag_error *e)
+static enum frag_err triage_all(struct work *w, struct frag_error *e)
 {
-    struct cell_settings settings;
+    struct triage *t = &w->file;
 
-    FRAG_TRY(open_trace(t, t->path, &t->trace, e));
-    FRAG_TRY(find_device(t, v->device, e));
-    FRAG_TRY(run_rest(t, v, e));
-    if (v->out) {
-        FRAG_TRY(scratch_make(&t->folder, e));
-        t->draws = gnuplot_is_installed();
-        FRAG_TRY(triage_start(t, e));
-    }
-    FRAG_TRY(decide(t, &settings, e));
-    return answer(t, v, e);
+    FRAG_TRY(question_read(&w->values->question, t->path, &w->asked,
+                           &w->reading, e));
+    FRAG_TRY(question_settings(&w->settings, e));
+    FRAG_TRY(open_trace(w, t->path, &t->trace, e));
+    FRAG_TRY(run_rest(w, e));
+    FRAG_TRY(find_devices(w, e));
+    for (size_t i = 0; i < w->all.count; i++)
+        FRAG_TRY(answer_device(w, &w->all.items[i], e));
+    return answer(w, e);
 }
 
-static void close_all(struct triage *t)
+static void close_device(struct triage *t)
 {
     struct frag_error ignored;
 
@@ -205,41 +195,50 @@ static void close_all(struct triage *t)
     temporary_remove(t->folder);
     if (t->has_verdict)
         verdict_close(&t->verdict);
-    frag_trace_close(t->whole);
-    frag_trace_close(t->trace);
-    free(t->rest.path);
+}
+
+static void close_all(struct work *w)
+{
+    for (size_t i = 0; i < w->all.count; i++)
+        close_device(&w->all.items[i]);
+    free(w->all.items);
+    frag_trace_close(w->file.whole);
+    frag_trace_close(w->file.trace);
+    free(w->file.rest.path);
+}
+
+/* The worst of the devices. */
+static int exit_of(const struct triages *all)
+{
+    int code = EXIT_DONE;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct verdict *v = &all->items[i].verdict;
+
+        if (v->state == VERDICT_UNSEEN)
+            return EXIT_INPUT;
+        if (!v->ladder.chosen)
+            code = EXIT_NO;
+    }
+    return code;
 }
 
 /* ---- the command ---- */
 
-static int check_bound(const struct call *call, const struct triage *t,
-                       const struct triage_values *v)
-{
-    if (t->bound.bytes && t->bound.bytes != FRAG_UNLIMITED &&
-        !(t->bound.kind == FRAG_BOUND_LIMIT && v->bounds[FRAG_BOUND_CAPACITY]))
-        return EXIT_DONE;
-    return cli_misuse(call, "expected either --capacity SIZE, the finite "
-                            "memory of the device on which the job shall "
-                            "run, or --process-limit SIZE");
-}
-
-static int check_options(const struct call *call, const struct triage *t,
+static int check_options(const struct call *call, const char *path,
                          const struct triage_values *v)
 {
-    int code;
+    int code = question_check(call, &v->question);
 
-    if (v->out && !publish_can(v->out))
-        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
-    code = check_bound(call, t, v);
     if (code != EXIT_DONE)
         return code;
-    if (!strcmp(t->path, "-"))
+    if (v->out && !publish_can(v->out))
+        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
+    if (!strcmp(path, "-"))
         return cli_misuse(call, "expected the name of a file, found \"-\": "
                                 "the commands of the page read it again");
     if (v->program && !v->out)
         return cli_misuse(call, "--dry writes its trace beside the page of -o");
-    if (v->gpu && !v->program)
-        return cli_misuse(call, "--gpu is for the program of --dry");
     code = cli_may_write(call, v->json, v->force);
     return code == EXIT_DONE && v->out ? cli_may_replace(call, v->out, v->force)
                                        : code;
@@ -249,49 +248,37 @@ static int triage_run(const struct call *call, const void *values)
 {
     const struct triage_values *v = values;
     struct progress progress = progress_start(&v->common);
-    struct triage t = {
-        .call = call, .progress = &progress, .path = v->common.args.items[0]};
+    struct work w = {.values = v,
+                     .file = {.call = call,
+                              .progress = &progress,
+                              .path = v->common.args.items[0]}};
     struct frag_error e = {""};
     enum frag_err err;
-    int code;
+    int code = check_options(call, w.file.path, v);
 
-    t.bound =
-        frag_bound_at(0, v->bounds[FRAG_BOUND_LIMIT] ? FRAG_BOUND_LIMIT
-                                                     : FRAG_BOUND_CAPACITY);
-    t.bound.bytes = v->bounds[t.bound.kind];
-    code = check_options(call, &t, v);
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
-    snprintf(t.capacity, sizeof(t.capacity), "%lluB",
-             (unsigned long long)t.bound.bytes);
-    err = triage_all(&t, v, &e);
+    w.file.draws = gnuplot_is_installed();
+    err = triage_all(&w, &e);
     progress_clear(&progress);
-    close_all(&t);
-    return cli_fail(call, err, &e);
+    code = err == FRAG_OK ? exit_of(&w.all) : cli_fail(call, err, &e);
+    close_all(&w);
+    return code;
 }
 
 /* clang-format off */
 #define AT(field) offsetof(struct triage_values, field)
 static const struct option_row options[] = {
-    {"capacity", 'c', "SIZE", OPTION_SIZE, AT(bounds[FRAG_BOUND_CAPACITY]),
-     NULL, "memory of the device on which the job shall run"},
-    {"process-limit", 0, "SIZE", OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]),
-     NULL,
-     "instead of it, a memory limit of the process, as "
-     "set_per_process_memory_fraction sets it"},
+    QUESTION_OPTIONS(AT),
     PAGE_OPTION(AT(out)),
     {"json", 0, "FILE", OPTION_TEXT, AT(json), NULL,
      "write the verdict as JSON; - is stdout"},
-    {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
-     "number of the device (default: the one on which the job died, or else "
-     "the one that needs most)"},
     {"dry", 0, "PROGRAM", OPTION_TEXT, AT(program), NULL,
      "run this command line, the program of the job, without a GPU to its end: "
      "its trace takes the place of the predicted rest of a job that died, and "
-     "is kept beside the page as NAME-dry.pickle; see `fragsim help dry'"},
-    {"gpu", 0, "NAME", OPTION_TEXT, AT(gpu), NULL,
-     "the GPU of --dry, as for `fragsim dry'"},
+     "is kept beside the page as NAME-dry.pickle; --gpu is its GPU too; see "
+     "`fragsim help dry'"},
     FORCE_OPTION(AT(force)),
     {0},
 };
@@ -299,18 +286,23 @@ static const struct option_row options[] = {
 
 const struct verb verb_triage = {
     .name = "triage",
-    .args = "SNAPSHOT --capacity SIZE",
+    .args = "SNAPSHOT",
     .summary = "what to do about a failed job: the answers on one page",
     .about =
         "The answer has three short parts: what happened, in plain words; what "
-        "to do now, one action; and how sure that is. The action is the first "
-        "of these that holds:"
+        "to do now, one action; and how sure that is. The first line says for "
+        "which memory: that of the options, or that which the recorded job "
+        "had. The action is the first of these that holds:"
 #define X(name, word, text) "\n\n" word ": " text "."
     VERDICT_ACTIONS(X)
 #undef X
         "\n\n"
-        "No change is promised that was not replayed. Below stands what the "
-        "job needs, and the GPUs that have it. With -o, the parts are on a "
+        "No change is promised that was not replayed. A setting is enough if "
+        "nothing fails in the whole run or, for a job that died, at least "
+        "nine of ten recorded jobs in its state lived with it; it is worth "
+        "trying if fewer did, and then it is not exported. Below stands what "
+        "the job needs, and the smallest GPU that has it. With -o, the parts "
+        "are on a "
         "page, and the evidence follows them: explain, tune, fit, a memory "
         "map, top, steps, leaks and summary, each with the command line that "
         "prints it again.\n\n"
@@ -320,10 +312,10 @@ const struct verb verb_triage = {
         "never refuses, and the answers are those of that whole run. The page "
         "says whether its requests begin like the recorded ones.\n\n"
         "A part that cannot be answered holds the message of its command.",
-    .example = "fragsim triage oom.pickle --capacity 24GiB -o review.html",
+    .example = "fragsim triage oom.pickle -o review.html",
     .options = options,
     .size = sizeof(struct triage_values),
-    .defaults = &(const struct triage_values){.device = INPUT_ANY_DEVICE},
+    .defaults = &(const struct triage_values){.question = QUESTION_DEFAULTS},
     .args_min = 1,
     .args_max = 1,
     .run = triage_run,

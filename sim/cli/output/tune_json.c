@@ -11,7 +11,11 @@ static void json_result(struct frag_json *j, const char *key,
     frag_json_count(j, "first_oom_event", r->first_oom);
     frag_json_text(j, "outcome", tune_outcome_words[r->outcome]);
     frag_json_count(j, "need_bytes", r->need ? r->need : UINT64_MAX);
+    frag_json_bool(j, "need_is_least", !r->is_most);
     frag_json_count(j, "enough_bytes", r->enough ? r->enough : UINT64_MAX);
+    frag_json_text(j, "odds", odds_words[r->odds.verdict]);
+    frag_json_number(j, "lived", r->odds.lived);
+    frag_json_number(j, "of", r->odds.of);
     frag_json_end(j);
 }
 
@@ -39,43 +43,27 @@ static void json_notes(struct frag_json *j, const struct tune_answer *a,
     frag_json_end(j);
 }
 
-static void json_case_rung(struct frag_json *j, const char *key,
-                           const struct tune_rung *r, size_t i)
-{
-    if (r)
-        json_result(j, key, &r->results[i]);
-    else
-        frag_json_null(j, key);
-}
-
 static void json_cases(struct frag_json *j, const struct tune_answer *a)
 {
     const struct tune_ladder *l = a->ladder;
 
     frag_json_new_array(j, 3, "cases");
-    for (size_t i = 0; i < l->case_count && l->count; i++) {
+    for (size_t i = 0; i < l->case_count; i++) {
+        const struct tune_case *c = &l->cases[i];
+
         frag_json_new_object(j, 4, NULL);
-        json_case_name(j, &l->cases[i]);
-        json_result(j, "recorded", &l->base[i]);
-        json_case_rung(j, "chosen", l->chosen, i);
-        json_case_rung(j, "nearest", l->nearest, i);
-        frag_json_text(j, "enough_unknown", tune_unknown(l, i));
+        json_case_name(j, c);
+        frag_json_text(j, "bound_source", question_words[a->about[i].source]);
+        frag_json_count(j, "recorded_peak_bytes",
+                        c->peak ? c->peak : UINT64_MAX);
+        frag_json_number(j, "requested_peak_bytes", c->live.bytes);
+        json_result(j, "replayed", &l->base[i]);
+        json_result(j, "best", &l->best->results[i]);
+        frag_json_text(j, "further_unknown",
+                       c->completion.untold
+                           ? frag_untold_words[c->completion.untold]
+                           : NULL);
         json_notes(j, a, i);
-        frag_json_end(j);
-    }
-    frag_json_end(j);
-}
-
-static void json_impossible(struct frag_json *j, const struct tune_answer *a)
-{
-    frag_json_new_array(j, 3, "impossible");
-    for (size_t i = 0; i < a->impossible_count; i++) {
-        const struct tune_impossible *k = &a->impossible[i];
-
-        frag_json_new_object(j, 4, NULL);
-        json_case_name(j, &a->ladder->cases[k->of]);
-        frag_json_number(j, "asked_bytes", k->peak.bytes);
-        frag_json_number(j, "event", k->peak.event);
         frag_json_end(j);
     }
     frag_json_end(j);
@@ -92,6 +80,9 @@ static void json_rung(struct frag_json *j, const char *key,
     frag_json_text(j, "settings", r->text);
     frag_json_bool(j, "recorded", r->recorded);
     frag_json_text(j, "outcome", tune_outcome_words[r->outcome]);
+    frag_json_text(j, "odds", odds_words[r->odds.verdict]);
+    frag_json_number(j, "lived", r->odds.lived);
+    frag_json_number(j, "of", r->odds.of);
     frag_json_number(j, "knobs", r->knobs);
     frag_json_real(j, "saving_ratio", tune_saving(r));
     frag_json_number(j, "driver_calls", r->calls);
@@ -105,10 +96,9 @@ void tune_print_json(const struct tune_answer *a, struct frag_json *j)
     frag_json_new_object(j, 2, NULL);
     json_rung(j, "chosen", l->chosen);
     frag_json_line(j, 3);
-    json_rung(j, "nearest", l->nearest);
+    json_rung(j, "best", l->best);
     frag_json_line(j, 3);
     frag_json_number(j, "settings_tried", l->count);
-    json_impossible(j, a);
     json_cases(j, a);
     frag_json_new_array(j, 3, "ladder");
     for (size_t i = 0; i < l->count; i++) {

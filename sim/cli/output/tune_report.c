@@ -8,13 +8,7 @@
 
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
-#include "traces/steps/complete.h"
 #include "traces/torch_platforms.h"
-
-static double saving(frag_size base, frag_size found)
-{
-    return base ? 1 - (double)found / (double)base : 0;
-}
 
 /* The relative change as "+12.3 %"; "new" if the base is 0 and the found value
  * is not. Returns text. */
@@ -43,56 +37,70 @@ static void print_case_name(const struct tune_case *c, FILE *out)
     fprintf(out, ", %s: ", FRAG_DEVICE_NAME(c->device->device));
 }
 
-const char *tune_unknown(const struct tune_ladder *l, size_t i)
+/* What was recorded, and what the settings of the decision would have saved: if
+ * the replay reserves as much as the recorded allocator did. */
+static void print_peaks(const struct tune_ladder *l, size_t i, FILE *out)
 {
-    const struct tune_case *c = &l->cases[i];
-    const enum frag_untold untold = c->completion.untold;
+    const frag_size recorded = l->cases[i].peak;
+    const struct tune_result *found = &l->best->results[i];
 
-    if (!tune_is_open(c) || tune_shown(l)->results[i].enough)
-        return NULL;
-    return untold ? frag_untold_words[untold]
-                  : "the setting decides by the bound itself";
+    if (!recorded)
+        fputs("peak reserved was not recorded", out);
+    else
+        fprintf(out, "peak reserved %s as recorded", FRAG_SHOW_SIZE(recorded));
+    if (found->first_oom != FRAG_NEVER)
+        fprintf(out, "; a request fails at event %" PRIu64 "%s\n",
+                found->first_oom,
+                found->outcome == TUNE_FAILS ? "" : ", which is predicted");
+    else if (tune_is_exact(l, i))
+        fprintf(out, " -> %s, saves %.1f %%\n", FRAG_SHOW_SIZE(found->peak),
+                100 * (1 - (double)found->peak / (double)recorded));
+    else
+        fputs("; what a setting saves of it is not known, for a replay of the "
+              "recording does not reserve as much\n",
+              out);
 }
 
-/* The promises for a job that died, and their limits. */
-static void print_promise(const struct tune_ladder *l, size_t i, FILE *out)
+/* How sure that is, for a job that died. */
+static void print_odds(const struct tune_ladder *l, size_t i, FILE *out)
 {
     const struct tune_case *c = &l->cases[i];
-    const struct tune_result *found = &tune_shown(l)->results[i];
+    const struct tune_result *found = &l->best->results[i];
 
-    fprintf(out, "#   %s at %s", tune_outcome_words[found->outcome],
-            FRAG_SHOW_BOUND(c->bound));
+    fprintf(out, "#   the job died; this is %s",
+            odds_words[found->odds.verdict]);
+    if (found->odds.of)
+        fprintf(out, ": of %u recorded jobs in this state %u lived with it",
+                found->odds.of, found->odds.lived);
     if (found->need)
         fprintf(out, "; with steps like the recorded ones it needs %s",
                 FRAG_SHOW_SIZE(found->need));
-    if (found->enough)
-        fprintf(out,
-                ", and with a probability of %.0f %% no further step needs "
-                "more than %s\n",
-                100 * FRAG_SPREAD_LEVEL, FRAG_SHOW_SIZE(found->enough));
-    else
-        fprintf(out, "; what is enough for further steps is not known: %s\n",
-                tune_unknown(l, i));
+    if (!found->enough)
+        fprintf(out, "; what further steps need is not known%s%s",
+                c->completion.untold ? ": " : "",
+                frag_untold_words[c->completion.untold]);
+    fputc('\n', out);
 }
 
-static void print_case(const struct tune_ladder *l, size_t i, FILE *out)
+static void print_case(const struct tune_answer *a, size_t i, FILE *out)
 {
-    const struct tune_case *c = &l->cases[i];
+    const struct tune_ladder *l = a->ladder;
     const struct tune_result *base = &l->base[i];
-    const struct tune_result *found = &tune_shown(l)->results[i];
-    char calls[32], time[32];
+    const struct tune_result *found = &l->best->results[i];
+    char calls[32], time[32], text[QUESTION_TEXT];
 
-    print_case_name(c, out);
-    if (found->first_oom == FRAG_NEVER)
-        fprintf(out, "peak reserved %s as recorded -> %s, saves %.1f %%\n",
-                FRAG_SHOW_SIZE(base->peak), FRAG_SHOW_SIZE(found->peak),
-                100 * saving(base->peak, found->peak));
-    else
-        fprintf(out, "a request fails at event %" PRIu64 "%s\n",
-                found->first_oom,
-                found->outcome == TUNE_FAILS ? "" : ", which is predicted");
-    if (tune_is_open(c))
-        print_promise(l, i, out);
+    print_case_name(&l->cases[i], out);
+    if (a->about)
+        fprintf(out, "%s\n#   ", question_text(&a->about[i], text));
+    print_peaks(l, i, out);
+    if (l->cases[i].live.bytes > l->cases[i].bound.bytes)
+        fprintf(out,
+                "#   its requests alone need %s at event %" PRIu64
+                ": no allocator can help at %s\n",
+                FRAG_SHOW_SIZE(l->cases[i].live.bytes), l->cases[i].live.event,
+                FRAG_SHOW_BOUND(l->cases[i].bound));
+    if (tune_is_open(&l->cases[i]))
+        print_odds(l, i, out);
     fprintf(out,
             "#   driver calls %" PRIu64 " -> %" PRIu64 " (%s), modelled %.2f "
             "ms -> %.2f ms (%s)\n",
@@ -100,20 +108,6 @@ static void print_case(const struct tune_ladder *l, size_t i, FILE *out)
             change((double)base->calls, (double)found->calls, calls),
             1e3 * base->seconds, 1e3 * found->seconds,
             change(base->seconds, found->seconds, time));
-}
-
-static void print_impossible(const struct tune_answer *a, size_t i, FILE *out)
-{
-    const struct tune_case *c = &a->ladder->cases[a->impossible[i].of];
-    const struct requested_peak *peak = &a->impossible[i].peak;
-
-    print_case_name(c, out);
-    fprintf(out,
-            "the job asks for %s at event %" PRIu64 ", %s more than the %s: no "
-            "allocator can help at %s\n",
-            FRAG_SHOW_SIZE(peak->bytes), peak->event,
-            FRAG_SHOW_SIZE(peak->bytes - c->bound.bytes),
-            frag_bound_words[c->bound.kind], FRAG_SHOW_BOUND(c->bound));
 }
 
 static void print_note(const struct tune_case *c, const char *text, FILE *out)
@@ -144,7 +138,7 @@ const char *tune_note(const struct tune_answer *a, size_t i, size_t k,
 {
     snprintf(text, TUNE_NOTE, "%s, %s: %s",
              FRAG_DEVICE_NAME(a->ladder->cases[i].device->device),
-             settings_of(tune_shown(a->ladder)->text), a->notes[i].texts[k]);
+             settings_of(a->ladder->best->text), a->notes[i].texts[k]);
     return text;
 }
 
@@ -179,15 +173,29 @@ static uint64_t base_calls(const struct tune_ladder *l)
     return calls;
 }
 
-static void add_rung(struct table *t, const struct tune_ladder *l,
+/* Of one case the need; of several, only how it compares. */
+static void add_need(struct table *t, const struct tune_ladder *l,
                      const struct tune_rung *r)
 {
-    table_cell(t, false, "%s %u", r == l->chosen ? "# *" : "#  ", r->knobs);
-    table_cell(t, false, "%s", tune_outcome_words[r->outcome]);
+    const frag_size need = l->case_count == 1 ? r->results[0].need : 0;
+
+    if (need)
+        table_cell(t, false, "%s%s", r->results[0].is_most ? "at most " : "",
+                   FRAG_SHOW_SIZE(need));
+    else
+        table_cell(t, false, "%s", l->case_count == 1 ? "not known" : "");
     if (r->outcome == TUNE_FAILS)
         table_cell(t, false, "%s", "");
     else
-        table_cell(t, false, "%.1f %%", 100 * tune_saving(r));
+        table_cell(t, false, "%+.1f %%", 100 * (r->ratio - 1));
+}
+
+static void add_rung(struct table *t, const struct tune_ladder *l,
+                     const struct tune_rung *r)
+{
+    table_cell(t, false, "%s %u", r == l->best ? "# *" : "#  ", r->knobs);
+    table_cell(t, false, "%s", odds_words[r->odds.verdict]);
+    add_need(t, l, r);
     table_cell(t, false, "%+" PRId64, (int64_t)(r->calls - base_calls(l)));
     table_cell(t, false, "%s%s", settings_of(r->text),
                r->recorded && r->text ? ", as recorded" : "");
@@ -195,69 +203,51 @@ static void add_rung(struct table *t, const struct tune_ladder *l,
 
 static void print_ladder(const struct tune_ladder *l, FILE *out)
 {
-    struct table t =
-        table_of("llrrl", "#   knobs|outcome|saves|calls|settings");
+    struct table t = table_of(
+        "llrrrl", "#   knobs|is it enough|need|of recorded|calls|settings");
 
     for (size_t i = 0; i < l->count; i++)
         add_rung(&t, l, &l->rungs[i]);
     fprintf(out,
             "# settings tried, of those that PyTorch 2.%u knows, the simplest "
-            "first%s:\n",
-            l->version, l->chosen ? "; * is chosen" : "");
+            "first; * is the best:\n",
+            l->version);
     if (table_print(&t, out, false) != FRAG_OK)
         fputs("#   (the host has no memory for the table)\n", out);
 }
 
-/* Says why the setting was chosen. */
-static void print_choice(const struct tune_ladder *l, FILE *out)
-{
-    if (!l->chosen)
-        fputs("# none of them is known to stay within the bounds, so none is "
-              "exported\n",
-              out);
-    else if (!isfinite(l->worth))
-        fputs("# the chosen setting is the first within the bounds\n", out);
-    else
-        fprintf(out,
-                "# no other saves %.1f %% of the peak more for each further "
-                "knob\n",
-                100 * l->worth);
-}
-
-static void print_climb(const struct tune_answer *a, FILE *out)
-{
-    for (size_t i = 0; i < a->ladder->case_count; i++)
-        print_case(a->ladder, i, out);
-    print_caveats(tune_shown(a->ladder), out);
-    print_ladder(a->ladder, out);
-    print_choice(a->ladder, out);
-}
-
 static void print_export(const struct tune_ladder *l, FILE *out)
 {
+    const struct tune_rung *best = l->best;
+    const char *sign = l->chosen ? "" : "# ";
     const char *variable =
         torch_variable_of(l->case_count ? l->cases[0].trace->settings : NULL);
 
-    if (!l->chosen && l->nearest && l->nearest->text)
-        fprintf(out, "# not exported: %s='%s'\n", variable, l->nearest->text);
-    if (!l->chosen)
+    if (best->odds.verdict == ODDS_NOT) {
+        fputs("# none of them is enough, so none is exported\n", out);
         return;
-    if (!l->chosen->text)
-        fputs("# each job keeps the settings that it had\n", out);
-    else if (*l->chosen->text)
-        fprintf(out, "export %s='%s'\n", variable, l->chosen->text);
+    }
+    if (!l->chosen)
+        fputs("# worth trying, but not known to be enough, so not exported:\n",
+              out);
+    if (!best->text)
+        fprintf(out, "# each job keeps the settings that it had\n");
+    else if (*best->text)
+        fprintf(out, "%sexport %s='%s'\n", sign, variable, best->text);
     else
-        fprintf(out, "unset %s # PyTorch's default is the answer\n", variable);
+        fprintf(out, "%sunset %s # PyTorch's default is the answer\n", sign,
+                variable);
 }
 
 void tune_print(const struct tune_answer *a, FILE *out)
 {
-    for (size_t i = 0; i < a->ladder->case_count; i++)
+    const struct tune_ladder *l = a->ladder;
+
+    for (size_t i = 0; a->notes && i < l->case_count; i++)
         print_notes(a, i, out);
-    for (size_t i = 0; i < a->impossible_count; i++)
-        print_impossible(a, i, out);
-    if (!a->ladder->count)
-        return;
-    print_climb(a, out);
-    print_export(a->ladder, out);
+    for (size_t i = 0; i < l->case_count; i++)
+        print_case(a, i, out);
+    print_caveats(l->best, out);
+    print_ladder(l, out);
+    print_export(l, out);
 }

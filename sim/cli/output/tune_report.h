@@ -5,29 +5,16 @@
 
 #include <stdio.h>
 
+#include "sim/experiments/question.h"
 #include "sim/experiments/tune/ladder.h"
-#include "sim/experiments/tune/requested_peak.h"
 #include "sim/results/json.h"
 
-/* Requests of a case that no allocator can meet at the capacity. */
-struct tune_impossible {
-    size_t of; /* index of the case */
-    struct requested_peak peak;
-};
-
 struct tune_answer {
-    const struct tune_ladder *ladder; /* not climbed if some cases are
-                                         impossible */
-    const struct tune_impossible *impossible;
-    size_t impossible_count;
-    const struct cell_notes *notes; /* of each case with the settings that are
-                                       shown; NULL: the ladder was not climbed
-                                     */
+    const struct tune_ladder *ladder;
+    const struct question *about;   /* of each case; NULL: said elsewhere */
+    const struct cell_notes *notes; /* of each case with the settings of the
+                                       decision; NULL: said elsewhere */
 };
-
-/* Why the shown rung does not tell what is enough for case i, as the end of a
- * sentence. NULL: it does, or the complete run is known. */
-const char *tune_unknown(const struct tune_ladder *l, size_t i);
 
 enum { TUNE_NOTE = RELEASE_NOTE + TUNE_TEXT + 32 };
 

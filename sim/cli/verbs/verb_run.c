@@ -116,7 +116,7 @@ static enum frag_err prepare(const struct run_values *v, struct texts_of_run *t,
     if (v->capacity == FRAG_UNLIMITED)
         strcpy(t->capacity, "inf");
     else
-        snprintf(t->capacity, sizeof(t->capacity), "%" PRIu64 "B", v->capacity);
+        frag_size_argument(v->capacity, t->capacity);
     name_start(t->started);
     FRAG_TRY(program_library("libfragsim_torch.so", t->library, e));
     return python_start(&t->path, e);

@@ -73,8 +73,8 @@ static char *make_command(const struct sweep_values *v)
     static const char *const rules[] = {"", " --address-rule hostile",
                                         " --address-rule exact"};
     const struct cell_values *c = &v->cell;
+    char *text = NULL, bytes[FRAG_SIZE_TEXT];
     size_t size;
-    char *text = NULL;
     FILE *out = open_memstream(&text, &size);
 
     if (!out)
@@ -91,9 +91,9 @@ static char *make_command(const struct sweep_values *v)
     if (c->device != INPUT_ANY_DEVICE)
         fprintf(out, " --device %" PRIu64, c->device);
     if (c->total)
-        fprintf(out, " --total %" PRIu64 "B", c->total);
+        fprintf(out, " --total %s", frag_size_argument(c->total, bytes));
     if (c->limit)
-        fprintf(out, " --limit %" PRIu64 "B", c->limit);
+        fprintf(out, " --limit %s", frag_size_argument(c->limit, bytes));
     fputs(c->as_recorded ? " --as-recorded" : "", out);
     if (c->further)
         fprintf(out, " --further-steps %" PRIu64, c->further);

@@ -246,9 +246,10 @@ static enum frag_err tune_run(const struct tune_ladder *l,
     return FRAG_OK;
 }
 
-enum frag_err tune_run_base(const struct tune_ladder *l,
-                            const struct tune_case *on, struct tune_result *out,
-                            struct frag_error *e)
+/* Runs a case as it was recorded; without a bound if it dies so. */
+static enum frag_err run_base(const struct tune_ladder *l,
+                              const struct tune_case *on,
+                              struct tune_result *out, struct frag_error *e)
 {
     FRAG_TRY(tune_run(l, on, NULL, on->recorded, out, e));
     return out->first_oom == FRAG_NEVER
@@ -343,6 +344,61 @@ enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
     return err;
 }
 
+/* ---- the need ---- */
+
+enum { EVENTS = 6000000 }; /* of the replays that seek a need */
+
+/* PyTorch reserves addresses for expandable segments by the total of the
+ * device: with a total of its own the need is found to the byte. A policy that
+ * decides by the value of the bound, as garbage collection does, would have to
+ * be run under every one: its need stays unknown. */
+static enum frag_err find_need(const struct tune_ladder *l,
+                               const struct tune_case *on,
+                               const struct frag_params *params,
+                               struct tune_result *out, struct frag_error *e)
+{
+    struct stop asked = l->on.stop;
+    struct frag_capacity_span unlimited, found = {.from = 0};
+    struct cell_settings settings = *l->settings;
+    struct frag_capacity_spec spec;
+
+    if (!settings.total)
+        settings.total = FRAG_H200_TOTAL;
+    spec = frag_capacity_of_cell(&settings, on->device, params, on->bound.kind);
+    spec.progress = stop_tick;
+    spec.user = &asked;
+    spec.runs = 1 + EVENTS / (on->device->count + 1);
+    FRAG_TRY(frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e));
+    if (!unlimited.exact || !frag_capacity_survives(&unlimited))
+        return FRAG_OK;
+    FRAG_TRY(frag_capacity_need(&spec, &unlimited, &found, e));
+    out->need = found.from;
+    out->is_most = found.cut;
+    out->enough = (frag_size)ceil((double)found.from * on->completion.spread);
+    return FRAG_OK;
+}
+
+static enum frag_err set_need(const struct tune_ladder *l,
+                              const struct tune_case *on, const char *text,
+                              struct tune_result *out, struct frag_error *e)
+{
+    char name[TUNE_TEXT];
+    struct policy_choice policy;
+    struct frag_params *params;
+    enum frag_err err;
+
+    if (on->device->device == FRAG_HOST_DEVICE)
+        return FRAG_OK; /* it has no bound */
+    put_policy(l, on, text, name);
+    FRAG_TRY(policy_choice_read(name, &policy, e));
+    err = policy_choice_params_of(&policy, on->trace, on->device, &params, e);
+    policy_choice_free(&policy);
+    FRAG_TRY(err);
+    err = find_need(l, on, params, out, e);
+    free(params);
+    return err;
+}
+
 /* ---- all runs ---- */
 
 static void tell(struct tune_ladder *l, uint64_t total)
@@ -354,6 +410,17 @@ static void tell(struct tune_ladder *l, uint64_t total)
     pthread_mutex_unlock(&l->lock);
 }
 
+static enum frag_err run_rung(const struct tune_ladder *l,
+                              const struct tune_case *on, const char *text,
+                              struct tune_result *out, struct frag_error *e)
+{
+    FRAG_TRY(tune_run(l, on, text, on->bound, out, e));
+    FRAG_TRY(set_need(l, on, text, out, e));
+    out->odds = odds_of(&on->completion, out->outcome != TUNE_FAILS, out->need,
+                        on->bound.bytes);
+    return FRAG_OK;
+}
+
 /* Row i of the results: first those of `base`, then those of each rung. */
 static enum frag_err run_row(void *user, size_t i, struct frag_error *e)
 {
@@ -361,89 +428,39 @@ static enum frag_err run_row(void *user, size_t i, struct frag_error *e)
     const struct tune_case *on = &l->cases[i % l->case_count];
     const size_t row = i / l->case_count;
 
-    FRAG_TRY(row ? tune_run(l, on, run_text(&l->rungs[row - 1]), on->bound,
-                            &l->results[i], e)
-                 : tune_run_base(l, on, &l->results[i], e));
+    FRAG_TRY(
+        row ? run_rung(l, on, run_text(&l->rungs[row - 1]), &l->results[i], e)
+            : run_base(l, on, &l->results[i], e));
     tell(l, (l->count + 1) * l->case_count);
     return FRAG_OK;
 }
 
-/* ---- the need of jobs that died ---- */
-
-static enum frag_err find_need(const struct tune_ladder *l,
-                               const struct tune_case *on,
-                               const struct policy_choice *policy,
-                               frag_size *need, struct frag_error *e)
-{
-    struct stop asked = l->on.stop;
-    struct frag_capacity_span unlimited, found = {.from = 0};
-    struct frag_params *params;
-    enum frag_err err;
-
-    FRAG_TRY(
-        policy_choice_params_of(policy, on->trace, on->device, &params, e));
-    const struct frag_capacity_spec spec = {
-        .trace = on->device,
-        .prepared = params,
-        .policy = policy->policy,
-        .costs = &l->settings->costs,
-        .rule = cell_rule(l->settings, on->device),
-        .kind = on->bound.kind,
-        .total = l->settings->total,
-        .progress = stop_tick,
-        .user = &asked,
-    };
-    err = frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e);
-    if (err == FRAG_OK && unlimited.exact)
-        err = frag_capacity_need(&spec, &unlimited, &found, e);
-    free(params);
-    *need = found.from;
-    return err;
-}
-
-/* A policy that decides by the value of the bound, as garbage collection does,
- * would have to be run under every one: its need stays unknown. */
-static enum frag_err set_need(const struct tune_ladder *l,
-                              const struct tune_case *on, const char *text,
-                              struct tune_result *out, struct frag_error *e)
-{
-    const double spread = on->completion.spread;
-    char name[TUNE_TEXT];
-    struct policy_choice policy;
-    enum frag_err err;
-
-    put_policy(l, on, text, name);
-    FRAG_TRY(policy_choice_read(name, &policy, e));
-    err = find_need(l, on, &policy, &out->need, e);
-    policy_choice_free(&policy);
-    out->enough = (frag_size)ceil((double)out->need * spread);
-    return err;
-}
-
-/* Whether the bound of a case is enough. */
-static bool is_enough(const struct tune_case *c, const struct tune_result *r)
-{
-    return r->outcome == TUNE_SURVIVES ||
-           (r->outcome == TUNE_SERVES && r->enough &&
-            r->enough <= c->bound.bytes);
-}
-
 /* ---- the judgement ---- */
+
+/* A rung's need and the recorded settings', or without one of these the peaks.
+ */
+static double ratio_of(const struct tune_result *r,
+                       const struct tune_result *recorded)
+{
+    return r->need && recorded->need
+               ? (double)r->need / (double)recorded->need
+               : ((double)r->peak + 1) / ((double)recorded->peak + 1);
+}
 
 static void judge(const struct tune_ladder *l, struct tune_rung *r)
 {
     double sum = 0;
 
     r->outcome = TUNE_SURVIVES;
-    r->within = true;
-    r->calls = 0;
+    r->odds = r->results[0].odds;
     for (size_t i = 0; i < l->case_count; i++) {
-        const struct tune_result *base = &l->base[i], *found = &r->results[i];
+        const struct tune_result *found = &r->results[i];
 
         if (found->outcome < r->outcome)
             r->outcome = found->outcome;
-        r->within &= is_enough(&l->cases[i], found);
-        sum += log(((double)found->peak + 1) / ((double)base->peak + 1));
+        if (odds_less(&found->odds, &r->odds))
+            r->odds = found->odds;
+        sum += log(ratio_of(found, &l->rungs[0].results[i]));
         r->calls += found->calls;
     }
     r->ratio = exp(sum / (double)l->case_count);
@@ -454,142 +471,96 @@ double tune_saving(const struct tune_rung *r)
     return r->outcome == TUNE_FAILS ? NAN : 1 - r->ratio;
 }
 
-/* ---- the choice ---- */
-
-/* Whether two texts differ in their last value only. */
-static bool is_family(const struct tune_rung *a, const struct tune_rung *b)
+bool tune_is_exact(const struct tune_ladder *l, size_t i)
 {
-    const char *end = a->recorded ? NULL : strrchr(a->text, ':');
-
-    return end && !b->recorded &&
-           !strncmp(a->text, b->text, (size_t)(end + 1 - a->text));
+    return l->cases[i].peak && l->base[i].peak == l->cases[i].peak;
 }
 
-/* Whether a rung is worth more than a simpler one: of the same family, because
- * it saves more; otherwise because each further knob, or another setting in
- * its place, saves enough. */
-static bool is_worth(const struct tune_rung *r, const struct tune_rung *simpler,
-                     double worth)
+/* A job that died under this bound did so with the recorded settings, whatever
+ * their replay says. If that is kinder, as it is where blocks were live before
+ * the recording, no other replay proves a thing. */
+static void judge_death(struct tune_ladder *l, size_t i)
 {
-    const double more = simpler->ratio - r->ratio;
+    const struct tune_case *c = &l->cases[i];
+    const bool is_kinder = l->rungs[0].results[i].outcome != TUNE_FAILS &&
+                           l->rungs[0].results[i].need <= c->bound.bytes;
+
+    if (!c->completion.reach || c->recorded.bytes == FRAG_UNLIMITED ||
+        c->bound.bytes > c->recorded.bytes)
+        return;
+    l->rungs[0].results[i].odds = (struct odds){.verdict = ODDS_NOT};
+    for (size_t k = 1; k < l->count && is_kinder; k++) {
+        struct odds *odds = &l->rungs[k].results[i].odds;
+
+        if (odds->verdict == ODDS_ENOUGH)
+            *odds = (struct odds){.verdict = ODDS_TRY};
+    }
+}
+
+/* ---- the choice ---- */
+
+/* Whether a rung is better than a simpler one: its odds are, or each further
+ * knob, or another setting in its place, gives enough room. */
+static bool is_better(const struct tune_rung *r,
+                      const struct tune_rung *simpler)
+{
     const unsigned knobs =
         r->knobs > simpler->knobs ? r->knobs - simpler->knobs : 1;
 
-    return more > 0 && (is_family(r, simpler) || more >= knobs * worth);
+    if (r->odds.verdict != simpler->odds.verdict)
+        return odds_less(&simpler->odds, &r->odds);
+    return simpler->ratio - r->ratio >= knobs * TUNE_WORTH;
 }
 
-static bool is_within(const struct tune_rung *r)
+/* Whether some case has a bound, within which it has to stay. */
+static bool is_bounded(const struct tune_ladder *l)
 {
-    return r->within;
-}
-
-static bool serves(const struct tune_rung *r)
-{
-    return r->outcome != TUNE_FAILS;
-}
-
-/* The first of the rungs that may be chosen, or a later one that is worth its
- * knobs. */
-static const struct tune_rung *choose(const struct tune_ladder *l,
-                                      bool (*may)(const struct tune_rung *r))
-{
-    const double worth = l->worth;
-    const struct tune_rung *chosen = NULL;
-
-    for (size_t i = 0; i < l->count; i++)
-        if (may(&l->rungs[i]) &&
-            (!chosen ||
-             (isfinite(worth) && is_worth(&l->rungs[i], chosen, worth))))
-            chosen = &l->rungs[i];
-    return chosen;
+    for (size_t i = 0; i < l->case_count; i++)
+        if (l->cases[i].bound.bytes != FRAG_UNLIMITED)
+            return true;
+    return false;
 }
 
 const struct tune_rung *tune_choose(const struct tune_ladder *l)
 {
-    return choose(l, is_within);
+    const struct tune_rung *best = &l->rungs[0];
+
+    if (is_bounded(l) && best->odds.verdict == ODDS_ENOUGH)
+        return best;
+    for (size_t i = 1; i < l->count; i++)
+        if (is_better(&l->rungs[i], best))
+            best = &l->rungs[i];
+    return best;
 }
 
-const struct tune_rung *tune_shown(const struct tune_ladder *l)
+const struct tune_rung *tune_rung_of(const struct tune_ladder *l,
+                                     const char *text)
 {
-    if (l->chosen)
-        return l->chosen;
-    return l->nearest ? l->nearest : &l->rungs[0];
-}
-
-/* ---- promises ---- */
-
-/* Finds what the cases that died need with a rung, as long as it may be enough:
- * that a run under a bound lower by the spread survives takes one replay, and
- * the need takes many. */
-static enum frag_err find_promise(const struct tune_ladder *l,
-                                  struct tune_rung *r, struct frag_error *e)
-{
-    for (size_t i = 0; i < l->case_count; i++) {
-        const struct tune_case *on = &l->cases[i];
-        struct frag_bound lower = on->bound;
-        struct tune_result run;
-
-        if (r->results[i].outcome != TUNE_SERVES)
-            continue;
-        if (!(on->completion.spread > 0))
-            return FRAG_OK;
-        lower.bytes = (frag_size)((double)lower.bytes / on->completion.spread);
-        FRAG_TRY(tune_run(l, on, run_text(r), lower, &run, e));
-        if (run.first_oom != FRAG_NEVER)
-            return FRAG_OK;
-        FRAG_TRY(set_need(l, on, run_text(r), &r->results[i], e));
-    }
-    judge(l, r);
-    return FRAG_OK;
-}
-
-/* The first rung with a promise. */
-static enum frag_err find_promises(struct tune_ladder *l, struct frag_error *e)
-{
-    for (size_t i = 0; i < l->count && !l->chosen; i++) {
-        if (l->rungs[i].outcome == TUNE_SERVES)
-            FRAG_TRY(find_promise(l, &l->rungs[i], e));
-        l->chosen = l->rungs[i].within ? &l->rungs[i] : NULL;
-    }
-    return FRAG_OK;
-}
-
-/* Expandable segments, if no rung serves better for a reason. */
-static struct tune_rung *find_nearest(struct tune_ladder *l)
-{
-    const struct tune_rung *serving = choose(l, serves);
-    size_t found = serving ? (size_t)(serving - l->rungs) : 0;
-
     for (size_t i = 0; i < l->count; i++)
-        if (l->rungs[i].text && !strcmp(l->rungs[i].text, EXPANDABLE) &&
-            (!serving || serves(&l->rungs[i])))
-            found = i;
-    return &l->rungs[found];
+        if (l->rungs[i].text && !strcmp(l->rungs[i].text, text))
+            return &l->rungs[i];
+    return NULL;
 }
 
-/* Finds what would be enough, with a rung that is not promised. */
-static enum frag_err find_enough(struct tune_ladder *l, struct frag_error *e)
+/* ---- all ---- */
+
+enum frag_err tune_case_make(const struct question *q, const char *name,
+                             const struct frag_trace *whole,
+                             const struct frag_device_trace *device,
+                             struct tune_case *out, struct frag_error *e)
 {
-    struct tune_rung *r = find_nearest(l);
+    const struct recording r = recording_of(q->trace, q->device);
 
-    l->nearest = r;
-    for (size_t i = 0; i < l->case_count; i++)
-        if (tune_is_open(&l->cases[i]))
-            FRAG_TRY(set_need(l, &l->cases[i], run_text(r), &r->results[i], e));
-    return FRAG_OK;
-}
-
-/* The choice for a complete run saves most; a job that died must survive. */
-static enum frag_err choose_rung(struct tune_ladder *l, struct frag_error *e)
-{
-    bool open = false;
-
-    for (size_t i = 0; i < l->case_count; i++)
-        open |= tune_is_open(&l->cases[i]);
-    l->chosen = open ? NULL : tune_choose(l);
-    if (open)
-        FRAG_TRY(find_promises(l, e));
-    return l->chosen ? FRAG_OK : find_enough(l, e);
+    *out = (struct tune_case){
+        .name = name,
+        .device = device,
+        .trace = whole,
+        .bound = q->bound,
+        .recorded = r.bound,
+        .completion = r.completion,
+        .peak = r.peak,
+    };
+    return requested_peak_find(device, &out->live, e);
 }
 
 enum frag_err tune_climb(struct tune_ladder *l, struct frag_error *e)
@@ -608,9 +579,14 @@ enum frag_err tune_climb(struct tune_ladder *l, struct frag_error *e)
     if (l->progress.began)
         l->progress.began(l->progress.user, l->cases, l->case_count);
     FRAG_TRY(parallel_run(&l->on, rows, run_row, l, e));
+    for (size_t i = 0; i < l->case_count; i++)
+        judge_death(l, i);
     for (size_t i = 0; i < l->count; i++)
         judge(l, &l->rungs[i]);
-    return choose_rung(l, e);
+    l->best = tune_choose(l);
+    if (l->best->odds.verdict == ODDS_ENOUGH)
+        l->chosen = l->best;
+    return FRAG_OK;
 }
 
 void tune_ladder_close(struct tune_ladder *l)

@@ -1,6 +1,5 @@
 /* test_tune.c - the settings that tune tries, the memory that a job asks for,
- * and the choice of the simplest setting. */
-#include <math.h>
+ * and the decision. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,8 +49,11 @@ static void make_job(struct job *j, char *settings, char *releases)
                    .pool = pools},
         .trace = {.path = "job", .settings = settings, .releases = releases},
     };
-    j->as_case = (struct tune_case){"job",         &j->device,    &j->trace,
-                                    FRAG_NO_BOUND, FRAG_NO_BOUND, {0}};
+    j->as_case = (struct tune_case){.name = "job",
+                                    .device = &j->device,
+                                    .trace = &j->trace,
+                                    .bound = FRAG_NO_BOUND,
+                                    .recorded = FRAG_NO_BOUND};
 }
 
 static struct cell_settings settings_of(void)
@@ -72,7 +74,6 @@ static void climb(struct tune_ladder *l, const struct tune_case *cases,
         .settings = &settings,
         .cases = cases,
         .case_count = count,
-        .worth = 0.01,
         .without = without,
         .version = version,
         .on = {.threads = 1},
@@ -166,7 +167,8 @@ static void recorded_settings_come_first(void **state)
     /* 7 MiB take a segment of 20, which does not grow to 30 */
     assert_true(l.base[0].peak < 50 * FRAG_MIB);
     assert_true(l.rungs[1].results[0].peak == 50 * FRAG_MIB);
-    assert_ptr_equal(l.chosen, &l.rungs[0]);
+    /* but is returned for 30: the default needs less */
+    assert_ptr_equal(l.chosen, &l.rungs[1]);
     tune_ladder_close(&l);
 
     make_job(&b, NULL, NULL);
@@ -174,75 +176,84 @@ static void recorded_settings_come_first(void **state)
     climb(&l, both, 2, 10, NULL);
     assert_null(l.rungs[0].text); /* they differ */
     assert_true(l.base[0].peak < l.base[1].peak);
-    assert_string_equal(l.chosen->text, expandable);
+    assert_string_equal(l.chosen->text, "");
     tune_ladder_close(&l);
 }
 
 /* The job as it was recorded: under its bound, or without one if it died. */
 static void the_recorded_bound_is_the_base(void **state)
 {
-    struct frag_error e;
-    struct tune_result as_it_ran;
     struct job j;
     struct tune_ladder l;
 
     (void)state;
     make_job(&j, NULL, NULL);
     j.as_case.recorded = frag_bound_at(40 * FRAG_MIB, FRAG_BOUND_LIMIT);
+    j.as_case.peak = 30 * FRAG_MIB;
     climb(&l, &j.as_case, 1, 10, NULL);
     assert_true(l.base[0].peak == 30 * FRAG_MIB); /* the cache was returned */
+    assert_true(tune_is_exact(&l, 0));
     assert_true(l.rungs[0].results[0].peak == 50 * FRAG_MIB);
+    tune_ladder_close(&l);
     j.as_case.recorded.bytes = 29 * FRAG_MIB;
-    assert_int_equal(tune_run_base(&l, &j.as_case, &as_it_ran, &e), FRAG_OK);
-    assert_true(as_it_ran.peak == 50 * FRAG_MIB);
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_true(l.base[0].peak == 50 * FRAG_MIB);
+    assert_false(tune_is_exact(&l, 0)); /* nothing is compared with 30 MiB */
     tune_ladder_close(&l);
 }
 
-/* A job that died asked for 7 MiB and for 30; its steps tell that it may need
- * `spread' times as much, or nothing. */
-static void promises_need_room(void **state)
+/* ---- the decision ---- */
+
+/* A segment of 20 MiB and one of 30: the default needs 30 MiB, for the first
+ * is returned, and so do expandable segments, which serve both from one. */
+static void enough_settings_stay(void **state)
 {
     struct job j;
     struct tune_ladder l;
-    frag_size need;
+
+    (void)state;
+    make_job(&j, NULL, NULL);
+    j.as_case.bound = frag_bound_at(60 * FRAG_MIB, FRAG_BOUND_LIMIT);
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_ptr_equal(l.chosen, &l.rungs[0]);
+    assert_ptr_equal(l.best, l.chosen);
+    for (size_t i = 0; i < l.count; i++) {
+        const struct tune_result *r = &l.rungs[i].results[0];
+
+        assert_true(r->need >= 30 * FRAG_MIB && r->need <= 60 * FRAG_MIB);
+        assert_int_equal(r->odds.verdict, ODDS_ENOUGH);
+    }
+    tune_ladder_close(&l);
+    j.as_case.bound.bytes = 29 * FRAG_MIB;
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_null(l.chosen);
+    assert_int_equal(l.best->odds.verdict, ODDS_NOT);
+    assert_true(l.best->results[0].need > j.as_case.bound.bytes);
+    tune_ladder_close(&l);
+}
+
+/* A job that died at its bound did so with the recorded settings: they are not
+ * enough, and if their replay lives there, that of other settings proves
+ * nothing. */
+static void a_death_is_believed(void **state)
+{
+    struct job j;
+    struct tune_ladder l;
 
     (void)state;
     make_job(&j, NULL, NULL);
     j.as_case.completion =
-        (struct frag_completion){.reach = FRAG_REACH_COMPLETED, .spread = 1.5};
-    j.as_case.bound = frag_bound_at(60 * FRAG_MIB, FRAG_BOUND_LIMIT);
+        (struct frag_completion){.reach = FRAG_REACH_COMPLETED, .spread = 1.01};
+    j.as_case.bound = frag_bound_at(600 * FRAG_MIB, FRAG_BOUND_LIMIT);
+    j.as_case.recorded = j.as_case.bound;
     climb(&l, &j.as_case, 1, 10, NULL);
-    need = l.chosen->results[0].need;
-    assert_true(need >= 30 * FRAG_MIB && need <= 40 * FRAG_MIB);
-    assert_true(l.chosen->results[0].enough == need * 3 / 2);
-    assert_int_equal(l.chosen->outcome, TUNE_SERVES);
-    assert_null(l.nearest);
-    tune_ladder_close(&l);
-    j.as_case.bound.bytes = need * 3 / 2 - 1;
-    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_int_equal(l.rungs[0].odds.verdict, ODDS_NOT);
     assert_null(l.chosen);
-    assert_int_equal(l.rungs[0].outcome, TUNE_SERVES);
-    assert_true(l.nearest->results[0].enough > j.as_case.bound.bytes);
+    assert_int_equal(l.best->odds.verdict, ODDS_TRY);
     tune_ladder_close(&l);
-    j.as_case.completion = (struct frag_completion){
-        .reach = FRAG_REACH_COMPLETED, .untold = FRAG_UNTOLD_FEW};
-    j.as_case.bound.bytes = 600 * FRAG_MIB;
+    j.as_case.bound.bytes *= 2; /* more than it had */
     climb(&l, &j.as_case, 1, 10, NULL);
-    assert_null(l.chosen);
-    assert_true(l.nearest->results[0].need && !l.nearest->results[0].enough);
-    tune_ladder_close(&l);
-    j.device.added = 2; /* the larger request is predicted */
-    j.as_case.bound.bytes = 29 * FRAG_MIB;
-    climb(&l, &j.as_case, 1, 10, NULL);
-    assert_int_equal(l.rungs[0].outcome, TUNE_SERVES);
-    j.device.added = 0;
-    tune_ladder_close(&l);
-    climb(&l, &j.as_case, 1, 10, NULL);
-    assert_int_equal(l.rungs[0].outcome, TUNE_FAILS);
-    tune_ladder_close(&l);
-    j.as_case.bound = FRAG_NO_BOUND;
-    climb(&l, &j.as_case, 1, 10, NULL);
-    assert_int_equal(l.chosen->outcome, TUNE_SURVIVES);
+    assert_int_equal(l.rungs[0].odds.verdict, ODDS_ENOUGH);
     tune_ladder_close(&l);
 }
 
@@ -318,7 +329,7 @@ static void needs_are_peaks(void **state)
 
 /* ---- the choice ---- */
 
-/* Adds a rung that saves so many per cent. */
+/* Adds a rung that needs so many per cent less. */
 static void add(struct tune_ladder *l, const char *text, unsigned knobs,
                 double percent)
 {
@@ -327,40 +338,52 @@ static void add(struct tune_ladder *l, const char *text, unsigned knobs,
                                               .knobs = knobs,
                                               .ratio = 1 - percent / 100,
                                               .outcome = TUNE_SURVIVES,
-                                              .within = true};
+                                              .odds = {.verdict = ODDS_ENOUGH}};
 }
 
-static size_t choose(struct tune_ladder *l, double worth)
+static size_t choose(const struct tune_ladder *l)
 {
-    l->worth = worth;
     return (size_t)(tune_choose(l) - l->rungs);
 }
 
-static void knobs_must_be_worth(void **state)
+static void room_is_chosen_and_knobs_are_paid(void **state)
 {
-    struct tune_ladder l = {.count = 0};
+    struct tune_case c = {.bound = FRAG_NO_BOUND};
+    struct tune_ladder l = {.cases = &c, .case_count = 1};
 
     (void)state;
     add(&l, "", 0, 0);
     add(&l, "a:1", 1, 7);
     add(&l, "b:1", 1, 7.9);
-    add(&l, "b:2", 1, 7.95);
-    add(&l, "a:1,b:1", 2, 7.99);
-    add(&l, "a:1,b:2", 2, 8.5);
-    assert_int_equal(choose(&l, 0.01), 5); /* 1.5 % for one knob */
-    assert_int_equal(choose(&l, 0.02), 1);
-    assert_int_equal(choose(&l, 0.008), 3); /* in a family, any saving counts */
-    assert_int_equal(choose(&l, 0.08), 0);  /* 8.5 % for two knobs are less */
-    assert_int_equal(choose(&l, 0), 5);
-    assert_int_equal(choose(&l, INFINITY), 0);
-    l.rungs[0].within = false;
-    assert_int_equal(choose(&l, INFINITY), 1);
-    assert_int_equal(choose(&l, 0.08), 1);
-    l.rungs[5].within = false;
-    assert_int_equal(choose(&l, 0.01), 1);
-    for (size_t i = 0; i < l.count; i++)
-        l.rungs[i].within = false;
-    assert_null(tune_choose(&l));
+    add(&l, "a:1,b:1", 2, 8.5);
+    assert_int_equal(choose(&l), 3); /* 1.5 % for one knob */
+    l.rungs[3].ratio = 1 - 0.0799;
+    assert_int_equal(choose(&l), 1); /* nothing further gives 1 % */
+    c.bound = frag_capacity_bound(FRAG_GIB);
+    assert_int_equal(choose(&l), 0); /* within a bound, enough is enough */
+    l.rungs[0].odds.verdict = ODDS_TRY;
+    assert_int_equal(choose(&l), 1);
+    l.rungs[1].odds.verdict = ODDS_TRY;
+    assert_int_equal(choose(&l), 2); /* odds go before room */
+    l.rungs[2].odds.verdict = l.rungs[3].odds.verdict = ODDS_NOT;
+    assert_int_equal(choose(&l), 1);
+}
+
+static void odds_are_ordered(void **state)
+{
+    static const struct odds ordered[] = {{ODDS_NOT, 0, 0},
+                                          {ODDS_TRY, 1, 9},
+                                          {ODDS_TRY, 8, 9},
+                                          {ODDS_ENOUGH, 9, 10},
+                                          {ODDS_ENOUGH, 99, 100}};
+    const struct frag_completion whole = {.reach = FRAG_REACH_WHOLE};
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < 5; k++)
+            assert_int_equal(odds_less(&ordered[i], &ordered[k]), i < k);
+    assert_int_equal(odds_of(&whole, true, 0, 1).verdict, ODDS_ENOUGH);
+    assert_int_equal(odds_of(&whole, false, 0, 1).verdict, ODDS_NOT);
 }
 
 int main(void)
@@ -370,11 +393,13 @@ int main(void)
         cmocka_unit_test(keys_are_left_out),
         cmocka_unit_test(recorded_settings_come_first),
         cmocka_unit_test(the_recorded_bound_is_the_base),
-        cmocka_unit_test(promises_need_room),
+        cmocka_unit_test(enough_settings_stay),
+        cmocka_unit_test(a_death_is_believed),
         cmocka_unit_test(the_oldest_release_counts),
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(needs_are_peaks),
-        cmocka_unit_test(knobs_must_be_worth),
+        cmocka_unit_test(room_is_chosen_and_knobs_are_paid),
+        cmocka_unit_test(odds_are_ordered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,7 @@ void answer_page_verdict(struct answer_page *p, const char *heading,
 void answer_page_verdict_end(struct answer_page *p)
 {
     fputs("</section>\n", p->out);
+    p->has_verdict = false;
 }
 
 void answer_page_section(struct answer_page *p, const char *heading,

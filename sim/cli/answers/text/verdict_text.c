@@ -10,12 +10,14 @@
 const char *verdict_export(const struct verdict *v, char text[VERDICT_LINE])
 {
     const char *variable = torch_variable_of(v->whole->settings);
+    const char *sign = v->action == VERDICT_SETTING ? "" : "# ";
 
     *text = '\0';
     if (v->rung && *v->rung->text)
-        snprintf(text, VERDICT_LINE, "export %s='%s'", variable, v->rung->text);
-    else if (v->rung)
-        snprintf(text, VERDICT_LINE, "unset %s", variable);
+        snprintf(text, VERDICT_LINE, "%sexport %s='%s'", sign, variable,
+                 v->rung->text);
+    else if (v->rung && !v->rung->recorded)
+        snprintf(text, VERDICT_LINE, "%sunset %s", sign, variable);
     return text;
 }
 
@@ -24,27 +26,19 @@ const char *verdict_export(const struct verdict *v, char text[VERDICT_LINE])
 /* Whether the GPU has that memory beside a CUDA context. */
 static bool has(const struct frag_gpu *g, frag_size need)
 {
-    return frag_device_room(g->total - g->context) >= need;
+    return frag_device_room(frag_gpu_room(g)) >= need;
 }
 
-static size_t count_gpus(frag_size need)
+/* The smallest GPU that has it; NULL: none has. The table begins with the
+ * largest. */
+static const struct frag_gpu *smallest_gpu(frag_size need)
 {
-    size_t count = 0;
+    const struct frag_gpu *found = NULL;
 
-    while (frag_gpus[count].id && has(&frag_gpus[count], need))
-        count++;
-    return count;
-}
-
-/* Adds their ids, the smallest first; the table begins with the largest. */
-static void add_gpus(size_t count, char *text)
-{
-    if (!count)
-        text_add(text, VERDICT_TEXT, "", "none of `fragsim help dry'");
-    for (size_t i = count; i-- > 0;)
-        text_add(text, VERDICT_TEXT, "", "%s%s", i + 1 == count ? "" : ", ",
-                 frag_gpus[i].id);
-    text_add(text, VERDICT_TEXT, "", ".");
+    for (const struct frag_gpu *g = frag_gpus; g->id; g++)
+        if (has(g, need))
+            found = g;
+    return found;
 }
 
 static const char *name_of(const struct verdict_need *n)
@@ -52,31 +46,31 @@ static const char *name_of(const struct verdict_need *n)
     return *n->setting ? n->setting : "PyTorch's default settings";
 }
 
-/* Adds what the job needs with the settings, each followed by its GPUs unless
- * the next one has the same. */
+static void add_need(const struct verdict_need *n, char *text)
+{
+    const struct frag_gpu *gpu = smallest_gpu(verdict_need_bytes(n));
+
+    text_add(text, VERDICT_TEXT, " ", "With %.300s the job needs %s%s",
+             name_of(n), n->is_most ? "at most " : "",
+             FRAG_SHOW_SIZE(n->bytes));
+    if (n->enough > n->bytes)
+        text_add(text, VERDICT_TEXT, "",
+                 " for what was recorded, and %s for further steps",
+                 FRAG_SHOW_SIZE(n->enough));
+    text_add(text, VERDICT_TEXT, "", "; %s %s.",
+             gpu ? "the smallest GPU that has it:" : "no GPU of",
+             gpu ? gpu->id : "`fragsim help dry' has it");
+}
+
 const char *verdict_fits(const struct verdict *v, char text[VERDICT_TEXT])
 {
-    *text = '\0';
-    for (size_t i = 0; i < VERDICT_NEEDS; i++) {
-        const struct verdict_need *n = &v->needs[i];
-        const size_t gpus = count_gpus(verdict_need_bytes(n));
+    const bool is_lasting =
+        v->action != VERDICT_LEAK && v->action != VERDICT_RECORD;
 
-        if (n->bytes == FRAG_UNLIMITED)
-            continue;
-        text_add(text, VERDICT_TEXT, " ", "With %.300s the job needs %s%s",
-                 name_of(n), n->is_most ? "at most " : "",
-                 FRAG_SHOW_SIZE(n->bytes));
-        if (n->enough > n->bytes)
-            text_add(text, VERDICT_TEXT, "",
-                     " for what was recorded, and %s for further steps",
-                     FRAG_SHOW_SIZE(n->enough));
-        text_add(text, VERDICT_TEXT, "", ".");
-        if (i + 1 < VERDICT_NEEDS && n[1].bytes != FRAG_UNLIMITED &&
-            count_gpus(verdict_need_bytes(&n[1])) == gpus)
-            continue;
-        text_add(text, VERDICT_TEXT, " ", "GPUs with that much: ");
-        add_gpus(gpus, text);
-    }
+    *text = '\0';
+    for (size_t i = 0; is_lasting && i < VERDICT_NEEDS; i++)
+        if (v->needs[i].bytes != FRAG_UNLIMITED)
+            add_need(&v->needs[i], text);
     if (*text)
         text_add(text, VERDICT_TEXT, " ",
                  "A monitor may show more: PyTorch gives cached memory back "
@@ -98,32 +92,45 @@ static void put_part(FILE *out, const char *heading, const char *text)
     fputc('\n', out);
 }
 
+void verdict_put_action(const struct verdict *v, FILE *out)
+{
+    char line[VERDICT_LINE];
+
+    put_part(out, VERDICT_TODO, v->todo);
+    if (!*verdict_export(v, line))
+        return;
+    fputs("    ", out);
+    printable_put(out, line);
+    fputc('\n', out);
+}
+
 void verdict_put_text(const struct verdict *v, FILE *out)
 {
-    char text[VERDICT_TEXT], line[VERDICT_LINE];
+    char text[VERDICT_TEXT], about[QUESTION_TEXT];
 
+    put_part(out, VERDICT_ABOUT, question_text(&v->question.about, about));
     put_part(out, VERDICT_HAPPENED, v->happened);
-    put_part(out, VERDICT_TODO, v->todo);
-    if (*verdict_export(v, line)) {
-        fputs("    ", out);
-        printable_put(out, line);
-        fputc('\n', out);
-    }
+    verdict_put_action(v, out);
     put_part(out, VERDICT_SURE, v->sure);
     put_part(out, "What fits", verdict_fits(v, text));
 }
 
 /* ---- JSON ---- */
 
-static void put_action(const struct verdict *v, struct frag_json *j)
+static void put_action(const struct verdict *v, struct frag_json *j,
+                       const char *key)
 {
+    const struct tune_rung *best = v->ladder.best;
     char line[VERDICT_LINE];
 
     frag_json_line(j, 3);
-    frag_json_object(j, "action");
+    frag_json_object(j, key);
     frag_json_text(j, "kind", verdict_action_words[v->action]);
     frag_json_text(j, "text", v->todo);
-    frag_json_text(j, "setting", v->rung ? v->rung->text : NULL);
+    frag_json_text(j, "setting", best ? best->text : NULL);
+    frag_json_text(j, "odds", best ? odds_words[best->odds.verdict] : NULL);
+    frag_json_number(j, "lived", best ? best->odds.lived : 0);
+    frag_json_number(j, "of", best ? best->odds.of : 0);
     frag_json_text(j, "command", *verdict_export(v, line) ? line : NULL);
     frag_json_text(j, "change_kind",
                    v->change ? explain_change_words[v->change->kind] : NULL);
@@ -148,9 +155,14 @@ static void put_need(const struct verdict_need *n, struct frag_json *j)
     frag_json_end(j);
 }
 
+void verdict_put_json_action(const struct verdict *v, struct frag_json *j)
+{
+    put_action(v, j, "advice");
+}
+
 void verdict_put_json(const struct verdict *v, struct frag_json *j)
 {
-    const struct verdict_question *q = &v->question;
+    const struct question *q = &v->question.about;
     const struct explain *x = v->failure ? v->failure : v->here;
 
     frag_json_new_object(j, 2, NULL);
@@ -158,6 +170,7 @@ void verdict_put_json(const struct verdict *v, struct frag_json *j)
     frag_json_number(j, "device", q->device->device);
     frag_json_text(j, "bound", frag_bound_words[q->bound.kind]);
     frag_json_number(j, "bound_bytes", q->bound.bytes);
+    frag_json_text(j, "bound_source", question_words[q->source]);
     frag_json_line(j, 3);
     frag_json_object(j, "happened");
     frag_json_text(j, "state", verdict_state_words[v->state]);
@@ -165,7 +178,7 @@ void verdict_put_json(const struct verdict *v, struct frag_json *j)
     frag_json_text(j, "growth", leaks_verdict_names[x->growth]);
     frag_json_text(j, "text", v->happened);
     frag_json_end(j);
-    put_action(v, j);
+    put_action(v, j, "action");
     frag_json_line(j, 3);
     frag_json_text(j, "sure", v->sure);
     frag_json_new_array(j, 3, "fits");
