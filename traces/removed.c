@@ -10,6 +10,8 @@ static const struct {
 } removed[] = {
     {"command", "batch",
      "use `fragsim dry --try 8,16,32 -- python train.py --batch {}'"},
+    {"fit", "bound",
+     "use `--capacity inf' for capacity, `--process-limit inf' for limit"},
     {"edit", "pad", "use `scale', which multiplies sizes"},
     {"edit", "round",
      "policies round by themselves, such as -p "
@@ -21,6 +23,9 @@ static const struct {
     {"policies", "torch-version",
      "write torch_version:2.N, before the settings"},
     {"command", "calibrate", "use `fragsim compare --calibrate'"},
+    {"command", "check",
+     "use `fragsim fit -c SIZE', `leaks --fail' or `diff --fail-over', which "
+     "end with 1, or the numbers of `replay --json'"},
     {"figure", "distributions",
      "use the CSV that `fragsim export' writes, with each request"},
     {"remap", "pack", "use the policy expandable"},

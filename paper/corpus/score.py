@@ -87,7 +87,7 @@ def verify(file, row):
 
 def ask(path, policies):
     """What `fragsim fit` says of each policy and device."""
-    words = [FRAGSIM, "fit", "-q", "-j1", "--as-recorded", "--bound", "capacity", path,
+    words = [FRAGSIM, "fit", "-q", "-j1", "--as-recorded", "-c", "inf", path,
              "--json", "-"]
     for policy in policies:
         words += ["-p", policy]

@@ -150,7 +150,7 @@ def policies():
 
 
 def needs(path):
-    rows = tool("fit", "-q", "--bound", "limit", *policies(), path)["results"]
+    rows = tool("fit", "-q", "--process-limit", "inf", *policies(), path)["results"]
     return [row["need_bytes"] for row in rows]
 
 

@@ -36,7 +36,7 @@ PROGRAMS = ("diffusion,vit_accumulate,seq2seq,low_rank,rnn_language,contrast,exp
 POLICIES = ["torch", "torch:expandable_segments:True", "expandable", "best_fit", "remap",
             "vma", "bfc"]
 # bound: what fit calls it, what truth.py calls it
-BOUNDS = {"capacity": ("capacity", "capacity"), "limit": ("limit", "process"),
+BOUNDS = {"capacity": ("capacity", "capacity"), "limit": ("process-limit", "process"),
           "full": ("capacity", "device")}
 
 
@@ -57,7 +57,7 @@ def fitted(path, policies, total, bounds):
         # A capacity is the size of the whole device, as in a program.
         kind, of_run = BOUNDS[bound]
         size = [] if of_run == "capacity" else [f"--total={total}"]
-        done = subprocess.run([*command, f"--bound={kind}", *size], text=True,
+        done = subprocess.run([*command, f"--{kind}=inf", *size], text=True,
                               capture_output=True, check=True)
         for policy, row in zip(policies, json.loads(done.stdout)["results"]):
             found[policy, bound] = edge(of_run, row["need_bytes"], row["step_bytes"]) + (

@@ -148,7 +148,7 @@ def measure(pair):
     kind, name, dead, complete, limit = pair
     status, setting, said, why = answer(dead, limit)
     bound = ["--process-limit", f"{limit}B"]
-    need = run("fit", "-q", "-j", "1", "--bound", "limit", complete, "-p",
+    need = run("fit", "-q", "-j", "1", "--process-limit", "inf", complete, "-p",
                policy_of(setting))[1][0]["need_bytes"]
     true = replay(complete, setting, *bound, "--stop-at-oom")
     return {

@@ -142,7 +142,7 @@ def busy_peak(name, arguments):
 
 
 def need(path):
-    done = subprocess.run([FRAGSIM, "fit", "-q", "--bound", "limit", "--json", "-", path],
+    done = subprocess.run([FRAGSIM, "fit", "-q", "--process-limit", "inf", "--json", "-", path],
                           capture_output=True, text=True, check=False)
     if done.returncode:
         return ""
@@ -369,7 +369,7 @@ CONFIRMED = """
 ## Limits that were predicted
 
 For {programs} programs, each with the default and with expandable segments, `fragsim fit
---bound limit` took the need from the run without a GPU. On the H200 each program ran under
+--process-limit inf` took the need from the run without a GPU. On the H200 each program ran under
 this limit and under one byte less: {right} of {count} runs ended as predicted ({rest}).
 """
 

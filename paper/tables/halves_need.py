@@ -29,7 +29,7 @@ def judge(path, row):
     names = list(dict.fromkeys(f"torch:{s}" if s else "torch" for s in settings))
     with tempfile.TemporaryDirectory() as folder:
         _, second, _ = tune_table.halves(path, folder)
-        found = {r["policy"]: r for r in ask(second, names, "fit", "-j1", "--bound", "capacity")}
+        found = {r["policy"]: r for r in ask(second, names, "fit", "-j1", "-c", "inf")}
     need = {k: found[f"torch:{s}" if s else "torch"]["need_bytes"]
             for k, s in zip(KINDS, settings)}
     return {"trace": row["trace"], "group": row["group"],

@@ -150,7 +150,7 @@ def measure(path):
     trace = os.path.basename(path).split(".")[0]
     asked = [word for p in SETTINGS for word in ("-p", p)]
     rows = []
-    found = ask("fit", path, "-j1", "--bound", "capacity", "--as-recorded", *asked)
+    found = ask("fit", path, "-j1", "-c", "inf", "--as-recorded", *asked)
     for i, r in enumerate(found):
         policy = list(SETTINGS)[i % len(SETTINGS)]
         need, device = r["need_bytes"], r["device"]

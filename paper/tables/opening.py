@@ -38,7 +38,7 @@ def main():
     limit = told(DEATH)["cap"]
     later = {r["policy"]: r["outcome"]
              for r in read_csv(os.path.join(DATA, "opening_runs.csv"))[1]}
-    rows = ask(path, POLICIES, "fit", "-j1", "--bound", "limit")
+    rows = ask(path, POLICIES, "fit", "-j1", "--process-limit", "inf")
     for row in rows:
         name = RECORDED.get(row["policy"])
         died = name and told(name)["oom"] is not None

@@ -34,7 +34,7 @@ COLUMNS = ["trace", "policy", "capacity", "capacity_bytes", "lower_bound_bytes",
 NEED_COLUMNS = ["trace", "policy", "bound", "need_bytes", "fit_bytes",
                 "step_bytes", "lower_bound_bytes", "peak_allocated_bytes",
                 "peak_reserved_bytes"]
-BOUNDS = ("capacity", "limit")  # of `fragsim fit --bound`
+BOUNDS = {"capacity": "--capacity", "limit": "--process-limit"}  # options of fit
 # A variant in common use besides a policy's defaults. The data also have rows of
 # remap:pack=full, a parameter of fragsim 0.1.
 EXTRA = ["torch:expandable_segments:True"]
@@ -120,8 +120,8 @@ def measure(path, names):
     for label, some in (("inf", rows), ("midpoint", limited)):
         for row in some:
             row["capacity"] = label
-    needs = [dict(row, bound=bound) for bound in BOUNDS for row in
-             ask(path, names, "fit", "-j1", "--bound", bound)]
+    needs = [dict(row, bound=bound) for bound, option in BOUNDS.items() for row in
+             ask(path, names, "fit", "-j1", option, "inf")]
     return rows + limited, needs
 
 

@@ -47,8 +47,8 @@ def survival(path, names):
 def spans(path):
     """The spans of capacities with one outcome; neighbours are joined."""
     found = []
-    for r in csv.DictReader(io.StringIO(run("fit", "-q", path, "--bound",
-                                            "capacity", "--frontier", "-"))):
+    for r in csv.DictReader(io.StringIO(run("fit", "-q", path, "-c", "inf",
+                                            "--frontier", "-"))):
         row = {"trace": r["trace"], "from_bytes": r["from_bytes"],
                "to_bytes": r["to_bytes"],
                "survives": int(r["first_oom_event"] == "")}

@@ -41,7 +41,7 @@ def main():
         if not names or os.path.basename(path).split(".pickle")[0] in names]
     words = [word for policy in POLICIES.values() for word in ("-p", policy)]
     text = subprocess.run(
-        [FRAGSIM, "fit", "-q", "-j1", f"--bound={bound}", "--csv=-", *paths, *words],
+        [FRAGSIM, "fit", "-q", "-j1", "-cinf" if bound == "capacity" else "--process-limit=inf", "--csv=-", *paths, *words],
         check=False, stdout=subprocess.PIPE, text=True).stdout
     rows = list(csv.DictReader(text.splitlines()))
     short = {policy: name for name, policy in POLICIES.items()}

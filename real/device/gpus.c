@@ -9,8 +9,9 @@
  */
 #include "real/device/gpus.h"
 
-#include <stddef.h>
 #include <string.h>
+
+#include "policies/device/backend.h"
 
 #define KIB     1024
 #define MIB     (1024 * KIB)
@@ -57,7 +58,7 @@ const struct frag_gpu *frag_gpu_find(const char *id)
     return g->id ? g : NULL;
 }
 
-uint64_t frag_gpu_room(const struct frag_gpu *g)
+frag_size frag_gpu_room(const struct frag_gpu *g)
 {
-    return g->total - g->context;
+    return frag_device_room(g->total - g->context);
 }

@@ -4,7 +4,7 @@
 #ifndef FRAG_REAL_DEVICE_GPUS_H
 #define FRAG_REAL_DEVICE_GPUS_H
 
-#include <stdint.h>
+#include "traces/base.h"
 
 struct frag_gpu {
     const char *id;   /* as the user names it, such as "h200" */
@@ -34,7 +34,8 @@ extern const struct frag_gpu frag_gpus[];
 /* The GPU of that id; NULL if there is none. */
 const struct frag_gpu *frag_gpu_find(const char *id);
 
-/* The bytes that are left for a process when it has created its context. */
-uint64_t frag_gpu_room(const struct frag_gpu *g);
+/* Bytes that one process can allocate of it: the total less its context and
+ * what the driver keeps. */
+frag_size frag_gpu_room(const struct frag_gpu *g);
 
 #endif

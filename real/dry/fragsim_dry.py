@@ -295,6 +295,7 @@ def begin_trace():
     torch.cuda.empty_cache()
     for device in range(torch.cuda.device_count()):
         torch.cuda.reset_peak_memory_stats(device)
+        torch.cuda.reset_accumulated_memory_stats(device)
     memory._record_memory_history(None)
     memory._record_memory_history()
 

@@ -2,9 +2,10 @@
 #include "sim/answers/host_answer.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "sim/answers/replayed.h"
+#include "sim/experiments/recording.h"
 #include "sim/experiments/tune/ladder.h"
 #include "traces/printable.h"
 
@@ -19,18 +20,33 @@ static enum frag_err run(const struct cell_settings *cell,
                          const struct input *in, const char *setting,
                          struct frag_summary *out, struct frag_error *e)
 {
-    char policy[256];
-    struct replay_settings s = {.cell = cell, .policy = policy};
+    char text[256];
+    struct frag_run_identity id = {
+        .trace = frag_trace_identify(in->trace, in->device, in->name),
+        .policy = text,
+    };
+    struct policy_choice policy;
+    struct frag_params *params;
     struct frag_run result;
+    enum frag_err err;
 
-    snprintf(policy, sizeof(policy), "%s%s%s",
-             is_of_driver(in->trace) ? "direct"
-                                     : replayed_policy(in->trace, NULL),
+    snprintf(text, sizeof(text), "%s%s%s",
+             is_of_driver(in->trace) ? "direct" : recording_policy(in->trace),
              *setting ? ":" : "", setting);
-    FRAG_TRY(replayed_run(&s, in, 0, &result, e));
-    *out = result.summary;
-    frag_run_free(&result);
-    return FRAG_OK;
+    FRAG_TRY(input_has_history(in, e));
+    FRAG_TRY(policy_choice_read(text, &policy, e));
+    err = policy_choice_params_of(&policy, in->trace, in->device, &params, e);
+    if (err == FRAG_OK) {
+        id.policy_used = params->policy;
+        err = cell_run(cell, in->device, &id, params, NULL, NULL, &result, e);
+        free(params);
+    }
+    policy_choice_free(&policy);
+    if (err == FRAG_OK) {
+        *out = result.summary;
+        frag_run_free(&result);
+    }
+    return err;
 }
 
 static bool are_sizes_known(const struct frag_trace *t)

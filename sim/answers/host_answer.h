@@ -26,8 +26,9 @@ struct host_answer {
 };
 
 /* Replays the device, which is FRAG_HOST_DEVICE, as recorded and with other
- * settings; requests to the driver are served as they were made. Errors of
- * replayed_run; on error *out is undefined. */
+ * settings; requests to the driver are served as they were made. CORRUPT if
+ * the device has no history, and the errors of cell_run; on error *out is
+ * undefined. */
 enum frag_err host_answer_make(const struct cell_settings *cell,
                                const struct input *in, struct host_answer *out,
                                struct frag_error *e) FRAG_MUST_CHECK;

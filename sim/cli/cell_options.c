@@ -42,6 +42,28 @@ enum frag_err cell_settings_read(const struct cell_values *v,
     return FRAG_OK;
 }
 
+enum frag_err one_bound_read(const struct one_bound *b, struct frag_bound *out,
+                             struct frag_error *e)
+{
+    const struct frag_gpu *gpu = b->gpu ? frag_gpu_find(b->gpu) : NULL;
+
+    if (!!b->capacity + !!b->limit + !!b->gpu > 1)
+        return frag_fail(e, FRAG_INVALID,
+                         "--capacity, --gpu and --process-limit exclude each "
+                         "other: pass one of them");
+    if (b->gpu && !gpu)
+        return frag_fail(e, FRAG_INVALID,
+                         "--gpu: expected one of " FRAG_GPU_IDS ", found "
+                         "\"%s\"",
+                         b->gpu);
+    *out = FRAG_NO_BOUND;
+    if (gpu || b->capacity)
+        *out = frag_capacity_bound(gpu ? frag_gpu_room(gpu) : b->capacity);
+    if (b->limit)
+        *out = frag_bound_at(b->limit, FRAG_BOUND_LIMIT);
+    return FRAG_OK;
+}
+
 struct trace_reading cell_reading(const struct cell_values *v)
 {
     return (struct trace_reading){

@@ -4,6 +4,7 @@
 #ifndef FRAG_SIM_CLI_CELL_OPTIONS_H
 #define FRAG_SIM_CLI_CELL_OPTIONS_H
 
+#include "real/device/gpus.h"
 #include "sim/cli/apart.h"
 #include "sim/experiments/cell.h"
 #include "sim/experiments/devices.h"
@@ -49,6 +50,17 @@ struct cell_values {
      "24GiB, a share of the trace's peak requested such as 0.9x, or inf "      \
      "(default)"},                                                             \
     CELL_LIMIT_OPTION(AT)
+
+/* The one bound of an answer: FIELD is a struct one_bound. */
+#define ONE_BOUND_OPTIONS(AT, FIELD)                                           \
+    {"capacity", 'c', "SIZE", OPTION_SIZE, AT(FIELD.capacity), NULL,           \
+     "memory of the device, beyond which the driver refuses"},                 \
+    {"gpu", 0, "NAME", OPTION_TEXT, AT(FIELD.gpu), NULL,                       \
+     "the same by name: what a process can allocate of this GPU, one of "      \
+     FRAG_GPU_IDS},                                                            \
+    {"process-limit", 0, "SIZE", OPTION_SIZE, AT(FIELD.limit), NULL,           \
+     "memory limit of the process, as PyTorch's "                              \
+     "set_per_process_memory_fraction sets it"}
 
 #define CELL_LIMIT_OPTION(AT)                                                  \
     {"process-limit", 0, "SIZE,...", OPTION_LIST,                              \
@@ -117,6 +129,22 @@ struct cell_values {
     CELL_RUN_OPTIONS(AT, CELL_CONTENTS),                                       \
     CELL_MODEL_OPTIONS(AT)
 /* clang-format on */
+
+/* The values of ONE_BOUND_OPTIONS; 0 and NULL: not given. */
+struct one_bound {
+    frag_size capacity, limit;
+    const char *gpu;
+};
+
+static inline bool one_bound_is_given(const struct one_bound *b)
+{
+    return b->capacity || b->limit || b->gpu;
+}
+
+/* The bound that was given, FRAG_NO_BOUND if none was. INVALID if it is more
+ * than one, or if there is no such GPU. */
+enum frag_err one_bound_read(const struct one_bound *b, struct frag_bound *out,
+                             struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Makes the settings from the options, and reads the file of the costs: IO,
  * CORRUPT. INVALID if options contradict each other. points is 0, ooms is

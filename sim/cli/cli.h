@@ -22,8 +22,8 @@
       "success; a simulated out-of-memory is a result, not a "           \
       "failure")                                                         \
     X(NO, 1,                                                             \
-      "the answer is no: validate or compare found a difference, check " \
-      "found a rule that does not hold, --check found a policy that "    \
+      "the answer is no: validate or compare found a difference, fit "   \
+      "found a policy that does not fit, --check found a policy that "   \
       "breaks its contract, tune found no setting within the bounds, "   \
       "policies torch:SETTINGS found a setting that PyTorch refuses or " \
       "ignores, dry found "                                              \

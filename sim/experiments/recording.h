@@ -36,6 +36,13 @@ bool recording_tells(const struct frag_device_trace *d);
 struct frag_bound recording_bound(const struct frag_trace *t,
                                   const struct frag_device_trace *d);
 
+/* The policy of a replay for an answer: with the recorded settings, if the
+ * trace has them. */
+static inline const char *recording_policy(const struct frag_trace *t)
+{
+    return t->settings ? "torch@recorded" : "torch";
+}
+
 /* The bound of a replay for an answer: a device of that capacity; without one
  * (0), that of the recorded allocator for a policy with the recorded settings,
  * and none for others. */

@@ -55,7 +55,6 @@ COMMANDS = [
     ("leaks", "leaks -q {middle} -c 80GiB"),
     ("summary", "summary -q {middle} --at peak"),
     ("diff", "diff -q {middle} {dead}"),
-    ("check", "check -q {middle} -r {rules}"),
     ("edit", "edit -q {middle} -e scale:factor=1.5,min=1MiB -o {out}.h5"),
     ("export", "export -q {middle} -o {out}.csv"),
     ("gen", "gen -q training -o {out}.h5"),
@@ -123,7 +122,6 @@ def main():
         print("|---|---:|---:|---:|---:|---:|---|")
         for name, words in COMMANDS:
             row(name, words.format(compressed=COMPRESSED, long="long.h5", middle=MIDDLE,
-                                   rules=ROOT / "tests/examples/nightly.rules",
                                    dead=DEAD, out="out"), tools, commits)
 
 

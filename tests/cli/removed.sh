@@ -21,3 +21,5 @@ gone tune small.csv --no-hold-out
 gone tune small.csv --verify-with jobs
 gone tune small.csv --max-calls-ratio 0.01
 gone tune small.csv --max-seconds=1
+gone check small.csv --rules file
+gone fit small.csv --bound limit

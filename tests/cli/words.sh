@@ -14,9 +14,6 @@ fragsim replay small.csv -q -o small.h5 >table
         sed -n 's/^#   \(saves\|knobs\)/\1/p'
     fragsim steps -q "$trace" "$frames" | sed -n '/^rank/p'
     fragsim top -q "$trace" "$frames" | sed -n '/^rank/p'
-    echo 'ooms <= 0' >rules
-    fragsim check "$trace" "$trace" -r rules -c 1GiB |
-        grep '^trace\|^rule'
     fragsim steps -q "$trace" | sed -n '/^ *step /p' | sed 's/^  *//'
     fragsim leaks -q "$trace" | sed -n '/^leaks at/p'
     fragsim info -q "$trace" | sed '1,/^device/d; s/^  \(.*[^ ]\)   *.*/\1/'

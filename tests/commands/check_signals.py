@@ -86,7 +86,6 @@ def check(folder, form, how, number):
 ALONE = [(["info", "{}"], "writes into the pipe"),
          (["diff", "{}", SMALL], "writes into the pipe"),
          (["replay", SMALL, "--costs", "{}"], "writes into the pipe"),
-         (["check", SMALL, "--rules", "{}"], "writes into the pipe"),
          (["sweep", "--grid", "{}", "-o", "{}.h5"], "writes into the pipe"),
          (["replay", SMALL, "-q", "--csv", "{}"], "cannot write it"),
          (["report", "{}", "-o", "{}.html"], "found a pipe"),

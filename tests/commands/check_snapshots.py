@@ -123,10 +123,6 @@ def check_death():
            "--at oom")
     refuse(run("summary", "dead.pickle", "--at", "oom"), "the job died at event"
            " 1, and")
-    with open("rules", "w", encoding="utf-8") as file:
-        file.write("peak_reserved <= 20GiB\n")
-    expect(run("check", "-q", "dead.pickle", "--rules", "rules", code=1),
-           "dead, device 0: the job died at event 1")
     expect(run("steps", "-q", "dead.pickle", "dead.pickle"), "event 1\n")
     # The failed request is not live: the peak is the block before it.
     expect(run("top", "-q", "dead.pickle"), "event 0 (peak): 1 block holds 4 M")

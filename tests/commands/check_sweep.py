@@ -233,7 +233,7 @@ class Sweeps:
                                "--csv", "-"), DONE)
             rows = list(csv.DictReader(io.StringIO(done.stdout)))
             wanted = json.loads(expect(attempt(
-                "fit", self.traces[0], *args, "--bound", kind, "--json", "-"),
+                "fit", self.traces[0], *args, option, "inf", "--json", "-"),
                 DONE).stdout)["results"]
             wanted = {row["policy"]: str(row["need_bytes"]) for row in wanted}
             assert len(rows) == 4 and all(

@@ -28,7 +28,7 @@ GOOD = "leak.pickle", "multistream.pickle"
 COMMANDS = {
     "info": [], "validate": [], "replay": ["-p", "torch", "-p", "best_fit"],
     "fit": ["-p", "best_fit"], "tune": [], "steps": [],
-    "leaks": [], "check": ["--rules", "rules"], "top": [],
+    "leaks": [], "top": [],
     "sweep": ["-p", "best_fit", "-o", "sweep.h5", "-f"],
 }
 REPORT = "traces could not be used; the answers are those of the others"
@@ -84,7 +84,7 @@ def check_without_history():
                                           other})):
         with open(name, "wb") as file:
             pickle.dump({**snapshot, **change}, file)
-    for verb in "replay", "fit", "tune", "steps", "leaks", "check":
+    for verb in "replay", "fit", "tune", "steps", "leaks":
         wanted, _ = answer(verb, GOOD, attempt(verb, *GOOD,
                                            *COMMANDS[verb]).returncode)
         found, said = answer(verb, (GOOD[0], "bare.pickle", GOOD[1]), 3)
@@ -145,8 +145,6 @@ def main():
         with open(GOOD[0], "rb") as file, open("cut.pickle", "wb") as out:
             out.write(file.read()[:50000])
         os.mkdir("folder")
-        with open("rules", "w", encoding="utf-8") as file:
-            file.write("peak_reserved <= 200GiB\n")
         for verb in COMMANDS:
             check(verb)
         check_without_history()

@@ -13,7 +13,7 @@ fragsim replay -q "$snapshot" -c "$capacity" -p torch \
     -p torch:expandable_segments:True -p plan
 echo
 echo "# the device that each needs, with it and with any more:"
-fragsim fit -q "$snapshot" --bound capacity -p torch \
+fragsim fit -q "$snapshot" -c inf -p torch \
     -p torch:expandable_segments:True -p plan
 echo
 # Only this part is for the shell: eval "$(oom_triage.sh ... | tail -n 1)"

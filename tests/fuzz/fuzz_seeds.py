@@ -66,7 +66,6 @@ WORDS = {
     "settings": ["expandable_segments:True", "max_split_size_mb:",
                  "roundup_power2_divisions:[", "garbage_collection_threshold:",
                  "backend:cudaMallocAsync", "]", ",", ":"],
-    "rules": ["<=", ">=", "ooms", "policy", "capacity", "25%"],
     "grid": ["trace", "policy", "capacity", "param", "edit", "#"],
     "build": [], "calls": [], "trace_file": [], "results": [],
     "any": [],
@@ -88,9 +87,6 @@ TEXTS = {
                "@ ./a:[0x1] > 0x43 0x20\n@ ./a:[0x2] ! 0x43 0x100\n= End\n"],
     "files": ["call,fixed_ns,ns_per_mib\nmap,1000,2.5\ncopy,1,0\n",
               "{\"num_ooms\": 1, \"reserved_bytes.all.peak\": 4096}"],
-    "rules": ["policy torch\ncapacity 5GiB\nooms <= 0\nfragmentation <= 25%\n"
-              "peak_reserved <= 20GiB\ngrowth_per_step <= 1MiB\ndeaths <= 1\n"
-              "retries <= 0\ndriver_calls <= 500\nsteps >= 10\n# end\n"],
     "grid": ["trace in1\ntrace in2\npolicy torch\npolicy best_fit\n"
              "capacity inf,0.9x\nparam best_fit:segment=2MiB..8MiB*2\n"
              "edit scale:factor=2\n"],
@@ -286,7 +282,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     for number, (form, data) in enumerate(seeds(folder)):
         write(folder, form, number, data)
-        if form in TEXTS and form not in ("files", "settings", "rules", "grid"):
+        if form in TEXTS and form not in ("files", "settings", "grid"):
             write(folder, form, f"{number}.xz", lzma.compress(data))
             write(folder, "any", number, data)
         if form in ("trace_file", "results"):

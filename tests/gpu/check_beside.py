@@ -26,9 +26,9 @@ LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
 TRACES = ("leak", "lstm_varlen__cap_tight_exp", "gpt2_train")
 VARIANTS = ["torch:expandable_segments:True", "remap", "expandable"]
 # kind: what fit is asked
-KINDS = {"capacity": ["--bound=capacity"], "limit": ["--bound=limit"],
-         "full": ["--bound=capacity", "--total=150109880320B"],  # an H200
-         "late": ["--bound=capacity", "--total=150109880320B"]}
+KINDS = {"capacity": ["-cinf"], "limit": ["--process-limit=inf"],
+         "full": ["-cinf", "--total=150109880320B"],  # an H200
+         "late": ["-cinf", "--total=150109880320B"]}
 # Their segments are whole pages: the stand-in does not share one between segments.
 WHOLE = {"torch", "best_fit", "expandable", "paged", "remap", "bfc"} | set(VARIANTS)
 # Other memory leaves so much of the device. The segments of bfc grow with each, so an

@@ -28,6 +28,8 @@ def held():
     return torch.empty(1 << 30)
 
 
+@pytest.mark.fragsim("peak_reserved <= 2GiB", "need <= 2.01GiB", "leaks <= 0",
+                     "fragmentation <= 0%", "steps >= 0", "ooms <= 0")
 def test_small():
     torch.empty(2 << 30)
 
@@ -35,7 +37,8 @@ def test_small():
 def test_held(held):
     torch.empty(2 << 30)
 
-@pytest.mark.fragsim("peak_allocated <= 1GiB")
+@pytest.mark.fragsim("peak_allocated <= 1GiB", "need <= 1.5GiB", "retries <= 0",
+                     "peak_reserved <= 3", "peak <= 3GiB")
 def test_marked():
     torch.empty(2 << 30)
 
@@ -99,21 +102,24 @@ def check_plugin(python, folder):
     with open(os.path.join(folder, "test_memory.py"), "w",
               encoding="utf-8") as file:
         file.write(TESTS)
-    rules, junit = (os.path.join(folder, name) for name in ("r.rules", "j.xml"))
-    with open(rules, "w", encoding="utf-8") as file:
-        file.write("peak_allocated <= 4GiB\n")
+    junit = os.path.join(folder, "j.xml")
     pytest = ("-m", "pytest", "-p", "fragsim.pytest_plugin", "-p",
               "no:cacheprovider", "--junit-xml", junit, "-q")
-    done = run(*pytest, "--fragsim-dry=t4", "--fragsim-rules", rules, code=1,
+    done = run(*pytest, "--fragsim-dry=t4", code=1,
                python=python, cwd=folder)
     found = outcomes(junit)
     assert {name: passed for name, (passed, _) in found.items()} == {
         "test_small": True, "test_held": True, "test_marked": False,
-        "test_large": False, "test_host": True}, done.stdout
+        "test_large": True, "test_host": True}, done.stdout
     assert [found[name][1].get("peak_allocated_0", 0) >> 30 for name in
             ("test_small", "test_held", "test_marked", "test_large",
              "test_host")] == [2, 3, 3, 21, 0], found
-    assert "peak_allocated <= 1 GiB" in done.stdout, done.stdout
+    for said in ("peak_allocated <= 1GiB: found 3221225472 on device 0",
+                 "need <= 1.5GiB: found 2147483648 on device 0",
+                 "retries <= 0: found nan on device 0",
+                 "peak_reserved <= 3: expected a size with a unit, such as 3MiB",
+                 "peak <= 3GiB: expected one of peak_requested, "):
+        assert said in done.stdout, (said, done.stdout)
     assert "test_memory.py::test_held, device 0: peak allocated 3.000 GiB" \
         in done.stdout, done.stdout
     # Without rules nothing is judged but the marks.

@@ -208,8 +208,8 @@ static const char *wait_child(pid_t child, const struct limits *limits,
 /* Verbs that may say no. */
 static bool may_say_no(char *const *args, size_t count)
 {
-    static const char *const verbs[] = {"validate", "compare", "check", "tune",
-                                        "policies", "diff",    "merge", NULL};
+    static const char *const verbs[] = {
+        "validate", "compare", "tune", "policies", "diff", "merge", NULL};
 
     for (size_t i = 0; verbs[i]; i++)
         if (!strcmp(args[0], verbs[i]))

@@ -122,7 +122,7 @@ def formulas(top, manifest, stored, policy, share):
     """(need, price, score) of a policy, by `fragsim fit` and the text of score.py."""
     needs, prices, shares = [], [], []
     for row in manifest:
-        found, = results("fit", "-q", row["file"], "--as-recorded", "--bound", "capacity",
+        found, = results("fit", "-q", row["file"], "--as-recorded", "-c", "inf",
                          "-p", policy, cwd=top)
         default, = (float(r["price_seconds"]) for r in stored
                     if (r["name"], r["policy"]) == (row["name"], "torch"))

@@ -40,15 +40,13 @@ command -v gnuplot >/dev/null && { [ -s "$(ls "$folder"/night/*.svg)" ] ||
 rm "$folder/in/notes.txt"
 "$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" \
     2>"$folder/words" || fail "nightly: $(cat "$folder/words")"
-echo "ooms <= 0" >"$folder/rules"
-"$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" \
-    "$folder/rules" 2>"$folder/words" || fail "nightly: $(cat "$folder/words")"
-echo "peak_reserved <= 1MiB" >>"$folder/rules"
-"$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" \
-    "$folder/rules" 2>"$folder/words"
-[ $? -eq 1 ] || fail "nightly: expected exit code 1 for a rule that fails"
-grep -q "peak_reserved.*FAILED" "$folder"/night/*.rules.txt ||
-    fail "nightly: the rule that failed is not named"
+"$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" 1GiB \
+    2>"$folder/words" || fail "nightly: $(cat "$folder/words")"
+"$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" 1MiB \
+    2>"$folder/words"
+[ $? -eq 1 ] || fail "nightly: expected exit code 1 for a size that is too small"
+grep -q "does not fit in 1 MiB" "$folder"/night/*.need.txt ||
+    fail "nightly: what does not fit is not named"
 
 "$root/tests/examples/rmm_choice.sh" \
     "$root/traces/bundled/recorded/rmm_query.dev0.csv.xz" 1GiB \

@@ -368,9 +368,6 @@ def commands(folder):
     """Every command that answers with tables: its inputs, its options, and the
     tables with the number of their rows and one of their columns."""
     frames = os.path.join(BUNDLED, "leak_frames.pickle.xz")
-    rules = os.path.join(folder, "memory.rules")
-    with open(rules, "w", encoding="ascii") as file:
-        file.write("peak_reserved <= 9GiB\nretries <= 0\n")
     results = [os.path.join(folder, name) for name in ("before.h5", "after.h5")]
     for path in results:
         fragsim.run("replay", LEAK, "-q", "-o", path)
@@ -396,8 +393,6 @@ def commands(folder):
         "diff": ([frames, frames], {"at": 1000, "at_after": 2000},
                  {"changes": (4, "name"), "results": (1, "before_event")}),
         "diff of results": (results, {}, {"results": (1, "num_ooms_before")}),
-        "check": ([LEAK], {"rules": rules}, {"results": (3, "holds"),
-                                             "traces": (1, "policy")}),
         "validate": ([LEAK], {}, {"results": (1, "verdict"), "stats": (121, "trace")}),
         "info": ([LEAK], {}, {"devices": (1, "path"), "by_pool": (1, "device"),
                               "results": (1, "format")}),

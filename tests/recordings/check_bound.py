@@ -137,7 +137,7 @@ def check_sentences(folder):
                           "--json", "-"))["results"]
     assert [row["fit_bytes"] for row in fits] == [2 * MIB, 4 * MIB], fits
     assert {row["lower_bound_bytes"] for row in fits} == {3 * MIB // 2}, fits
-    for exact in (["--bound", "limit"], ["--address-rule", "exact"]):
+    for exact in (["--process-limit", "inf"], ["--address-rule", "exact"]):
         row, = json.loads(output("fit", "-q", halves, "-p", "rmm_pool", *exact,
                               "--json", "-"))["results"]
         assert row["fit_bytes"] == 3 * MIB // 2, row

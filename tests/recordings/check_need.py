@@ -32,9 +32,9 @@ CUT = re.compile(r"__|_frames|_kineto|_cpp")  # variants of other recordings
 def needs(path):
     """(need over the peak, band over the peak, row) of each device and kind of bound."""
     found = []
-    for bound in ("capacity", "limit"):
+    for bound in ("capacity", "process-limit"):
         done = subprocess.run(
-            [FRAGSIM, "fit", "-q", "-j1", "-p", "expandable", f"--bound={bound}",
+            [FRAGSIM, "fit", "-q", "-j1", "-p", "expandable", f"--{bound}=inf",
              "--json", "-", str(path)], check=True, capture_output=True, text=True)
         found += [(row["need_bytes"] / row["lower_bound_bytes"],
                    (row["need_bytes"] - row["fit_bytes"]) / row["lower_bound_bytes"], row)

@@ -78,7 +78,6 @@ ROOMS = {
     "sim/answers/conf": ([], "sim/answers +"),
     "sim/answers/explain": ([], "sim/answers sim/answers/steps +"),
     "sim/answers/verdict": ([], "sim/answers/explain +"),
-    "sim/answers/check": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
     "sim/answers/summary": ([], "sim/answers +"),
     "sim/answers/held": ([], "sim/answers +"),
@@ -93,8 +92,8 @@ ROOMS = {
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/policy_list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
-                    "sim/answers/check sim/answers/steps "
-                    "sim/answers/summary sim/answers/held sim/answers/verdict "
+                    "sim/answers/steps sim/answers/summary "
+                    "sim/answers/held sim/answers/verdict "
                     "sim/export sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export sim/cli/texts +"),

@@ -13,6 +13,7 @@ struct fit_row {
     const char *trace, *policy, *bound, *start;
     uint64_t device, events, total, lower_bound, peak_allocated, peak_reserved;
     uint64_t need, fit, step, headroom, need_reserved, retries, fails_above;
+    uint64_t fits;
     double headroom_ratio, seconds;
 };
 
@@ -54,6 +55,9 @@ static const struct frag_column row_columns[] = {
     {"start", FRAG_COLUMN_TEXT, offsetof(struct fit_row, start), "",
      "how the run at need_bytes began, without a bound if there is none",
      NULL},
+    COUNT("fits", fits, "1",
+          "1 if need_bytes is at most the size that was named, else 0; none "
+          "if none was"),
     {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
 };
 #undef COUNT
@@ -141,10 +145,13 @@ static struct fit_row make_row(const struct fit_report *r,
         .retries = UINT64_MAX,
         .seconds = NAN,
         .fails_above = UINT64_MAX,
+        .fits = UINT64_MAX,
     };
 
     if (frag_capacity_survives(&found->need))
         describe_need(&found->need, &row);
+    if (r->size != FRAG_UNLIMITED)
+        row.fits = row.need <= r->size;
     if (fit && r->texts.own.out)
         row.fails_above = count_fails(&found->spans, fit);
     return row;
@@ -249,11 +256,33 @@ static enum frag_err note(const struct fit_subject *on,
     return row_notes_make(&result, list, out, e);
 }
 
+static void say_fit(struct fit_report *r, const struct fit_row *row)
+{
+    struct table *t = &r->texts.below;
+    const char *is = row->fits ? "fits" : "does not fit";
+
+    if (row->fits == UINT64_MAX)
+        return;
+    r->misfits += !row->fits;
+    table_cell(t, false, "%s", row->trace);
+    table_device(t, (uint32_t)row->device);
+    if (row->need == UINT64_MAX)
+        table_cell(t, true, "%s fits in no size", row->policy);
+    else
+        table_cell(t, !row->fits, "%s %s in %s: it needs %s, %s %s",
+                   row->policy, is, FRAG_SHOW_SIZE(r->size),
+                   FRAG_SHOW_SIZE(row->need),
+                   FRAG_SHOW_SIZE(row->fits ? r->size - row->need
+                                            : row->need - r->size),
+                   row->fits ? "less" : "more");
+}
+
 static void add_row(struct fit_report *r, const struct fit_row *row,
                     const struct row_notes *notes,
                     const struct frag_capacity_spans *spans)
 {
     add_to_table(&r->texts.table, row);
+    say_fit(r, row);
     if (r->texts.json.out)
         add_to_json(r, notes, row, spans);
     if (r->texts.csv.out)
@@ -280,15 +309,20 @@ enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
 }
 
 enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
-                              const struct outputs *to, struct frag_error *e)
+                              const struct outputs *to, frag_size size,
+                              struct frag_error *e)
 {
     struct report_texts *const x = &r->texts;
 
+    *r = (struct fit_report){.size = size};
     FRAG_TRY(report_texts_open(
         x, to,
         table_of("nrporrrrrrr", "trace|device|policy|start|need|bytes|headroom|"
                                 "peak allocated|retries|unlimited|serves from"),
         e));
+    x->below = table_of("nrl", "trace|device");
+    table_cell(&x->below, false, "%s", "");
+    x->below.optional = 2;
     if (to->json)
         cli_json_open(call, &x->writer, x->json.out);
     if (to->csv)

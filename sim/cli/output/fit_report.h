@@ -11,6 +11,9 @@
 struct fit_report {
     struct report_texts texts; /* own: the frontier; with it the spans reach up
                                   to the peak reserved without a bound */
+    frag_size size;            /* that the needs are compared with, or
+                                  FRAG_UNLIMITED */
+    size_t misfits;            /* policies that do not fit */
 };
 
 /* The device's trace and the policy of a capacity search; borrowed. */
@@ -33,9 +36,10 @@ struct fit_found {
                                          survives, the policy fits nowhere */
 };
 
-/* On IO or NOMEM nothing is left open. */
+/* Whether each policy fits in `size` follows the table; FRAG_UNLIMITED: nothing
+ * does. On IO or NOMEM nothing is left open. */
 enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
-                              const struct outputs *to,
+                              const struct outputs *to, frag_size size,
                               struct frag_error *e) FRAG_MUST_CHECK;
 /* Adds one policy, and the notes of its run at the need, or else without a
  * bound, to `notes`. NOMEM. */

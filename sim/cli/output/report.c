@@ -36,6 +36,8 @@ enum frag_err report_texts_commit(struct report_texts *r, bool color,
     FRAG_THEN(err, sink_commit(&r->own, e));
     if (err == FRAG_OK && r->has_table)
         err = table_print(&r->table, stdout, color);
+    if (err == FRAG_OK && r->has_table && r->below.count > r->below.columns)
+        err = table_print(&r->below, stdout, color);
     report_texts_abort(r);
     return err;
 }
@@ -46,6 +48,7 @@ void report_texts_abort(struct report_texts *r)
     sink_abort(&r->csv);
     sink_abort(&r->own);
     table_free(&r->table);
+    table_free(&r->below);
 }
 
 enum frag_err report_open(struct report *r, const struct frag_provenance *p,

@@ -13,8 +13,8 @@
 struct report_texts {
     struct sink json, csv, own; /* own: the first that only this verb has */
     struct frag_json writer;    /* to json.out */
-    struct table table;
-    bool has_table; /* none of the others goes to stdout */
+    struct table table, below; /* below: printed after it, unless it is empty */
+    bool has_table;            /* none of the others goes to stdout */
 };
 
 /* Opens the texts; the table begins with its headings. IO, NOMEM; then nothing

@@ -17,7 +17,7 @@ struct fit_values {
     struct common common;
     struct cell_values cell;
     struct outputs outputs;
-    unsigned bound; /* enum frag_bound_kind + 1; 0: as recorded */
+    struct one_bound bound;
     uint64_t jobs;
 };
 
@@ -30,6 +30,7 @@ struct search {
     struct parallel on;
     struct progress progress;
     struct fit_report report;
+    struct frag_bound bound; /* that was asked for; FRAG_NO_BOUND: none */
     struct cell_note_list notes;
     struct unread unread;
 };
@@ -171,9 +172,9 @@ static enum frag_err fit_policy(struct search *s,
 static enum frag_bound_kind kind_for(const struct search *s,
                                      const struct input *in)
 {
-    if (s->values->bound)
-        return (enum frag_bound_kind)(s->values->bound - 1);
-    return recording_bound(in->trace, in->device).kind;
+    return one_bound_is_given(&s->values->bound)
+               ? s->bound.kind
+               : recording_bound(in->trace, in->device).kind;
 }
 
 static void announce(struct search *s, const struct fit_subject *on, size_t i)
@@ -228,13 +229,15 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
                             &s->progress,           &s->unread};
     enum frag_err err;
 
+    FRAG_TRY(one_bound_read(&v->bound, &s->bound, e));
     FRAG_TRY(policy_choices_read(&v->cell.policies, &s->policies,
                                  &s->policy_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &s->settings, e));
     s->settings.quantum = policy_choices_quantum(s->policies, s->policy_count);
     s->on = cli_threads(s->call, v->jobs, v->common.quiet);
     inputs.reading.threads = s->on.threads;
-    FRAG_TRY(fit_report_open(&s->report, s->call, &v->outputs, e));
+    FRAG_TRY(
+        fit_report_open(&s->report, s->call, &v->outputs, s->bound.bytes, e));
     err = inputs_each(&inputs, fit_device, s, e);
     if (err == FRAG_OK && !v->common.quiet)
         input_say_cells(&s->notes);
@@ -260,18 +263,16 @@ static int fit_run(const struct call *call, const void *values)
     progress_clear(&s.progress);
     cell_note_free(&s.notes);
     policy_choices_free(s.policies, s.policy_count);
-    return unread_exit(&s.unread, cli_fail(call, err, &e));
+    code = cli_fail(call, err, &e);
+    return unread_exit(&s.unread,
+                       code == EXIT_DONE && s.report.misfits ? EXIT_NO : code);
 }
 
 /* clang-format off */
 #define AT(field) offsetof(struct fit_values, field)
 static const struct option_row options[] = {
     CELL_POLICY_OPTION(AT),
-    {"bound", 0, "KIND", OPTION_CHOICE, AT(bound), "recorded|capacity|limit",
-     "what to search: capacity, of the device, which the driver counts in "
-     "units of 2 MiB; limit, of the process, as PyTorch's "
-     "set_per_process_memory_fraction sets it; or recorded, the kind of which "
-     "the recorded job died, and capacity if it did not die (default)"},
+    ONE_BOUND_OPTIONS(AT, bound),
     {"frontier", 0, "FILE", OPTION_TEXT, AT(outputs.own[0]), NULL,
      "continue to the memory that the policy uses without a bound, and write "
      "the outcome under every bound as CSV: a row is from_bytes to to_bytes - "
@@ -309,9 +310,15 @@ const struct verb verb_fit = {
         "output's `step_bytes' is 2 MiB. With --total, the device reports the "
         "same total at every capacity; a policy that reads only the total is "
         "then searched to the byte.\n\n"
-        "With --bound limit, the same is found for the memory limit of the "
+        "With --capacity, --gpu or --process-limit the last lines say which "
+        "policies fit, which is the case if the need is at most that size, and "
+        "the exit code is 1 if one does not; inf judges nothing. What is "
+        "searched is the capacity of the device, which the driver counts in "
+        "units of 2 MiB, or with --process-limit the memory limit of the "
         "process. The two differ: a limit refuses before the driver is asked, "
-        "and counts what the allocator requests.\n\n"
+        "and counts what the allocator requests. Without any of them it is the "
+        "kind of which the recorded job died, and the capacity if it did not "
+        "die.\n\n"
         "For a program on RAPIDS, write a log with RMM's "
         "LoggingResourceAdaptor above its memory resource, for example with "
         "rmm.reinitialize(logging=True, log_file_name=\"rmm.csv\"). Then "

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-check = function("check")
 compare = function("compare")
 diff = function("diff")
 explain = function("explain")
@@ -113,7 +112,7 @@ if not TYPE_CHECKING:
 
 
 __all__ = ["Error", "MissingPackage", "Page", "Picture", "Trace", "answer",
-           "arrays", "check", "compare", "diff", "dry", "explain",
+           "arrays", "compare", "diff", "dry", "explain",
            "fit", "info", "leaks", "plot", "policies", "read", "record",
            "replay", "report", "run", "steps", "summary", "sweep", "tool_path",
            "top", "trace", "triage", "tune", "validate"]

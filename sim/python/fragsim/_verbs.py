@@ -71,9 +71,6 @@ VERBS = {
     "diff": Verb("Finds what grew between two traces or two result files.",
                  'diff("before.pickle", "after.pickle")',
                  ["results.changes", "results"]),
-    "check": Verb("Judges traces by a file of rules: one row for each rule.",
-                  'check("run.pickle", rules="nightly.rules").holds.all()',
-                  ["results", "traces"]),
     "validate": Verb(
         "Compares the simulated PyTorch allocator with the recorded one.",
         'validate("run.pickle").verdict',

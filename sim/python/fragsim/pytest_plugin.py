@@ -1,34 +1,57 @@
 """Runs tests of PyTorch programs without a GPU, and judges the memory that each
 of them needs: a plugin of pytest.
 
-    pytest --fragsim-dry=h200 --fragsim-rules=memory.rules
+    pytest --fragsim-dry=h200
 
-runs all tests on the stand-ins of `fragsim dry`. After each test that used a
-device, `fragsim check` judges the trace of the test by the rules of the file,
-and by those of its mark, if it has one:
+runs all tests on the stand-ins of `fragsim dry`. Each test that used a device
+and has a mark is judged by the rules of the mark, on each device:
 
-    @pytest.mark.fragsim("peak_reserved <= 9GiB", "retries <= 0")
+    @pytest.mark.fragsim("peak_reserved <= 9GiB", "leaks <= 0")
     def test_step(): ...
 
-A rule that does not hold fails the test. A trace begins with the call of the
-test, so blocks that fixtures hold are part of its peak. The peaks of all tests
-are listed at the end, and are properties of the tests in the JUnit file.
+A rule is a measure of MEASURES, <= or >=, and a size such as 9GiB, a share such
+as 25%, or a number. A rule that does not hold fails the test. A trace begins with
+the call of the test, so blocks that fixtures hold are part of its peak. The peaks
+of all tests are listed at the end, and are properties of the tests in the JUnit
+file.
 """
 from __future__ import annotations
 
 import gc
+import json
+import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
 
+from . import _tool
 from ._tool import tool_path
 
 DEFAULT_GPU = "h200"
+RULE = re.compile(r"(\w+) *(<=|>=) *([\d.]+) ?(%|[KMGT]iB|)")
+UNITS = {"": 1.0, "%": 0.01, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30,
+         "TiB": 2.0**40}
+SIZES = {f"peak_{what}": ("", f"{what}_bytes.all.peak")
+         for what in ("requested", "allocated", "reserved")}
+SIZES.update(end_reserved=("", "reserved_bytes.all.current"),
+             need=("fit", "need_bytes"),
+             growth_per_step=("leaks", "growth_bytes_per_step"))
+# Each measure, and where it stands: in torch.cuda.memory_stats of the test, or in
+# the answer of a command about the trace of the test.
+MEASURES = {
+    **SIZES,
+    "fragmentation": ("", "allocated_bytes.all.peak reserved_bytes.all.peak"),
+    "retries": ("", "num_alloc_retries"),
+    "ooms": ("", "num_ooms"),
+    "leaks": ("leaks", "leaks"),
+    "steps": ("leaks", "num_steps"),
+}
 _peaks: list[tuple[str, int, int, int]] = []  # test, device, allocated, reserved
 
 
@@ -37,14 +60,12 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--fragsim-dry", metavar="GPU", nargs="?", const=DEFAULT_GPU,
                     help="run PyTorch without a GPU, as on this one; "
                          "`fragsim help dry' lists them")
-    group.addoption("--fragsim-rules", metavar="FILE",
-                    help="rules of `fragsim check' that each test has to meet")
 
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line(
-        "markers", "fragsim(rule, ...): rules of `fragsim check' for the memory "
-                   "of this test, with --fragsim-dry")
+        "markers", "fragsim(rule, ...): rules such as \"peak_reserved <= 9GiB\" "
+                   "for the memory of this test, with --fragsim-dry")
 
 
 # ---- the process ----
@@ -119,17 +140,6 @@ def _begin() -> None:
         _dry().begin_trace()
 
 
-def _rules(item: Any) -> str:
-    """All rules for a test, as the text of a file; "" if there are none."""
-    mark = item.get_closest_marker("fragsim")
-    path = item.config.getoption("fragsim_rules")
-    lines = [str(rule) for rule in mark.args] if mark else []
-    if path:
-        with open(path, encoding="utf-8") as file:
-            lines.append(file.read())
-    return "\n".join(lines)
-
-
 def _note_peaks(item: Any) -> None:
     torch = sys.modules["torch"]
     for device in range(torch.cuda.device_count()):
@@ -142,20 +152,52 @@ def _note_peaks(item: Any) -> None:
             item.user_properties.append((f"peak_reserved_{device}", reserved))
 
 
-def _judge(rules: str) -> None:
-    if not rules:
+def _answer(command: str, trace: str) -> dict[int, Any]:
+    """By device: what the command says about the trace; "": its counters."""
+    torch = sys.modules["torch"]
+    if command:
+        found = json.loads(_tool.run(command, "-q", "--json=-", trace))["results"]
+        return {row["device"]: row for row in found}
+    return {device: torch.cuda.memory_stats(device)
+            for device in range(torch.cuda.device_count())}
+
+
+def _value(row: dict[str, Any], names: str) -> float:
+    """A number of the answer, or the number of its entries; 1 - the quotient if
+    there are two names. NaN, which keeps no rule, if it has none."""
+    found = [row.get(name) for name in names.split()]
+    values = [len(one) if isinstance(one, list) else math.nan if one is None else one
+              for one in found]
+    return 1 - values[0] / (values[1] or 1) if values[1:] else values[0]
+
+
+def _breaches(rule: str, trace: str) -> Generator[str, None, None]:
+    """What is wrong with the rule, or does not keep it."""
+    m = RULE.fullmatch(rule)
+    if not m or m[1] not in MEASURES:
+        yield f"expected one of {', '.join(MEASURES)}, <= or >=, and a size or number"
         return
+    command, names = MEASURES[m[1]]
+    limit = float(m[3]) * UNITS[m[4]]
+    if m[1] in SIZES and limit and m[4] in ("", "%"):
+        yield f"expected a size with a unit, such as {m[3]}MiB"
+        return
+    for device, row in sorted(_answer(command, trace).items()):
+        value = _value(row, names)
+        if not (value <= limit if m[2] == "<=" else value >= limit):
+            yield f"found {value:.10g} on device {device}"
+
+
+def _judge(rules: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        trace, file = (os.path.join(folder, name)
-                       for name in ("test.pickle", "test.rules"))
-        sys.modules["torch"].cuda.memory._dump_snapshot(trace)
-        with open(file, "w", encoding="utf-8") as out:
-            out.write(rules + "\n")
-        done = subprocess.run([tool_path(), "check", "-q", "--rules", file, trace],
-                              capture_output=True, text=True, check=False)
-    if done.returncode:
+        trace = os.path.join(folder, "test.pickle")
+        if rules:
+            sys.modules["torch"].cuda.memory._dump_snapshot(trace)
+        wrong = [f"{rule}: {breach}" for rule in rules
+                 for breach in _breaches(rule, trace)]
+    if wrong:
         pytest.fail("the memory of this test, as on a GPU of --fragsim-dry:\n"
-                    + (done.stderr + done.stdout).strip(), pytrace=False)
+                    + "\n".join(wrong), pytrace=False)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -168,7 +210,8 @@ def pytest_runtest_call(item: Any) -> Generator[None, Any, None]:
     if outcome.excinfo is None and _is_used() and _dry().has_trace():
         try:
             _note_peaks(item)
-            _judge(_rules(item))
+            mark = item.get_closest_marker("fragsim")
+            _judge(mark.args if mark else ())
         except pytest.fail.Exception as error:
             outcome.force_exception(error)
     _begin()  # the cache of this test is no part of the next one's memory

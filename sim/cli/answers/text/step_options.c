@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "sim/answers/replayed.h"
 #include "sim/cli/output/answer.h"
 #include "traces/printable.h"
 
@@ -14,7 +13,8 @@ enum frag_err step_command_table(struct step_command *c, const struct input *in,
                                  frag_size capacity, struct step_table *out,
                                  const char **policy, struct frag_error *e)
 {
-    const char *given = replayed_policy(in->trace, c->values->policy);
+    const char *given =
+        c->values->policy ? c->values->policy : recording_policy(in->trace);
     struct policy_choice choice;
     struct frag_params *params;
     enum frag_err err;

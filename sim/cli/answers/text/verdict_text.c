@@ -26,7 +26,7 @@ const char *verdict_export(const struct verdict *v, char text[VERDICT_LINE])
 /* Whether the GPU has that memory beside a CUDA context. */
 static bool has(const struct frag_gpu *g, frag_size need)
 {
-    return frag_device_room(frag_gpu_room(g)) >= need;
+    return frag_gpu_room(g) >= need;
 }
 
 /* The smallest GPU that has it; NULL: none has. The table begins with the
