@@ -46,7 +46,7 @@ def explain(path):
 
 
 def write_events(path, count, limit, target):
-    rows = subprocess.run([FRAGSIM, "export", path, "--limit", f"{limit}B"],
+    rows = subprocess.run([FRAGSIM, "export", path, "--recorded-limit", f"{limit}B"],
                           check=True, text=True,
                           capture_output=True).stdout.splitlines()[1:count + 1]
     streams = {}

@@ -51,13 +51,16 @@ struct cell_values {
      "(default)"},                                                             \
     CELL_LIMIT_OPTION(AT)
 
+#define ONE_GPU_OPTION(at)                                                     \
+    {"gpu", 0, "NAME", OPTION_TEXT, at, NULL,                                  \
+     "in place of --capacity: what a process can allocate of this GPU, "       \
+     FRAG_GPU_IDS}
+
 /* The one bound of an answer: FIELD is a struct one_bound. */
 #define ONE_BOUND_OPTIONS(AT, FIELD)                                           \
     {"capacity", 'c', "SIZE", OPTION_SIZE, AT(FIELD.capacity), NULL,           \
      "memory of the device, beyond which the driver refuses"},                 \
-    {"gpu", 0, "NAME", OPTION_TEXT, AT(FIELD.gpu), NULL,                       \
-     "the same by name: what a process can allocate of this GPU, one of "      \
-     FRAG_GPU_IDS},                                                            \
+    ONE_GPU_OPTION(AT(FIELD.gpu)),                                             \
     {"process-limit", 0, "SIZE", OPTION_SIZE, AT(FIELD.limit), NULL,           \
      "memory limit of the process, as PyTorch's "                              \
      "set_per_process_memory_fraction sets it"}
@@ -83,7 +86,7 @@ struct cell_values {
      "fraction and the address range of expandable segments from it. If "      \
      "other programs hold a part of the device, the capacity is what they "    \
      "leave (default: the capacity; for inf, an H200's memory)"},              \
-    RETRY_LIMIT_OPTION(AT(cell.limit)),                                        \
+    RECORDED_LIMIT_OPTION(AT(cell.limit)),                                        \
     {"as-recorded", 0, NULL, OPTION_SWITCH, AT(cell.as_recorded), NULL,        \
      "take the trace of a job that died as it was recorded; by default it is " \
      "completed: the step in which the job died is finished, and steps like "  \
@@ -124,7 +127,7 @@ struct cell_values {
     {"backend", 0, "NAME", OPTION_CHOICE, AT(cell.backend), "arena|cuda",      \
      "memory from which the policies allocate: arena, a simulated device "     \
      "(default), or cuda, a GPU of this machine"},                             \
-    {"gpu", 0, "N", OPTION_NUMBER, AT(cell.gpu), NULL,                         \
+    {"device-number", 0, "N", OPTION_NUMBER, AT(cell.gpu), NULL,                         \
      "number of the GPU for --backend cuda (default: 0)"},                     \
     CELL_RUN_OPTIONS(AT, CELL_CONTENTS),                                       \
     CELL_MODEL_OPTIONS(AT)

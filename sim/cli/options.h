@@ -49,16 +49,13 @@ extern const struct option_row common_options[]; /* ended by a NULL name */
 #define JOBS_OPTION(at)                                                        \
     {"jobs", 'j', "N", OPTION_NUMBER, at, NULL,                                \
      "number of threads (default: the processors that the process may use)"}
-#define LIMIT_OPTION(at)                                                       \
-    {"limit", 0, "SIZE", OPTION_SIZE, at, NULL,                                \
-     "memory limit that was set in the recorded allocator, if there was one"}
 #define PAGE_OPTION(at)                                                        \
     {"output", 'o', "FILE", OPTION_TEXT, at, NULL,                             \
      "file of the page: .html, or .pdf, which Chromium prints"}
-#define RETRY_LIMIT_OPTION(at)                                                 \
-    {"limit", 0, "SIZE", OPTION_SIZE, at, NULL,                                \
-     "memory limit that was set in the recorded allocator; it helps to "       \
-     "distinguish an empty_cache call from a retry"}
+#define RECORDED_LIMIT_OPTION(at)                                              \
+    {"recorded-limit", 0, "SIZE", OPTION_SIZE, at, NULL,                       \
+     "memory limit that was set in the recorded process, if there was one "    \
+     "(default: what the counters or the recorded OOMs show)"}
 #define STATS_OPTION(at)                                                       \
     {"stats", 0, "FILE", OPTION_TEXT, at, NULL,                                \
      "memory_stats of the recorded allocator as JSON (default: NAME.json "     \

@@ -102,7 +102,8 @@ static void note_bound(struct frag_bound bound, char text[RELEASE_NOTE])
     if (bound.most)
         snprintf(text, RELEASE_NOTE,
                  "no snapshot records the limit of its process; the OOMs show "
-                 "a %s, and the run uses the middle, %s; --limit states the "
+                 "a %s, and the run uses the middle, %s; --recorded-limit "
+                 "states the "
                  "exact limit",
                  FRAG_SHOW_BOUND(bound), FRAG_SHOW_SIZE(bound.bytes));
 }

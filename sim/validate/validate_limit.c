@@ -177,7 +177,8 @@ static void note_device(const struct frag_recorded_limit *l, const char *peak,
     if (l->limit != sum)
         text_add(text, FRAG_LIMIT_TEXT, "; ",
                  "other events contradict this sum, so the nearest limit "
-                 "that explains them all, %s, is used; --limit states another "
+                 "that explains them all, %s, is used; --recorded-limit states "
+                 "another "
                  "one",
                  frag_size_exact(l->limit, both));
     text_add(text, FRAG_LIMIT_TEXT, "; ",
@@ -201,7 +202,7 @@ void frag_recorded_limit_note(const struct frag_recorded_limit *l,
                  "oom entries show that it lay between the peak of the "
                  "reserved bytes, %s, and %s; the replay uses the middle, %s, "
                  "and the reader uses the peak to distinguish empty_cache "
-                 "calls from retries; --limit states the exact limit",
+                 "calls from retries; --recorded-limit states the exact limit",
                  least, frag_size_exact(l->most, most),
                  frag_size_exact(l->limit, used));
     if (l->source == FRAG_LIMIT_CONTRADICTED)
@@ -209,6 +210,7 @@ void frag_recorded_limit_note(const struct frag_recorded_limit *l,
                  "no constant memory limit explains the oom entries: a request "
                  "failed that needed %s in all, but %s were reserved at the "
                  "peak, which the reader uses to distinguish empty_cache calls "
-                 "from retries; the replay has no limit; --limit states one",
+                 "from retries; the replay has no limit; --recorded-limit "
+                 "states one",
                  frag_size_exact(l->most + 1, most), least);
 }

@@ -26,4 +26,4 @@ for options in "small.csv --calibrate" "--calibrate -p torch" "--calibrate --che
     fragsim compare $options 2>/dev/null
     echo "compare $options: $?"
 done
-fragsim compare --calibrate --gpu 99999999999 2>/dev/null || echo "no such GPU: $?"
+fragsim compare --calibrate --device-number 99999999999 2>/dev/null || echo "no such GPU: $?"

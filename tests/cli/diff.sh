@@ -6,7 +6,7 @@ fragsim diff leak_frames.pickle.xz leak_frames.pickle.xz --at 1000 --at-after 30
 fragsim diff leak_frames.pickle.xz leak.pickle.xz --fail-over 0%
 fragsim diff leak_cpp.pickle.xz leak_frames.pickle.xz --fail-over 47%
 echo $?
-fragsim diff leak_cpp.pickle.xz leak_frames.pickle.xz --fail-over 48% --limit 1
+fragsim diff leak_cpp.pickle.xz leak_frames.pickle.xz --fail-over 48% --rows 1
 echo $?
 fragsim diff leak_cpp.pickle.xz leak_frames.pickle.xz --by function --fail-over 2% --json - |
     tail -n +4 | cut -c1-90

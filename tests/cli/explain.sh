@@ -9,7 +9,7 @@ echo
 mv dead.json elsewhere.json
 fragsim explain -q dead.pickle.xz | grep '^  process limit'
 fragsim explain -q dead.pickle.xz --stats elsewhere.json | grep '^  process limit'
-fragsim explain -q dead.pickle.xz --limit 5GiB | grep '^  process limit'
+fragsim explain -q dead.pickle.xz --recorded-limit 5GiB | grep '^  process limit'
 fragsim explain -q small.csv -c 30MiB | grep -A 1 ' because '
 fragsim explain -q "$bundled/leak_frames.pickle.xz" -c 300MiB | grep -A 2 ' because \| leave behind.*saves'
 fragsim explain -q "$bundled/late_start.pickle.xz" | head -n 2 | tail -n 1

@@ -29,3 +29,4 @@ for bad in '-o leaks.gif' '-o out.svg' '-o none/leaks.svg'; do
 done
 PATH=$without fragsim steps -q small.csv -o steps.svg 2>&1 >shown | head -n 1
 ls ./*.svg
+fragsim leaks -q "$bundled/leak_frames.pickle.xz" --gpu h200 --json - | grep -o '"capacity_bytes": [0-9]*'

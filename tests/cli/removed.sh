@@ -23,3 +23,6 @@ gone tune small.csv --max-calls-ratio 0.01
 gone tune small.csv --max-seconds=1
 gone check small.csv --rules file
 gone fit small.csv --bound limit
+gone replay small.csv --limit 1GiB
+gone replay small.csv --gpu=1
+gone top small.csv --limit 3

@@ -11,16 +11,16 @@ done
 for capacity in 1048576 24B 0.9x inf unlimited; do
     try replay small.csv -c "$capacity"
 done
-for option in --total --limit; do
+for option in --total --recorded-limit; do
     for size in 24 0.9 81920 0 24B; do
         try replay small.csv "$option" "$size"
     done
 done
 try fit small.csv --total 24
 try tune small.csv --capacity 24
-try info small.csv --limit 24
-try export small.csv out.csv --limit 24
-try import small.csv out.h5 --limit 24
+try info small.csv --recorded-limit 24
+try export small.csv out.csv --recorded-limit 24
+try import small.csv out.h5 --recorded-limit 24
 try validate small.csv --total 24
 try plot small.csv map -o map.svg -c 24
 try compare small.csv -c 24

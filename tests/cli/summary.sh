@@ -7,7 +7,7 @@ fragsim summary -q "$traces/lstm_varlen__cap_below.pickle.xz" --at oom \
 fragsim summary -q "$traces/lstm_varlen__cap_below.pickle.xz" --at 3 |
     grep '^| Allocations'
 # Without the limit of the counters' file, the request is met.
-fragsim summary -q "$traces/lstm_varlen__cap_below.pickle.xz" --limit 100GiB \
+fragsim summary -q "$traces/lstm_varlen__cap_below.pickle.xz" --recorded-limit 100GiB \
     --at oom | sed -n 's/^note: \(.\{80\}\).*/\1/p'
 fragsim summary -q "$traces/late_start.pickle.xz" --at 3 | tail -n 3
 # A trace without a recorded allocator: the default settings.

@@ -158,7 +158,7 @@ def several_runs(folder):
 
 def check_breakdown(folder):
     runs = several_runs(folder)
-    kept = cells(os.path.join(draw(folder, runs, "breakdown", "--limit", "48"),
+    kept = cells(os.path.join(draw(folder, runs, "breakdown", "--rows", "48"),
                               "breakdown.tsv"))
     assert len(kept) == len(runs.rows)
     parts = list(kept[0])[2:9]
@@ -231,7 +231,7 @@ def check_need(folder):
 def check_timeline(folder):
     """The steps reach the peaks and do not exceed them."""
     runs = several_runs(folder)
-    folder_of = draw(folder, runs, "timeline", "--limit", "48")
+    folder_of = draw(folder, runs, "timeline", "--rows", "48")
     path = os.path.join(folder_of, "timeline.tsv")
     with open(path, encoding="utf-8") as file:
         blocks = file.read().split("\n\n\n")
@@ -465,7 +465,7 @@ def check_map(folder):
     words = texts_of(os.path.join(folder, "map-a.svg"))
     assert not words or any("the first of them" in w for w in words), words
 
-    for options in (("--limit", "3"), ("--trace", "x"),
+    for options in (("--rows", "3"), ("--trace", "x"),
                     ("-p", "torch", "-p", "direct")):
         words = run("plot", trace, "map", *options, "-o",
                     os.path.join(folder, "no.svg"), code=(2,))
@@ -752,7 +752,7 @@ def hinted(texts, words, count):
     """Checks that figure and tool say what is left out."""
     if not texts:  # without gnuplot
         return
-    hint = "choose with --policy, --trace, --capacity or --limit N"
+    hint = "choose with --policy, --trace, --capacity or --rows N"
     assert f"showing {count}" in words and hint in words, words
     assert any(f"Showing {count}" in t and hint in t for t in texts), texts
     assert any(t.startswith("Shown: ") for t in texts), texts
@@ -781,22 +781,22 @@ def check_scale(folder):
             (traces, "sweep", "12 of 81 lines"),
             (policies, "frontier", "9 of 12 capacities")):
         hinted(*draw_small(folder, runs, figure)[:2], count)
-        draw_small(folder, runs, figure, "--limit", str(LIMITS[figure]),
+        draw_small(folder, runs, figure, "--rows", str(LIMITS[figure]),
                    formats=(".png",))
         words = run("plot", runs.path, figure, "-o",
-                    os.path.join(folder, "no.svg"), "--limit",
+                    os.path.join(folder, "no.svg"), "--rows",
                     str(LIMITS[figure] + 1), code=(2,))
         assert f"at most {LIMITS[figure]} " in words, words
     texts, words, kept = draw_small(folder, traces, "compare")
     assert not words and len(cells(os.path.join(kept, "compare.tsv"))) == 324
     apart(os.path.join(folder, "small-compare.svg"), 324)
-    words = run("plot", traces.path, "compare", "-o", "no.svg", "--limit",
+    words = run("plot", traces.path, "compare", "-o", "no.svg", "--rows",
                 "1001", code=(2,))
     assert "at most 1000 runs" in words, words
     for figure, limit, count in (
             ("frontier", "20", "20 of 31 policies and 9 of 12 capacities"),
             ("heatmap", "20", "20 of 31 policies"), ("pareto", "4", "4 of ")):
-        hinted(*draw_small(folder, policies, figure, "--limit", limit)[:2],
+        hinted(*draw_small(folder, policies, figure, "--rows", limit)[:2],
                count)
     for runs in (few(folder, "3", 1, "-c", "1.1x"),
                  few(folder, "30", 5, "-c", "1x,1.1x")):
@@ -809,7 +809,7 @@ def check_choice(folder):
     """The first runs are shown; the options choose others."""
     runs = many_traces(folder)
     for most in (12, 30):
-        kept = draw_small(folder, runs, "compare", "--limit", str(most),
+        kept = draw_small(folder, runs, "compare", "--rows", str(most),
                           formats=(".svg",))[2]
         found = [int(c["value"])
                  for c in cells(os.path.join(kept, "compare.tsv"))]
@@ -855,7 +855,7 @@ def check_names(folder):
     assert len(set(columns)) == 24 and max(map(len, columns)) <= 30, columns
     for figure in ("compare", "breakdown", "timeline"):
         texts, _, kept = draw_small(folder, runs, figure, "-p", "direct", "-c",
-                                    "inf", "--limit", "27", formats=(".svg",))
+                                    "inf", "--rows", "27", formats=(".svg",))
         file = figure + (".runs.tsv" if figure == "timeline" else ".tsv")
         rows = cells(os.path.join(kept, file))
         labels = [r["name" if figure == "timeline" else "label"].replace(
@@ -878,7 +878,7 @@ def check_names(folder):
 
 def check_legends(folder):
     """No two lines of a sweep look alike, and none has another one's name."""
-    kept = draw_small(folder, many_traces(folder), "sweep", "--limit", "36",
+    kept = draw_small(folder, many_traces(folder), "sweep", "--rows", "36",
                       formats=(".svg",))[2]
     rows = cells(os.path.join(kept, "sweep.tsv"))
     names = {r["line"]: r["label"] for r in rows}

@@ -77,7 +77,7 @@ def peak_of(entries):
 
 
 def groups(path, by):
-    text = output("top", "-q", path, "--by", by, "--limit", "0", "--json", "-")
+    text = output("top", "-q", path, "--by", by, "--rows", "0", "--json", "-")
     return json.loads(text)["results"][0]
 
 
@@ -111,10 +111,10 @@ def check(path):
 def check_diff(path, peak):
     """The end of the trace against its peak, by size."""
     text = output("diff", "-q", path, path, "--at-after", "end", "--by", "size",
-               "--limit", "0", "--json", "-")
+               "--rows", "0", "--json", "-")
     found = json.loads(text)["results"][0]
     end = json.loads(output("top", "-q", path, "--at", "end", "--by", "size",
-                         "--limit", "0", "--json", "-"))["results"][0]
+                         "--rows", "0", "--json", "-"))["results"][0]
     expected = {}
     for place, moment in enumerate((peak, end)):
         for group in moment["groups"]:

@@ -313,7 +313,7 @@ def check_errors(name, trace):
 
 def check_misuse(name, trace):
     """Options, policies and words that do not exist."""
-    for option in ("-p", "-c", "--total", "--limit", "--costs", "--device",
+    for option in ("-p", "-c", "--total", "--recorded-limit", "--costs", "--device",
                    "--address-rule", "--json=x\n", "--color"):
         run(name, "replay", trace, option, name, codes=(2, 4))
     for word in (b"--" + name, b"-" + name, b"--quiet=" + name,

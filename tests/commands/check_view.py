@@ -191,7 +191,7 @@ def check_large(folder):
 
 def check_peak_rows(rows, trace, *options):
     """The rows of the page are those of `fragsim top'."""
-    top, = results("top", "-q", trace, "--limit", "0", *options)
+    top, = results("top", "-q", trace, "--rows", "0", *options)
     groups = [(group["held_bytes"], group["blocks"]) for group in top["groups"]]
     assert len(groups) > 3 and rows == groups[:20], (rows, groups[:20])
     return top
@@ -353,7 +353,7 @@ def check_filters(page):
     text = "train.py:164"
     go(page, "peak")
     page.set("[data-set=stack]", text)
-    top, = results("top", "-q", FRAMES, "--limit", "0", "--by", "stack",
+    top, = results("top", "-q", FRAMES, "--rows", "0", "--by", "stack",
                    "--filter", text)
     assert holders(page) == [(g["held_bytes"], g["blocks"]) for g in top["groups"]]
     page.set("[data-set=stack]", "no such function")

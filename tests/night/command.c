@@ -142,7 +142,7 @@ static const struct {
     {"--keep", "out/keep"},
     /* These start programs or need a GPU. */
     {"--dry", ""},
-    {"--gpu", ""},
+    {"--device-number", ""},
     {"--backend", ""},
     {"--from", ""},
     {"--test", ""}, /* takes seconds */

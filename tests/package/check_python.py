@@ -134,7 +134,7 @@ def check_options():
                             "process_limit": float("inf"), "points": 7}) == [
         "--policy=a", "--policy=b", "--capacity=1B,2B,0.9x", "--stop-at-oom",
         "--process-limit=inf", "--points=7"]
-    assert words("top", {"limit": 3}) == ["--limit=3"]
+    assert words("top", {"rows": 3}) == ["--rows=3"]
     for verb in fragsim._verbs.VERBS:
         assert {"force", "max_unpacked"} <= set(fragsim._options.known(verb)), verb
     for named, options in [("did you mean 'policies'", {"polcies": "torch"}),
@@ -383,7 +383,7 @@ def commands(folder):
         "explain": ([DEAD], {}, {"results": (1, "request_event"),
                                  "changes": (10, "trace"), "spaces": (2, "holes"),
                                  "pins": (1, "segment_bytes")}),
-        "top": ([frames], {"limit": 3}, {"groups": (3, "site_function"),
+        "top": ([frames], {"rows": 3}, {"groups": (3, "site_function"),
                                          "results": (1, "event")}),
         "steps": ([LEAK], {}, {"parts": (61, "trace"), "results": (1, "num_steps")}),
         "leaks": ([frames], {}, {"leaks": (3, "held_bytes"),

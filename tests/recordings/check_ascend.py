@@ -83,7 +83,7 @@ def limit_of(name):
     if name != MADE:
         with open(path, encoding="utf-8") as file:
             cap = json.load(file).get("cap")
-    return ["--limit", f"{cap}B"] if cap else []
+    return ["--recorded-limit", f"{cap}B"] if cap else []
 
 
 def check_exact(name, file):

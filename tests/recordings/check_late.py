@@ -88,7 +88,7 @@ def limit_of(path):
         return []
     with open(stats, encoding="utf-8") as stream:
         limit = json.load(stream).get("cap")
-    return ["--limit", str(limit)] if limit else []
+    return ["--recorded-limit", str(limit)] if limit else []
 
 
 def validate(path, options):

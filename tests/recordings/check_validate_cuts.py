@@ -140,13 +140,13 @@ def check_limit(folder, name):
     row = validate()
     note = " ".join(row["notes"])
     expect(row["exact"] and row["limit_source"] == "inferred", f"exact: {row}")
-    expect("--limit states the exact limit" in note, f"--limit in {note}")
+    expect("--recorded-limit states the exact limit" in note, f"--recorded-limit in {note}")
     expect(not any("limit is not known" in n for n in row["notes"]), row["notes"])
     least, most = [int(size) for size in re.findall(
         r"\((\d+) bytes\)", note.split("it lay between ")[1])][:2]
     expect(least <= row["limit_bytes"] <= most and least <= cap <= most,
            f"{name}: {least} to {most} to hold {cap} and {row['limit_bytes']}")
-    row = validate("--limit", str(cap))
+    row = validate("--recorded-limit", str(cap))
     expect(row["exact"] and row["limit_source"] == "given" and
            row["limit_bytes"] == cap, f"exact with the limit: {row}")
 

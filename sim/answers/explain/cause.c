@@ -430,7 +430,7 @@ void cause_decide(struct explain *x)
     if (fills(x, x->limit_least) != fills(x, x->limit_most))
         explain_add_unknown(x, "whether the program needed too much memory "
                                "depends on the limit, of which only an "
-                               "interval is known; --limit states it");
+                               "interval is known; --recorded-limit states it");
     format_sizes(x, &sizes);
     rule->say(x, &sizes, x->evidence, sizeof(x->evidence));
 }

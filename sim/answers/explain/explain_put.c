@@ -22,8 +22,9 @@ static const char *const limit_texts[] = {
     [EXPLAIN_LIMIT_NONE] = "none is known",
     [EXPLAIN_LIMIT_GIVEN] = "of the recorded process",
     [EXPLAIN_LIMIT_DEVICE] = "reserved, and what could be had of the device",
-    [EXPLAIN_LIMIT_INFERRED] = ("the device had enough free memory, so the "
-                                "process had a limit; --limit states it"),
+    [EXPLAIN_LIMIT_INFERRED] =
+        ("the device had enough free memory, so the "
+         "process had a limit; --recorded-limit states it"),
     [EXPLAIN_LIMIT_CAPACITY] = "of --capacity: the driver refuses",
     [EXPLAIN_LIMIT_PROCESS] = "of --process-limit: the allocator refuses",
 };

@@ -294,7 +294,7 @@ static const struct option_row options[] = {
     {"by", 0, "WORD", OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X),
      "for traces: the grouping, as for `fragsim top'; auto (default) is site, "
      "and size unless both recordings have stacks"},
-    {"limit", 0, "N", OPTION_NUMBER, AT(limit), NULL,
+    {"rows", 0, "N", OPTION_NUMBER, AT(limit), NULL,
      "for traces: number of groups to print (default: 20; 0: all)"},
     {"fail-over", 0, "PERCENT", OPTION_TEXT, AT(fail_over), NULL,
      "exit with 1 if the memory requested at the moment grew by more than "

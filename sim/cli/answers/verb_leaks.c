@@ -30,7 +30,7 @@ static enum frag_err find_reserved(struct step_command *c,
 static enum frag_err show(struct step_command *c, const struct input *in,
                           const struct leaks *l, struct frag_error *e)
 {
-    struct leaks_reach reach = {.capacity = c->values->capacity};
+    struct leaks_reach reach = {.capacity = c->capacity};
 
     if (reach.capacity && l->verdict == LEAKS_FOUND)
         FRAG_TRY(find_reserved(c, in, l, &reach, e));
@@ -67,6 +67,7 @@ static int leaks_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     STEP_OPTIONS("also say when the leaks will have filled this much memory",
                  "what each leak holds in each step, with its growth"),
+    ONE_GPU_OPTION(STEP_AT(bound.gpu)),
     {"fail", 0, NULL, OPTION_SWITCH, STEP_AT(fail), NULL,
      "exit code 1 if the verdict of a trace is leak"},
     {0},

@@ -24,7 +24,7 @@ static uint64_t death_of(const struct step_command *c,
                          const struct frag_device_trace *d,
                          const struct step_table *t)
 {
-    if (!c->values->capacity)
+    if (!c->capacity)
         return frag_fatal_request(d);
     return t->summary.num_ooms ? t->summary.first_oom_event : FRAG_NEVER;
 }
@@ -62,8 +62,7 @@ static enum frag_err answer(struct step_command *c, const struct input *in,
     struct step_table table;
     enum frag_err err;
 
-    FRAG_TRY(
-        step_command_table(c, in, c->values->capacity, &table, &on.policy, e));
+    FRAG_TRY(step_command_table(c, in, c->capacity, &table, &on.policy, e));
     on.bound = table.bound;
     err = show(c, &on, &table, e);
     FRAG_THEN(err, add_rank(c, in, &table, e));

@@ -248,9 +248,7 @@ static const struct option_row options[] = {
     {"abbreviated", 0, NULL, OPTION_SWITCH, AT(abbreviated), NULL,
      "leave out the rows of the large and small pools, as abbreviated=True of "
      "memory_summary"},
-    {"limit", 0, "SIZE", OPTION_SIZE, AT(limit), NULL,
-     "memory limit that was set in the recorded allocator (default: `cap' of "
-     "the counters, or none)"},
+    RECORDED_LIMIT_OPTION(AT(limit)),
     {"total", 0, "SIZE", OPTION_TOTAL, AT(total), NULL,
      "memory of the device (default: `total_memory' of the counters, or an "
      "H200's; with a policy, the capacity)"},

@@ -226,7 +226,7 @@ static const struct option_row options[] = {
      "(the age in these units), pool, stream or metadata (the text of "
      "_set_memory_metadata); auto (default) is site, and size if the recording "
      "has no stacks"},
-    {"limit", 0, "N", OPTION_NUMBER, AT(limit), NULL,
+    {"rows", 0, "N", OPTION_NUMBER, AT(limit), NULL,
      "number of groups to print (default: 20; 0: all)"},
     {"filter", 0, "TEXT", OPTION_TEXT, AT(filter), NULL,
      "only blocks with a frame that contains TEXT in its function or in "

@@ -94,7 +94,7 @@ static void limit_found(const struct figure *f, const void *found, size_t limit,
                       f->limits[i].count(found), note);
     if (*note->shown)
         strcat(note->shown, "; choose with --policy, --trace, --capacity or "
-                            "--limit N");
+                            "--rows N");
 }
 
 /* INVALID if the figure cannot be drawn so from these runs. */
@@ -112,7 +112,7 @@ static enum frag_err check(const struct figure *f, const struct selection *s,
         return frag_fail(e, FRAG_INVALID, "%s: %s", f->name, lacks);
     if (wish->limit > f->limits[0].most)
         return frag_fail(e, FRAG_INVALID,
-                         "--limit: %s has room for at most %zu %s; found %zu",
+                         "--rows: %s has room for at most %zu %s; found %zu",
                          f->name, f->limits[0].most, f->limits[0].what,
                          wish->limit);
     return FRAG_OK;

@@ -48,7 +48,7 @@ struct figure_source {
 struct figure_limit {
     const char *what; /* in the plural: "runs"; NULL: no limit */
     const char *rule; /* which of them are shown */
-    size_t usual;     /* the limit without --limit */
+    size_t usual;     /* the limit without --rows */
     size_t most;      /* the highest limit; the figure stays readable */
     /* How many of them `found` holds (figure.find). NULL: the limit is one of
      * runs. */
@@ -87,7 +87,7 @@ struct figure {
     size_t size;
     enum frag_err (*find)(const struct figure_source *s, struct frag_error *e);
     void (*release)(void *found);
-    struct figure_limit limits[2]; /* --limit sets the first */
+    struct figure_limit limits[2]; /* --rows sets the first */
     size_t policy_letters; /* of a policy's short name; 0: 56 with one trace,
                               36 with several */
     /* Returns the reason why the figure cannot be drawn from these runs; NULL

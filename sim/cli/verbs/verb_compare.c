@@ -423,15 +423,18 @@ static int check_use(const struct call *call, const struct compare_values *v)
     if (!v->calibrate)
         return refuse_results(call, call->args);
     if (call->args->count || has_cell_options(call, v))
-        return cli_misuse(call, "--calibrate replays nothing: it takes no "
-                                "trace, and of the options only --csv, "
-                                "--calls, --from, --gpu, --repeat and --force");
+        return cli_misuse(
+            call, "--calibrate replays nothing: it takes no "
+                  "trace, and of the options only --csv, "
+                  "--calls, --from, --device-number, --repeat and --force");
     if (v->from && v->outputs.own[0])
         return cli_misuse(call, "--calls writes times that are measured now; "
                                 "it cannot be combined with --from");
     return v->cell.gpu > INT_MAX
-               ? cli_misuse(call, "--gpu: expected the number of a GPU, found "
-                                  "a larger number")
+               ? cli_misuse(
+                     call,
+                     "--device-number: expected the number of a GPU, found "
+                     "a larger number")
                : EXIT_DONE;
 }
 
@@ -496,7 +499,7 @@ static const struct option_row options[] = {
      "allocates, and that blocks keep their contents"},
     {"stop-at-oom", 0, NULL, OPTION_SWITCH, AT(cell.stop_at_oom), NULL,
      "end a run at the first request that cannot be met"},
-    {"gpu", 0, "N", OPTION_NUMBER, AT(cell.gpu), NULL,
+    {"device-number", 0, "N", OPTION_NUMBER, AT(cell.gpu), NULL,
      "number of the GPU (default: 0)"},
     OUTPUT_JSON_OPTION(AT, "rows as JSON, with the seconds of each call; - is "
                            "stdout"),

@@ -182,7 +182,7 @@ static const struct option_row options[] = {
      "repetitions"},
     {"device", 0, "N", OPTION_DEVICE, AT(cell.device), NULL,
      "number of the device (default: the only one)"},
-    LIMIT_OPTION(AT(cell.limit)),
+    RECORDED_LIMIT_OPTION(AT(cell.limit)),
     {0},
 };
 #undef FORMAT

@@ -86,7 +86,7 @@ static const struct option_row options[] = {
     {"repeat", 0, "N", OPTION_NUMBER, AT(repeat), NULL,
      "write the events N times; live blocks are freed between two repetitions, "
      "and the recorded answers are left out"},
-    RETRY_LIMIT_OPTION(AT(limit)),
+    RECORDED_LIMIT_OPTION(AT(limit)),
     {"complete", 0, NULL, OPTION_SWITCH, AT(complete), NULL,
      "complete the trace of a job that died, as replay, fit, sweep and tune "
      "do, before it is edited"},

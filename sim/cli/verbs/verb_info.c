@@ -360,7 +360,7 @@ static int info_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"json", 0, "FILE", OPTION_TEXT, offsetof(struct info_values, json), NULL,
      "write the same as JSON; - is stdout"},
-    LIMIT_OPTION(offsetof(struct info_values, limit)),
+    RECORDED_LIMIT_OPTION(offsetof(struct info_values, limit)),
     FORCE_OPTION(offsetof(struct info_values, force)),
     {0},
 };

@@ -163,7 +163,7 @@ static enum frag_err plot_trace(const struct figure *f,
                          f->name);
     if (v->limit || v->measure || v->wanted.traces.count)
         return frag_fail(e, FRAG_INVALID,
-                         "%s is a figure of a trace: --trace, --limit and "
+                         "%s is a figure of a trace: --trace, --rows and "
                          "--measure are for runs of result files",
                          f->name);
     if (v->wanted.policies.count > most)
@@ -250,7 +250,7 @@ static const struct option_row options[] = {
      AT(wanted.bounds[FRAG_BOUND_CAPACITY]), NULL,
      "draw only the runs on a device of this capacity, such as 24GiB, 0.9x or "
      "inf. For a figure of a trace: memory of the device (default: inf)"},
-    {"limit", 0, "N", OPTION_NUMBER, AT(limit), NULL,
+    {"rows", 0, "N", OPTION_NUMBER, AT(limit), NULL,
      "draw at most N runs, policies or lines; the figure says what it leaves "
      "out and by which rule (default: by the figure, such as 12 runs of a "
      "timeline)"},

@@ -442,8 +442,9 @@ static int validate_run(const struct call *call, const void *values)
         return cli_misuse(call,
                           "--anchored and --predicted exclude each other");
     if (v->limit && v->fraction > 0)
-        return cli_misuse(call, "--limit and --memory-fraction exclude each "
-                                "other");
+        return cli_misuse(call,
+                          "--recorded-limit and --memory-fraction exclude each "
+                          "other");
     code = cli_may_write(call, v->json, v->force);
     if (code != EXIT_DONE)
         return code;
@@ -470,9 +471,7 @@ static const struct option_row options[] = {
     {"predicted", 0, NULL, OPTION_SWITCH, AT(predicted), NULL,
      "predict base addresses with the arena's model of the driver"},
     STATS_OPTION(AT(stats)),
-    {"limit", 0, "SIZE", OPTION_SIZE, AT(limit), NULL,
-     "memory limit that was set in the recorded allocator (default: `cap' of "
-     "the counters; without counters, what the recorded OOMs show)"},
+    RECORDED_LIMIT_OPTION(AT(limit)),
     {"memory-fraction", 0, "X", OPTION_RATIO, AT(fraction), NULL,
      "the same limit as a share of the device's memory"},
     {"total", 0, "SIZE", OPTION_TOTAL, AT(total), NULL,

@@ -239,7 +239,7 @@ def frames_of(options: argparse.Namespace, now: Run,
     grown = _comment.grown(diff["changes"])
     if diff["by"] != "site" or not grown:
         return []
-    groups = answer("top", now.trace, at=diff["after"]["event"], by="stack", limit=0,
+    groups = answer("top", now.trace, at=diff["after"]["event"], by="stack", rows=0,
                     device=options.device, progress=False).rows("groups")
     return next((one["frames"] for one in groups if one["name"] == grown[0]["name"]),
                 [])
@@ -306,7 +306,7 @@ def compare(options: argparse.Namespace, run: Run, update: str) -> Found:
     if not options.update:
         refuse_other_gpu(old, run)
     share = float(options.fail_over.rstrip("%")) / 100
-    diff = answer("diff", *paths, fail_over=options.fail_over, limit=0,
+    diff = answer("diff", *paths, fail_over=options.fail_over, rows=0,
                   device=options.device, progress=False)["results"][0]
     policy = policy_of(paths)
     fit = answer("fit", *paths, policy=policy, progress=False)

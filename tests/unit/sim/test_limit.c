@@ -160,7 +160,8 @@ static void the_note_names_the_option_where_the_limit_is_open(void **state)
 
         frag_recorded_limit_note(&l, text);
         assert_int_equal(text[0] != '\0', rows[i].has_note);
-        assert_int_equal(strstr(text, "--limit") != NULL, rows[i].names_option);
+        assert_int_equal(strstr(text, "--recorded-limit") != NULL,
+                         rows[i].names_option);
         assert_true(strlen(text) < FRAG_LIMIT_TEXT - 1);
     }
 }

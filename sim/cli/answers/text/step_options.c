@@ -139,7 +139,12 @@ static enum frag_err run(struct step_command *c, struct frag_error *e)
 {
     const struct step_values *v = c->values;
 
+    struct frag_bound bound;
+
     FRAG_TRY(cell_settings_read(&v->cell, &c->settings, e));
+    FRAG_TRY(one_bound_read(&v->bound, &bound, e));
+    c->capacity =
+        bound.bytes == FRAG_UNLIMITED ? v->bound.capacity : bound.bytes;
     c->color = !v->json && cli_colors(&v->common, stdout);
     return answer_write(c->call, &(const struct answer){put, put_after, c},
                         v->json, e);

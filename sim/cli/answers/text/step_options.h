@@ -16,7 +16,7 @@ struct step_values {
     struct common common;
     struct cell_values cell; /* device, limit, mark */
     const char *policy;      /* NULL: torch, with the recorded settings */
-    frag_size capacity;      /* 0: as recorded */
+    struct one_bound bound;  /* without a limit; not given: as recorded */
     const char *json;
     struct drawing drawing; /* out: NULL: none */
     bool force, fail;
@@ -36,7 +36,7 @@ struct step_values {
     {"policy", 'p', "POLICY", OPTION_TEXT, STEP_AT(policy), NULL,              \
      "the policy that replays the trace: NAME, NAME:PARAMS, torch@recorded "   \
      "or ./FILE.so (default: torch with the settings of the trace)"},          \
-    {"capacity", 'c', "SIZE", OPTION_SIZE, STEP_AT(capacity), NULL, CAPACITY}, \
+    {"capacity", 'c', "SIZE", OPTION_SIZE, STEP_AT(bound.capacity), NULL, CAPACITY}, \
     {"json", 0, "FILE", OPTION_TEXT, STEP_AT(json), NULL,                      \
      "the same as JSON; - is stdout"},                                         \
     {"output", 'o', "FILE", OPTION_TEXT, STEP_AT(drawing.out), NULL,           \
@@ -45,7 +45,7 @@ struct step_values {
     FORCE_OPTION(STEP_AT(force)),                                              \
     {"device", 0, "N", OPTION_DEVICE, STEP_AT(cell.device), NULL,              \
      "only this device of the trace (default: all)"},                          \
-    LIMIT_OPTION(STEP_AT(cell.limit))
+    RECORDED_LIMIT_OPTION(STEP_AT(cell.limit))
 /* clang-format on */
 
 /* A running command. */
@@ -53,6 +53,7 @@ struct step_command {
     const struct call *call;
     const struct step_values *values;
     struct cell_settings settings;
+    frag_size capacity; /* 0: as recorded */
     struct progress progress;
     struct unread unread;
     FILE *out;
