@@ -1,15 +1,38 @@
 /* removed.c - the names that an earlier version had, and what takes the place
  * of each. The messages about unknown names read this list (traces/nearest.h),
  * and CHANGELOG.md tells it. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "traces/nearest.h"
 
+/* `what` and `name` are alternatives. */
 static const struct {
     const char *what, *name, *instead;
 } removed[] = {
     {"command", "batch",
      "use `fragsim dry --try 8,16,32 -- python train.py --batch {}'"},
+    {"explain|tune|fit|replay|sweep|steps|leaks|summary|validate|info|import|"
+     "compare|export",
+     "limit", "write --recorded-limit SIZE"},
+    {"top|diff|plot", "limit", "write --rows N"},
+    {"replay|compare", "gpu", "write --device-number N"},
+    {"explain|steps|leaks", "font|size|theme|title",
+     "`fragsim plot' and `fragsim report' have it"},
+    {"fit|replay|sweep|policies", "plugin-seconds",
+     "set the variable FRAGSIM_PLUGIN_SECONDS"},
+    {"fit|replay|sweep|policies", "plugin-memory",
+     "set the variable FRAGSIM_PLUGIN_MEMORY"},
+    {"compare", "from", "write `compare --calibrate FILE'"},
+    {"explain", "map", "use `fragsim plot SNAPSHOT map -o FILE'"},
+    {"explain", "settings",
+     "the settings are those of the recording, so leave it out"},
+    {"summary", "abbreviated", "the rows of the pools are always printed"},
+    {"diff", "at-after", "write a second --at"},
+    {"validate", "anchored", "it is the default, so leave it out"},
+    {"validate", "memory-fraction", "write --recorded-limit SIZE"},
+    {"report", "slowdown", "it is always 1 %, so leave it out"},
+    {"sweep", "details", "write --points 2000"},
     {"fit", "bound",
      "use `--capacity inf' for capacity, `--process-limit inf' for limit"},
     {"edit", "pad", "use `scale', which multiplies sizes"},
@@ -28,23 +51,34 @@ static const struct {
      "end with 1, or the numbers of `replay --json'"},
     {"figure", "distributions",
      "use the CSV that `fragsim export' writes, with each request"},
-    {"remap", "pack", "use the policy expandable"},
-    {"remap", "chunks", "use the policy expandable"},
+    {"remap", "pack|chunks", "use the policy expandable"},
     {"remap", "lodge", "use the policy compact"},
     {"policies", "keys", "use `fragsim policies torch'"},
     {"policies", "platform", "the settings are read as by PyTorch for CUDA"},
     {"tune", "no-hold-out", "nothing is held out any more, so leave it out"},
     {"tune", "verify-with", "`fragsim compare' replays a trace on a GPU"},
-    {"tune", "max-calls-ratio",
-     "the table has the calls of each setting, and --without leaves one out"},
-    {"tune", "max-seconds",
+    {"tune", "max-calls-ratio|max-seconds",
      "the table has the calls of each setting, and --without leaves one out"},
 };
+
+static bool has(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+
+    for (; *list; list += *list == '|') {
+        const size_t n = strcspn(list, "|");
+
+        if (n == length && !strncmp(list, word, n))
+            return true;
+        list += n;
+    }
+    return false;
+}
 
 const char *nearest_removed(const char *what, const char *name)
 {
     for (size_t i = 0; i < sizeof(removed) / sizeof(*removed); i++)
-        if (!strcmp(removed[i].what, what) && !strcmp(removed[i].name, name))
+        if (has(removed[i].what, what) && has(removed[i].name, name))
             return removed[i].instead;
     return NULL;
 }

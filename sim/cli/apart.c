@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,6 +21,30 @@
 /* A looping policy gets this many seconds to end after SIGXCPU, before SIGKILL.
  */
 enum { GRACE = 2 };
+
+struct limits {
+    uint64_t seconds; /* without the end of an event; 0: no limit */
+    frag_size memory; /* of the host, in bytes */
+};
+
+/* Replaces the limits that the environment has. */
+static enum frag_err limits_read(struct limits *l, struct frag_error *e)
+{
+    const char *seconds = getenv(APART_SECONDS), *memory = getenv(APART_MEMORY);
+    char *end = NULL;
+
+    if (seconds)
+        l->seconds = strtoull(seconds, &end, 10);
+    if (seconds && (*seconds < '0' || *seconds > '9' || *end))
+        return frag_fail(e, FRAG_INVALID,
+                         APART_SECONDS ": expected a number, found \"%s\"",
+                         seconds);
+    if (memory && frag_size_parse(memory, &l->memory) != FRAG_OK)
+        return frag_fail(e, FRAG_INVALID,
+                         APART_MEMORY ": expected a size, found \"%s\"",
+                         memory);
+    return FRAG_OK;
+}
 
 /* -- the child ------------------------------------------------------------- */
 
@@ -157,7 +182,7 @@ static void describe(const struct end *end, uint64_t seconds, FILE *out)
     if (end->is_stuck)
         fprintf(out,
                 "no answer of the policy for %" PRIu64
-                " s: expected one for each event; --" APART_SECONDS
+                " s: expected one for each event; " APART_SECONDS
                 " allows more",
                 seconds);
     else if (WIFSIGNALED(end->status))
@@ -184,13 +209,13 @@ static void describe_memory(const struct end *end, frag_size memory, FILE *out)
 
     if (used > memory / 4 * 3)
         fprintf(out,
-                "; it used %s of the host's memory, of %s; --" APART_MEMORY
+                "; it used %s of the host's memory, of %s; " APART_MEMORY
                 " allows more",
                 FRAG_SHOW_SIZE(used), FRAG_SHOW_SIZE(memory));
 }
 
-static void judge(const struct apart *a, frag_size memory, pid_t child,
-                  const struct end *end)
+static void judge(const struct call *call, const struct limits *most,
+                  pid_t child, const struct end *end)
 {
     char where[PLACE_TEXT], *words = NULL;
     size_t size;
@@ -202,24 +227,23 @@ static void judge(const struct apart *a, frag_size memory, pid_t child,
         end_alike(end);
     out = open_memstream(&words, &size);
     if (out) {
-        describe(end, a->limits.seconds, out);
-        describe_memory(end, memory, out);
+        describe(end, most->seconds, out);
+        describe_memory(end, most->memory, out);
         fclose(out);
     }
-    printable_line(stderr, "fragsim %s: %s: %s", a->call->name,
-                   place_words(where), words ? words : "");
+    printable_line(stderr, "fragsim %s: %s: %s", call->name, place_words(where),
+                   words ? words : "");
     _exit(EXIT_NO);
 }
 
 enum frag_err apart_continue(const void *user, struct frag_error *e)
 {
-    const struct apart *a = user;
-    const frag_size memory =
-        a->limits.memory ? a->limits.memory : host_memory();
+    struct limits most = {.seconds = 60, .memory = host_memory()};
     sigset_t set, before;
     struct end end;
     pid_t child;
 
+    FRAG_TRY(limits_read(&most, e));
     if (!place_share() || !temporary_share())
         return frag_no_memory(e, "the process of a policy");
     signal(SIGCHLD, SIG_DFL);
@@ -227,14 +251,14 @@ enum frag_err apart_continue(const void *user, struct frag_error *e)
     sigprocmask(SIG_BLOCK, &set, &before);
     child = fork();
     if (child > 0) {
-        end = await(child, a->limits.seconds);
-        judge(a, memory, child, &end);
+        end = await(child, most.seconds);
+        judge(user, &most, child, &end);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (child < 0)
         return frag_fail(e, FRAG_IO,
                          "a process for the policy cannot be started: %s",
                          strerror(errno));
-    restrain(memory);
+    restrain(most.memory);
     return FRAG_OK;
 }

@@ -5,7 +5,7 @@
 #define FRAG_SIM_CLI_CELL_OPTIONS_H
 
 #include "real/device/gpus.h"
-#include "sim/cli/apart.h"
+#include "sim/cli/options.h"
 #include "sim/experiments/cell.h"
 #include "sim/experiments/devices.h"
 #include "sim/experiments/reading.h"
@@ -21,15 +21,14 @@ struct cell_values {
     unsigned backend; /* index of its word in CELL_DEVICE_OPTIONS */
     unsigned rule;    /* enum frag_address_rule */
     bool stop_at_oom, check, no_check;
-    struct apart_limits plugin;
     bool as_recorded;
     uint64_t further; /* 0: the default */
     const char *mark; /* NULL: the best source of steps */
 };
 
-#define CELL_DEFAULTS                                        \
-    {                                                        \
-        .device = INPUT_ANY_DEVICE, .plugin = APART_DEFAULTS \
+#define CELL_DEFAULTS              \
+    {                              \
+        .device = INPUT_ANY_DEVICE \
     }
 
 /* Rows for the option table of a verb; AT is offsetof of a field in its values.
@@ -111,8 +110,7 @@ struct cell_values {
      ". A policy in a shared library is always verified in this way, unless "  \
      "--no-check is passed"},                                                  \
     {"no-check", 0, NULL, OPTION_SWITCH, AT(cell.no_check), NULL,              \
-     "do not verify the policies in shared libraries either (faster)"},        \
-    APART_OPTIONS(AT, cell.plugin)
+     "do not verify the policies in shared libraries either (faster)"}
 
 #define CELL_RUN_OPTIONS(AT, CONTENTS)                                         \
     {"stop-at-oom", 0, NULL, OPTION_SWITCH, AT(cell.stop_at_oom), NULL,        \

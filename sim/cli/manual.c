@@ -1,6 +1,7 @@
 /* manual.c - prints the tables of commands, options, policies, formats, columns
  * and words as text and as roff. It holds only texts that no table has. */
 #include "sim/cli/manual.h"
+#include "sim/cli/apart.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -36,6 +37,12 @@ static const struct {
      "time in seconds since the epoch that results store as the time of the "
      "run; measured times are then left out, and equal runs write equal files"},
     {SOURCE_MOST_VARIABLE, "the value of --" SOURCE_MOST_OPTION},
+    {APART_SECONDS,
+     "seconds that a policy in a shared library may work on one event; 0: "
+     "without end (default: 60)"},
+    {APART_MEMORY,
+     "memory of the host that a run with such a policy may take (default: "
+     "three quarters of what is available)"},
     {"FRAG_PLOTS", "folder that holds the gnuplot scripts"},
     {"CI, TERM",
      "if CI is set and not empty, or TERM is dumb or not set, there is no "

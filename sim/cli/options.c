@@ -102,17 +102,6 @@ static bool read_number(const char *text, uint64_t *out)
     return true;
 }
 
-static bool read_ratio(const char *text, double *out)
-{
-    char *end;
-    double x = strtod(text, &end);
-
-    if (end == text || *end || !(x > 0 && x <= 1))
-        return false;
-    *out = x;
-    return true;
-}
-
 /* The given text at a place in the printable forms. Before the place is the
  * name of an option or nothing, which is the same in both. */
 static char *given_text(const struct parser *p, char *form)
@@ -166,8 +155,6 @@ static const char *store(const struct parser *p, const struct option_row *row,
         return !strcmp(text, "host") || read_number(text, at)
                    ? NULL
                    : "a number, or host for pinned host memory";
-    case OPTION_RATIO:
-        return read_ratio(text, at) ? NULL : "a ratio above 0 and at most 1";
     case OPTION_CHOICE:
         index = choice(row->choices, text);
         *(unsigned *)at = (unsigned)index;

@@ -15,7 +15,6 @@ enum option_kind {
     OPTION_TOTAL,  /* frag_size, at most FRAG_TOTAL_MOST */
     OPTION_NUMBER, /* uint64_t */
     OPTION_DEVICE, /* uint64_t: a number, or FRAG_HOST_DEVICE for "host" */
-    OPTION_RATIO,  /* double, > 0 and <= 1 */
     OPTION_CHOICE, /* unsigned: index of the word in `choices` */
 };
 

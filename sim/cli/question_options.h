@@ -41,10 +41,7 @@ struct question_values {
      "instead of it, a memory limit of the process, as PyTorch's "             \
      "set_per_process_memory_fraction sets it, beyond which the allocator "    \
      "refuses before the driver is asked"},                                    \
-    {"recorded-limit", 0, "SIZE", OPTION_SIZE, AT(question.recorded_limit),    \
-     NULL,                                                                     \
-     "memory limit that was set in the recorded process (default: `cap' of "   \
-     "the counters; else it is inferred)"},                                    \
+    RECORDED_LIMIT_OPTION(AT(question.recorded_limit)),                        \
     STATS_OPTION(AT(question.stats)),                                          \
     {"device", 0, "N", OPTION_DEVICE, AT(question.device), NULL,               \
      "number of the device in the trace (default: all)"}

@@ -7,22 +7,6 @@
 #include "sim/experiments/plugin.h"
 #include "traces/bytes/source.h"
 
-/* The limits of policies in shared libraries: those of the verb's options, if
- * it has them. */
-static struct apart_limits limits_of(const struct verb *verb,
-                                     const void *values)
-{
-    struct apart_limits limits = APART_DEFAULTS;
-    const char *at = values;
-
-    for (const struct option_row *row = verb->options; row && row->name; row++)
-        if (!strcmp(row->name, APART_SECONDS))
-            memcpy(&limits.seconds, at + row->offset, sizeof(limits.seconds));
-        else if (!strcmp(row->name, APART_MEMORY))
-            memcpy(&limits.memory, at + row->offset, sizeof(limits.memory));
-    return limits;
-}
-
 /* In the environment, the bound is that of the programs that this one runs,
  * too. */
 static void allow_unpacked(frag_size bytes)
@@ -40,7 +24,6 @@ int command_run(const struct verb *const *verbs, const struct verb *verb,
     void *values = malloc(verb->size);
     const struct common *common = values;
     const struct call call = {verb, verbs, argv[0], command, &common->args};
-    struct apart apart = {.call = &call};
     int code;
 
     if (!values)
@@ -49,8 +32,7 @@ int command_run(const struct verb *const *verbs, const struct verb *verb,
     options_check(verb, argc, argv);
     options_parse(verb, argc, argv, values);
     allow_unpacked(common->most_unpacked);
-    apart.limits = limits_of(verb, values);
-    plugin_guard(apart_continue, &apart);
+    plugin_guard(apart_continue, &call);
     code = verb->run(&call, values);
     options_free(verb, values);
     free(values);

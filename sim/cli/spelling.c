@@ -129,24 +129,6 @@ static void check_value(const struct verb *verb, const struct option_row *row,
                row->name, row->value, next, next, row->name, next);
 }
 
-/* Refuses a name that an option of the verb had before 0.2. */
-static void refuse_renamed(const struct verb *verb, const char *word)
-{
-    static const char *const renamed[][2] = {{"limit", "recorded-limit"},
-                                             {"limit", "rows"},
-                                             {"gpu", "device-number"}};
-
-    for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++) {
-        const char *is = renamed[i][1];
-        struct nearest near = nearest_to(word);
-
-        if (!strcmp(word, renamed[i][0]) &&
-            find_long(verb, is, strlen(is), &near))
-            refuse(verb, "fragsim 0.2 renamed the option --%s: write --%s",
-                   word, is);
-    }
-}
-
 /* Checks "--name" or "--name=value". Returns the number of arguments that it
  * takes after itself. */
 static int check_long(const struct verb *verb, const char *name,
@@ -161,8 +143,6 @@ static int check_long(const struct verb *verb, const char *name,
              name);
     near = nearest_to(word);
     row = find_long(verb, name, length, &near);
-    if (!row)
-        refuse_renamed(verb, word);
     if (!row && nearest_removed(verb->name, word))
         refuse(verb, "fragsim 0.2 removed the option --%s: %s", word,
                nearest_removed(verb->name, word));

@@ -11,18 +11,18 @@ calls="va_reserve va_free phys_create phys_release map unmap segment_alloc segme
         done
     done
 } >calls.csv
-fragsim compare --calibrate --from calls.csv
-fragsim compare --calibrate --from calls.csv --csv costs.csv >/dev/null
+fragsim compare --calibrate calls.csv
+fragsim compare --calibrate calls.csv --csv costs.csv >/dev/null
 head -4 costs.csv
 fragsim replay small.csv -q -p direct --costs costs.csv --csv - >/dev/null || echo "--costs does not read it"
-fragsim compare --calibrate --from calls.csv --csv - | cmp - costs.csv
-fragsim compare --calibrate --from calls.csv --csv costs.csv 2>/dev/null || echo "kept: $?"
-fragsim compare --calibrate --from calls.csv --calls x 2>/dev/null || echo "no use: $?"
-fragsim compare --calibrate --from small.csv 2>/dev/null || echo "bad input: $?"
+fragsim compare --calibrate calls.csv --csv - | cmp - costs.csv
+fragsim compare --calibrate calls.csv --csv costs.csv 2>/dev/null || echo "kept: $?"
+fragsim compare --calibrate calls.csv --calls x 2>/dev/null || echo "no use: $?"
+fragsim compare --calibrate small.csv 2>/dev/null || echo "bad input: $?"
 # What belongs to one of the two is refused by the other.
-for options in "small.csv --calibrate" "--calibrate -p torch" "--calibrate --check" \
+for options in "small.csv small.csv --calibrate" "--calibrate -p torch" "--calibrate --check" \
     "--calibrate --json -" "--calibrate --costs h200" "--calibrate --repeat 10001" \
-    "small.csv --calls x" "small.csv --from calls.csv" "small.csv --repeat 1001" ""; do
+    "small.csv --calls x" "small.csv --repeat 1001" ""; do
     fragsim compare $options 2>/dev/null
     echo "compare $options: $?"
 done

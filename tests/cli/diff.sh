@@ -2,7 +2,7 @@
 bundled=$(dirname "$0")/../../traces/bundled
 cp "$bundled"/leak*.pickle.xz .
 # The worked example of the manual.
-fragsim diff leak_frames.pickle.xz leak_frames.pickle.xz --at 1000 --at-after 3000
+fragsim diff leak_frames.pickle.xz leak_frames.pickle.xz --at 1000 --at 3000
 fragsim diff leak_frames.pickle.xz leak.pickle.xz --fail-over 0%
 fragsim diff leak_cpp.pickle.xz leak_frames.pickle.xz --fail-over 47%
 echo $?

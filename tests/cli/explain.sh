@@ -28,7 +28,5 @@ fragsim explain -q dead.pickle.xz --process-limit 1GiB -c 1GiB
 echo $?
 fragsim explain -q dead.pickle.xz -o map.txt
 echo $?
-fragsim explain -q dead.pickle.xz --settings max_split_size_mb:1
-echo $?
 fragsim explain -q dead.pickle.xz --device 3
 echo $?

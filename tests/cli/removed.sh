@@ -21,6 +21,8 @@ gone tune small.csv --no-hold-out
 gone tune small.csv --verify-with jobs
 gone tune small.csv --max-calls-ratio 0.01
 gone tune small.csv --max-seconds=1
+gone steps small.csv --title a
+gone sweep small.csv --plugin-seconds 3
 gone check small.csv --rules file
 gone fit small.csv --bound limit
 gone replay small.csv --limit 1GiB

@@ -27,7 +27,7 @@ fragsim replay small.csv -q -o small.h5 >table
     for by in site function stack size class age seconds events pool stream; do
         fragsim top -q "$frames" --by $by | sed -n '/^ *held /p'
     done
-    fragsim diff -q "$trace" "$trace" --at 0 --at-after end | sed -n '/^ *change  of/p'
+    fragsim diff -q "$trace" "$trace" --at 0 --at end | sed -n '/^ *change  of/p'
     fragsim diff small.h5 small.h5 | head -n 1
     fragsim validate -q "$trace" | sed -n 's/ 2\.[0-9]*$//; s/ [0-9]* of [0-9]*,*/  /gp'
 } | awk '{

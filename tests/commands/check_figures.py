@@ -701,7 +701,7 @@ def many_traces(folder):
     return Grid(folder, "traces", [LONG.format(i) for i in range(24)] + NAMES,
                 "-p", "torch", "-p", "tlsf:segment=2MiB", "-p",
                 "tlsf:segment=64MiB", "-p", "direct", "-c", "1x,1.1x,inf",
-                "--details", "--points", "50")
+                "--points", "50")
 
 
 def many_policies(folder):
@@ -709,14 +709,14 @@ def many_policies(folder):
     return Grid(folder, "policies", [LONG.format(0)], "-p", "torch", "-p",
                 "best_fit", "-p", "first_fit", "--param",
                 "segment=2MiB..30MiB:2MiB", "-c",
-                ",".join(f"{1 + i / 50}x" for i in range(12)), "--details",
+                ",".join(f"{1 + i / 50}x" for i in range(12)),
                 "--points", "50")
 
 
 def few(folder, name, traces, *arguments):
     return Grid(folder, name, [LONG.format(i) for i in range(traces)], "-p",
                 "torch", "-p", "tlsf:segment=2MiB", "-p", "tlsf", *arguments,
-                "--details", "--points", "50")
+                "--points", "50")
 
 
 def size_of(path):
@@ -903,7 +903,7 @@ PAPERS = {"light": "#ffffff", "dark": "#15181d", "print": "#ffffff"}
 
 
 def check_look(folder):
-    """--title, --size, --font and --theme on every command that draws."""
+    """--title, --size, --font and --theme."""
     trace = os.path.join(BUNDLED, "leak_frames.pickle.xz")
     runs = several_runs(folder)
     title = "A title & <more> of 'mine'"
@@ -911,10 +911,8 @@ def check_look(folder):
     drawn = shutil.which("gnuplot") is not None
     for command in sample((
             ("plot", runs.path, "timeline", "-o"),
-            ("plot", runs.path, "heatmap", "-o"), ("plot", trace, "map", "-o"),
-            ("steps", trace, "-o"), ("leaks", trace, "-o"),
-            ("explain", trace, "-c", "300MiB", "-o"),
-            ("explain", trace, "-c", "300MiB", "--map")), 2):
+            ("plot", runs.path, "heatmap", "-o"), ("plot", trace, "map", "-o")),
+            2):
         for theme, paper in PAPERS.items():
             run(*command, out + ".svg", "-f", "-q", "--title", title, "--size",
                 "1500x900", "--font", "DejaVu Serif,12", "--theme", theme,

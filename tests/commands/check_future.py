@@ -25,7 +25,7 @@ JSON = ["info", "validate", "explain", "summary", "replay -p torch@recorded",
         "steps", "leaks", "top"]
 TEXTS = [*JSON, "diff {} {}", "tune", "import -o i.h5", "export -o x.csv",
          "export --to snapshot -p torch@recorded -o x.pickle", "plot {} map -o m.svg",
-         "explain --map m.svg", "edit -e drop:min=1GiB -o e.h5"]
+         "edit -e drop:min=1GiB -o e.h5"]
 
 
 def later(snapshot):

@@ -110,7 +110,7 @@ def check(path):
 
 def check_diff(path, peak):
     """The end of the trace against its peak, by size."""
-    text = output("diff", "-q", path, path, "--at-after", "end", "--by", "size",
+    text = output("diff", "-q", path, path, "--at", "peak", "--at", "end", "--by", "size",
                "--rows", "0", "--json", "-")
     found = json.loads(text)["results"][0]
     end = json.loads(output("top", "-q", path, "--at", "end", "--by", "size",

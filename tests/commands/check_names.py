@@ -348,8 +348,8 @@ def check_calibrate(name):
                      "synchronize").split():
             for mib in (1, 2, 4, 8, 16):
                 file.write(f"{call},{mib << 20},1,{3000 + mib}\n".encode())
-    run(name, "compare", "--calibrate", "--from", "calls.csv", "--csv", "-")
-    run(name, "compare", "--calibrate", "--from", "calls.csv", "--csv",
+    run(name, "compare", "--calibrate", "calls.csv", "--csv", "-")
+    run(name, "compare", "--calibrate", "calls.csv", "--csv",
         name[:200])
     run(name, "replay", BUNDLED, "--costs", name[:200], "-q")
     os.unlink(name[:200])
@@ -372,7 +372,7 @@ def check_held(name, text):
     run(name, "top", "settings.pickle", "--at", name, codes=(2,))
     for more in ((), ("--json", "-"), ("--by", "function")):
         run(name, "diff", "settings.pickle", "settings.pickle", "--at", "9",
-            "--at-after", "end", *more)
+            "--at", "end", *more)
 
 
 def check_settings(name):

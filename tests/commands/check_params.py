@@ -15,7 +15,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import ROOT, attempt
 
 TRACE = os.path.join(ROOT, "tests/cli/small.csv")
-DEAD = os.path.join(ROOT, "traces/bundled/lstm_varlen__cap_below.pickle.xz")
 # Words for "off" that PyTorch refuses.
 OFF = {"max_split_size_mb": "inf", "roundup_power2_divisions": "0",
        "garbage_collection_threshold": "0"}
@@ -73,10 +72,9 @@ def check_long(folder):
         files.append(os.path.join(folder, str(number)))
         done = attempt("sweep", "-q", TRACE, "-p", long, "-o", files[-1])
         assert done.returncode == 0, done.stderr
-    # PyTorch accepts a text of any length, and so do -p and --settings.
+    # PyTorch accepts a text of any length, and so does -p.
     text = ",".join(["max_split_size_mb:64"] * 90)
     assert row("torch:" + text) == row("torch:max_split_size_mb:64")
-    assert attempt("explain", "-q", DEAD, "--settings", text).returncode == 0
     both = os.path.join(folder, "both")
     done = attempt("merge", "-q", both, *files)
     assert done.returncode == 0, done.stderr

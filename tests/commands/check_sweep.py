@@ -205,7 +205,7 @@ class Sweeps:
         """Series, OOMs and segments also pass through chunks and merge."""
         whole, parts = self.out(), [self.out(), self.out()]
         args = ["sweep", *self.traces[:2], "-p", "torch", "-c", "inf,0.5x",
-                "--details", "--points", "100"]
+                "--points", "100"]
         expect(attempt(*args, "-o", whole), DONE)
         for i, part in enumerate(parts):
             expect(attempt(*args, "-o", part, "--shard", f"{i + 1}/2"), DONE)

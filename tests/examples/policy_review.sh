@@ -30,7 +30,7 @@ switch=expandable_segments:True
 fragsim validate -q "$@" >"$folder/validate.txt"
 fragsim info -q "$@" -f --json "$folder/info.json"
 fragsim sweep -q "$@" -p torch -p "torch:$switch" \
-    -c inf,1.02x,1.05x,1.1x,1.2x,1.5x,2x --need capacity --details -f \
+    -c inf,1.02x,1.05x,1.1x,1.2x,1.5x,2x --need capacity --points 2000 -f \
     -o "$folder/runs.h5" --csv "$folder/runs.csv"
 fragsim sweep -q "$@" -p torch -p "torch:$switch" --as-recorded -f \
     -o "$folder/recorded.h5" --csv "$folder/recorded.csv"

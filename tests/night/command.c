@@ -51,7 +51,7 @@ static const struct {
     {&verb_info, 8, "@trace"},
     {&verb_import, 6, "@trace --output=out/i.h5"},
     {&verb_import, 4, "@trace --edit=@edit --output=out/e.h5"},
-    {&verb_compare, 1, "--calibrate --from=@timings"},
+    {&verb_compare, 1, "--calibrate @timings"},
     {&verb_gen, 1, "@generator --output=out/g.h5"},
     {&verb_export, 6, "@trace --to=@to"},
     {&verb_policies, 1, "@policy"},
@@ -112,13 +112,11 @@ static const struct {
     {"--rounds", "1|3"},
     {"--jobs", "1|2"},
     {"--at", "@moment"},
-    {"--at-after", "@moment"},
     {"--by", "@by"},
     {"--to", "@to"},
     {"--costs", "h100|@files"},
     {"--stats", "@files"},
     {"--grid", "@grid"},
-    {"--settings", "@conf"},
     {"--fail-over", "2%|@n%"},
     {"--step-mark", "Optimizer.step|ProfilerStep|@text"},
     {"--mark", "@text"},
@@ -138,13 +136,11 @@ static const struct {
     {"--preface", "@files"},
     {"--appendix", "@files"},
     {"--output", "out/o.svg|out/o.h5"},
-    {"--map", "out/m.svg|out/m.html"},
     {"--keep", "out/keep"},
     /* These start programs or need a GPU. */
     {"--dry", ""},
     {"--device-number", ""},
     {"--backend", ""},
-    {"--from", ""},
     {"--test", ""}, /* takes seconds */
     {"--completion", "none|bash"},
 };
@@ -448,8 +444,6 @@ static const char *texts_of_kind(const struct option_row *row)
         return "@bytes";
     case OPTION_NUMBER:
         return "@n";
-    case OPTION_RATIO:
-        return "0.@n";
     default:
         return "@text";
     }

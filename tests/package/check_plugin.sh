@@ -326,20 +326,19 @@ while IFS='|' read -r name script words test; do
     altered "$name" "$script"
     words=${words//BUMP/bump \\(\\./$name\\.so\\)}
     test=${test//BUMP/bump \\(\\./$name\\.so\\)}
-    seconds=60
-    [ "$name" != loop ] || seconds=1
+    export FRAGSIM_PLUGIN_SECONDS=60 FRAGSIM_PLUGIN_MEMORY=600MiB
+    [ "$name" != loop ] || FRAGSIM_PLUGIN_SECONDS=1
     for verb in replay sweep; do
         rm -rf out.h5 out.h5.part
         ends "$name" 1 "${words//CRASH/$crash}" $verb small.csv -q \
-            -p "./$name.so" -o out.h5 -f --plugin-seconds "$seconds" --plugin-memory 600MiB
+            -p "./$name.so" -o out.h5 -f
         if [ -e out.h5 ]; then
             echo "$verb with $name has left a result"
             exit 1
         fi
         same "partial files of $verb with $name" "$(compgen -G 'out.*partial*')" ""
     done
-    ends "$name" 1 "${test//CRASH/$crash}" policies --test "./$name.so" \
-        --plugin-seconds "$seconds" --plugin-memory 600MiB
+    ends "$name" 1 "${test//CRASH/$crash}" policies --test "./$name.so"
 done <<END
 segv|s/p->live++/*(volatile int *)0 = 1/|BUMP: event 0: CRASH|${blocks_test}BUMP: event [0-9]+: CRASH
 segv_free|s/p->used = --p/*(volatile int *)0 = 1; &/|BUMP: event 3: CRASH|${blocks_test}BUMP: event [0-9]+: CRASH
@@ -347,8 +346,8 @@ segv_fini|s/    if (p->base)/    *(volatile int *)0 = 1;\n&/|BUMP: in fini: CRAS
 exit0|s/p->live++/exit(0)/|BUMP: event 0: the policy ended the process with exit code|${blocks_test}BUMP: event [0-9]+: the policy ended
 exit_at_once|s/p->live++/_exit(0)/|BUMP: event 0: the policy ended the process with exit code 0|${blocks_test}BUMP: event [0-9]+: the policy ended
 load|s/^FRAG_POLICY_PLUGIN/__attribute__((constructor)) static void c(void) { _exit(0); }\n&/|\./load\.so: while it was loaded: the policy ended the process with exit code 0|\./load\.so: while it was loaded: the policy ended
-loop|s/p->live++/for (;;) __asm__ volatile("")/|BUMP: event 0: no answer of the policy for 1 s: .*--plugin-seconds allows more|${blocks_test}BUMP: event [0-9]+: no answer of the policy for 1 s
-leak|s/p->live++/volatile char *q = malloc(1 << 28); for (size_t i = 0; i < 1 << 28; i += 4096) q[i] = 1; &/|BUMP: event [0-9]+: CRASH.*--plugin-memory allows more|${blocks_test}BUMP: event [0-9]+: CRASH
+loop|s/p->live++/for (;;) __asm__ volatile("")/|BUMP: event 0: no answer of the policy for 1 s: .*FRAGSIM_PLUGIN_SECONDS allows more|${blocks_test}BUMP: event [0-9]+: no answer of the policy for 1 s
+leak|s/p->live++/volatile char *q = malloc(1 << 28); for (size_t i = 0; i < 1 << 28; i += 4096) q[i] = 1; &/|BUMP: event [0-9]+: CRASH.*FRAGSIM_PLUGIN_MEMORY allows more|${blocks_test}BUMP: event [0-9]+: CRASH
 END
 
 altered closes 's/p->live++/for (int i = 0; i < 64; i++) close(i); &/'
@@ -375,11 +374,13 @@ ends init 1 "bump: init returns 77: expected a code of enum frag_err" \
 # A slow policy is not a stuck one; a signal for the command reaches the run,
 # which does not outlive the command.
 altered slow 's/p->live++/usleep(800000); &/'
-"$fragsim" replay small.csv -q -p ./slow.so --plugin-seconds 3 >numbers
+export FRAGSIM_PLUGIN_SECONDS=3
+unset FRAGSIM_PLUGIN_MEMORY
+"$fragsim" replay small.csv -q -p ./slow.so >numbers
 altered endless 's/p->live++/for (;;) usleep(100000)/'
 for signal in TERM KILL; do
     mkfifo "fifo.$signal"
-    "$fragsim" replay small.csv -q -p ./endless.so --plugin-seconds 0 \
+    FRAGSIM_PLUGIN_SECONDS=0 "$fragsim" replay small.csv -q -p ./endless.so \
         >"fifo.$signal" 2>words &
     run=$!
     (sleep 0.5 && kill -$signal $run) &

@@ -390,7 +390,7 @@ def commands(folder):
                                  "results": (1, "verdict")}),
         "summary": ([LEAK], {"at": "peak"},
                     {"stats": (41, "pool"), "results": (1, "fragmentation_overhead")}),
-        "diff": ([frames, frames], {"at": 1000, "at_after": 2000},
+        "diff": ([frames, frames], {"at": [1000, 2000]},
                  {"changes": (4, "name"), "results": (1, "before_event")}),
         "diff of results": (results, {}, {"results": (1, "num_ooms_before")}),
         "validate": ([LEAK], {}, {"results": (1, "verdict"), "stats": (121, "trace")}),

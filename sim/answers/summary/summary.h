@@ -98,10 +98,9 @@ enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,
 void summary_close(struct summary *s);
 
 /* Prints the text of memory_summary, byte for byte if the allocator is
- * PyTorch's; `abbreviated` as there: without the rows of the pools, which a
- * policy without pools never has. An unknown counter is "-". */
-void summary_print_counters(const struct summary *s, bool abbreviated,
-                            FILE *out);
+ * PyTorch's. A policy without pools has no rows of them. An unknown counter is
+ * "-". */
+void summary_print_counters(const struct summary *s, FILE *out);
 /* Prints what each pool reserved, if there are several, in the same width. */
 void summary_print_pools(const struct summary *s, FILE *out);
 /* Prints the section on fragmentation in the same width, and the notes. */

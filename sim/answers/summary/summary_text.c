@@ -147,8 +147,7 @@ static void put_title(const struct summary *s, FILE *out)
     centred(out, title);
 }
 
-void summary_print_counters(const struct summary *s, bool abbreviated,
-                            FILE *out)
+void summary_print_counters(const struct summary *s, FILE *out)
 {
     const struct frag_torch_counters *c = &s->counters;
     const struct frag_torch_count *oversize[] = {&c->oversize_allocations,
@@ -168,8 +167,7 @@ void summary_print_counters(const struct summary *s, bool abbreviated,
         "Freed  |\n",
         out);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        put_group(out, &rows[i], c->stat[rows[i].stat],
-                  s->has_pools && !abbreviated);
+        put_group(out, &rows[i], c->stat[rows[i].stat], s->has_pools);
     for (size_t i = 0; i < 2; i++) {
         rule(out, '-');
         put_row(out, oversize_labels[i], &count_format, oversize[i],

@@ -16,8 +16,9 @@
 struct diff_values {
     struct common common;
     struct outputs outputs;
-    const char *at, *at_after, *fail_over;
-    unsigned by; /* 0: the best; else 1 + enum holders_by */
+    const char *fail_over;
+    struct texts at; /* moments, of BEFORE and of AFTER */
+    unsigned by;     /* 0: the best; else 1 + enum holders_by */
     uint64_t limit, device;
 };
 
@@ -150,10 +151,12 @@ static enum frag_err compare_traces(struct diff *s, struct frag_error *e)
     const struct diff_values *v = s->values;
     const char *const *paths = v->common.args.items;
     struct side sides[2] = {{0}, {0}};
-    enum frag_err err = open_side(s, paths[0], v->at, &sides[0], e);
+    const struct texts *at = &v->at;
+    const char *moments[] = {at->count ? at->items[0] : "peak",
+                             at->count ? at->items[at->count - 1] : "peak"};
+    enum frag_err err = open_side(s, paths[0], moments[0], &sides[0], e);
 
-    FRAG_THEN(err, open_side(s, paths[1], v->at_after ? v->at_after : v->at,
-                             &sides[1], e));
+    FRAG_THEN(err, open_side(s, paths[1], moments[1], &sides[1], e));
     FRAG_THEN(err, compare_sides(s, sides, e));
     close_side(&sides[0]);
     close_side(&sides[1]);
@@ -230,10 +233,11 @@ static int check_use(const struct call *call, const struct diff_values *v,
                           paths[frag_results_is(paths[0])]);
     if (!strcmp(paths[0], "-") && !strcmp(paths[1], "-"))
         return cli_misuse(call, "-: expected stdin once, found it 2 times");
-    if (results && (v->by || v->at_after || strcmp(v->at, "peak") ||
-                    v->device != INPUT_ANY_DEVICE))
+    if (v->at.count > 2)
+        return cli_misuse(call, "--at: expected at most two moments");
+    if (results && (v->by || v->at.count || v->device != INPUT_ANY_DEVICE))
         return cli_misuse(call,
-                          "--at, --at-after, --by and --device are for traces; "
+                          "--at, --by and --device are for traces; "
                           "%s is a result file",
                           paths[0]);
     return outputs_check(call, &v->outputs);
@@ -285,12 +289,9 @@ static int diff_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct diff_values, field)
 #define X(name, text) "|" text
 static const struct option_row options[] = {
-    {"at", 0, "MOMENT", OPTION_TEXT, AT(at), NULL,
+    {"at", 0, "MOMENT", OPTION_LIST, AT(at), NULL,
      "for traces: the moment of both, as for `fragsim top': peak (default), "
-     "oom, end, or the number of an event"},
-    {"at-after", 0, "MOMENT", OPTION_TEXT, AT(at_after), NULL,
-     "for traces: the moment of AFTER (default: that of --at), for example to "
-     "compare two moments of one trace"},
+     "oom, end, or the number of an event; a second --at is that of AFTER"},
     {"by", 0, "WORD", OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X),
      "for traces: the grouping, as for `fragsim top'; auto (default) is site, "
      "and size unless both recordings have stacks"},
@@ -331,14 +332,13 @@ const struct verb verb_diff = {
         "match if trace, device, policy and capacity are equal. A run that "
         "only one file has is printed and does not count for --fail-over.\n\n"
         "An example with a recording that comes with fragsim: `fragsim diff "
-        "leak_frames.pickle.xz leak_frames.pickle.xz --at 1000 --at-after "
+        "leak_frames.pickle.xz leak_frames.pickle.xz --at 1000 --at "
         "3000' shows the site that grows from one moment to the other.",
     .example = "fragsim diff before.pickle after.pickle --fail-over 2%",
     .options = options,
     .size = sizeof(struct diff_values),
-    .defaults = &(const struct diff_values){.at = "peak",
-                                            .limit = 20,
-                                            .device = INPUT_ANY_DEVICE},
+    .defaults =
+        &(const struct diff_values){.limit = 20, .device = INPUT_ANY_DEVICE},
     .args_min = 2,
     .args_max = 2,
     .run = diff_run,

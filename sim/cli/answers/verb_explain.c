@@ -1,7 +1,5 @@
 /* verb_explain.c - the command explain: why a request failed, and what would
  * have served it. The analysis is in sim/answers/explain/. */
-#include <stdlib.h>
-
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/gnuplot/drawing.h"
@@ -200,7 +198,7 @@ static const struct option_row options[] = {
     {"output", 'o', "FILE", OPTION_TEXT, AT(drawing.out), NULL,
      "draw the segments at the failure to scale, with their holes and the "
      "request: .svg, .png or .pdf"},
-    DRAWING_OPTIONS(AT(drawing)),
+    DRAWING_KEEP_OPTION(AT(drawing)),
     {"json", 0, "FILE", OPTION_TEXT, AT(json), NULL,
      "write the answer as JSON; - is stdout"},
     FORCE_OPTION(AT(force)),

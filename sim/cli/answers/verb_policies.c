@@ -20,7 +20,6 @@ struct policies_values {
     struct common common;
     const char *json;
     bool force, test;
-    struct apart_limits plugin;
 };
 
 static const struct need {
@@ -297,7 +296,6 @@ static const struct option_row options[] = {
     {"test", 0, NULL, OPTION_SWITCH, AT(test), NULL,
      "test whether the policy keeps the contract of policies/policy.h: one "
      "line for each property, and exit code 1 if one is lacking"},
-    APART_OPTIONS(AT, plugin),
     {0},
 };
 
@@ -318,7 +316,8 @@ const struct verb verb_policies = {
         "that the policy holds, or overlaps a live block ends the command "
         "with exit code 1. --no-check turns this off. The command with such a "
         "policy runs in a process of its own: if the policy crashes, ends the "
-        "process, or works on one event for longer than --plugin-seconds, the "
+        "process, or works on one event for longer than "
+        "FRAGSIM_PLUGIN_SECONDS, the "
         "message names the policy, the event and the signal, and the exit "
         "code is 1. `fragsim policies --test ./FILE.so' tests the policy "
         "without a trace: it makes random requests, replays generated traces, "
@@ -337,7 +336,7 @@ const struct verb verb_policies = {
     .example = "fragsim policies torch:max_split_size_mb:64",
     .options = options,
     .size = sizeof(struct policies_values),
-    .defaults = &(const struct policies_values){.plugin = APART_DEFAULTS},
+    .defaults = &(const struct policies_values){.test = false},
     .args_max = 1,
     .run = policies_run,
 };

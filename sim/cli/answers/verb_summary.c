@@ -20,7 +20,7 @@ struct summary_values {
     const char *at, *stats, *json;
     uint64_t device;
     frag_size limit, total;
-    bool abbreviated, force;
+    bool force;
 };
 
 struct summary_work {
@@ -57,7 +57,7 @@ static void show(struct summary_work *w, const struct input *in,
     } else {
         if (w->count)
             fputc('\n', out);
-        summary_print_counters(s, w->values->abbreviated, out);
+        summary_print_counters(s, out);
         summary_print_pools(s, out);
         summary_print_fragmentation(s, out);
     }
@@ -245,9 +245,6 @@ static const struct option_row options[] = {
      "torch@recorded, else inf)"},
     {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
      "only this device of the trace (default: all)"},
-    {"abbreviated", 0, NULL, OPTION_SWITCH, AT(abbreviated), NULL,
-     "leave out the rows of the large and small pools, as abbreviated=True of "
-     "memory_summary"},
     RECORDED_LIMIT_OPTION(AT(limit)),
     {"total", 0, "SIZE", OPTION_TOTAL, AT(total), NULL,
      "memory of the device (default: `total_memory' of the counters, or an "

@@ -108,7 +108,7 @@ static const char *lacks(const struct selection *s)
     for (size_t i = 0; i < s->count; i++)
         if (!s->runs[i]->run.point_count)
             return "a run has no series; fragsim replay stores them, and "
-                   "fragsim sweep with --details";
+                   "fragsim sweep with --points";
     return NULL;
 }
 

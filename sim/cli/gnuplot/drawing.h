@@ -1,5 +1,5 @@
-/* drawing.h - where a figure is drawn and how it looks: the options that every
- * command that draws has. */
+/* drawing.h - where a figure is drawn and how it looks: the options of the
+ * commands that draw. */
 #ifndef FRAG_SIM_CLI_GNUPLOT_DRAWING_H
 #define FRAG_SIM_CLI_GNUPLOT_DRAWING_H
 
@@ -23,8 +23,7 @@ struct drawing {
  * drawing. The verb has its own row for `out`. */
 /* clang-format off */
 #define DRAWING_AT(at, field) (at) + offsetof(struct drawing, field)
-#define DRAWING_OPTIONS(at)                                                    \
-    DRAWING_LOOK_OPTIONS(at),                                                  \
+#define DRAWING_KEEP_OPTION(at)                                                \
     {"keep", 0, "DIR", OPTION_TEXT, DRAWING_AT(at, keep), NULL,                \
      "keep the gnuplot scripts and their data in this folder"}
 #define DRAWING_LOOK_OPTIONS(at)                                               \

@@ -24,7 +24,6 @@ struct compare_values {
     struct cell_values cell;
     struct outputs outputs; /* own[0]: the times of --calibrate */
     uint64_t repeat;        /* UINT64_MAX: the default */
-    const char *from;
     bool calibrate;
 };
 
@@ -416,20 +415,20 @@ static int check_use(const struct call *call, const struct compare_values *v)
 
     if (!v->repeat || (v->repeat > most && v->repeat != UINT64_MAX))
         return cli_misuse(call, "--repeat: expected 1 to %" PRIu64, most);
-    if (!v->calibrate && (v->from || v->outputs.own[0]))
-        return cli_misuse(call, "--calls and --from are for --calibrate");
+    if (!v->calibrate && v->outputs.own[0])
+        return cli_misuse(call, "--calls is for --calibrate");
     if (!v->calibrate && !call->args->count)
-        return cli_misuse(call, "expected TRACE...; --calibrate takes none");
+        return cli_misuse(call, "expected TRACE... or --calibrate");
     if (!v->calibrate)
         return refuse_results(call, call->args);
-    if (call->args->count || has_cell_options(call, v))
-        return cli_misuse(
-            call, "--calibrate replays nothing: it takes no "
-                  "trace, and of the options only --csv, "
-                  "--calls, --from, --device-number, --repeat and --force");
-    if (v->from && v->outputs.own[0])
+    if (call->args->count > 1 || has_cell_options(call, v))
+        return cli_misuse(call,
+                          "--calibrate replays nothing: it takes no trace, but "
+                          "one file of times, and of the options only --csv, "
+                          "--calls, --device-number, --repeat and --force");
+    if (call->args->count && v->outputs.own[0])
         return cli_misuse(call, "--calls writes times that are measured now; "
-                                "it cannot be combined with --from");
+                                "it cannot be combined with a file of times");
     return v->cell.gpu > INT_MAX
                ? cli_misuse(
                      call,
@@ -444,7 +443,7 @@ static int calibrate(const struct call *call, const struct compare_values *v)
         .common = &v->common,
         .costs = v->outputs.csv,
         .calls = v->outputs.own[0],
-        .from = v->from,
+        .from = call->args->count ? *call->args->items : NULL,
         .gpu = v->cell.gpu,
         .rounds = v->repeat == UINT64_MAX ? ROUNDS : v->repeat,
     };
@@ -488,12 +487,11 @@ static const struct option_row options[] = {
      "number of timed runs on the GPU; the fastest run counts (default: 5); "
      "with --calibrate, of rounds through all calls and sizes (default: 24)"},
     {"calibrate", 0, NULL, OPTION_SWITCH, AT(calibrate), NULL,
-     "take no trace: measure the costs of the driver's calls; --csv writes "
-     "them, for --costs"},
+     "take no trace: measure the costs of the driver's calls, or compute them, "
+     "without a GPU, from FILE, which --calls wrote; --csv writes them, for "
+     "--costs"},
     {"calls", 0, "FILE", OPTION_TEXT, AT(outputs.own[0]), NULL,
      "with --calibrate: write the time of every call as CSV; - is stdout"},
-    {"from", 0, "FILE", OPTION_TEXT, AT(from), NULL,
-     "with --calibrate: compute the costs from such a CSV file, without a GPU"},
     {"check", 0, NULL, OPTION_SWITCH, AT(cell.check), NULL,
      "add a run on the GPU that verifies every block that the policy "
      "allocates, and that blocks keep their contents"},
@@ -512,7 +510,7 @@ static const struct option_row options[] = {
 
 const struct verb verb_compare = {
     .name = "compare",
-    .args = "TRACE...|--calibrate",
+    .args = "TRACE...|--calibrate [FILE]",
     .summary = "compare replays on a GPU with replays on the simulated device, "
                "or measure its driver's calls",
     .about =

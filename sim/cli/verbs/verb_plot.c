@@ -263,7 +263,8 @@ static const struct option_row options[] = {
      "for compare: the number of a run that is compared, a column of `fragsim "
      "help results' such as overhead, need_bytes or modelled_device_seconds "
      "(default: peak_reserved_bytes)"},
-    DRAWING_OPTIONS(AT(drawing)),
+    DRAWING_LOOK_OPTIONS(AT(drawing)),
+    DRAWING_KEEP_OPTION(AT(drawing)),
     {0},
 };
 /* clang-format on */

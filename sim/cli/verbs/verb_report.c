@@ -10,7 +10,6 @@ struct report_values {
     struct common common;
     const char *out, *baseline, *preface, *appendix;
     struct drawing look;
-    double slowdown;
     bool force;
 };
 
@@ -31,7 +30,7 @@ static enum frag_err report(const struct call *call,
                        .baseline_name = v->baseline,
                        .preface = v->preface,
                        .appendix = v->appendix,
-                       .slowdown = v->slowdown,
+                       .slowdown = 0.01,
                        .look = &v->look,
                        .progress = progress};
     enum frag_err err;
@@ -79,9 +78,6 @@ static const struct option_row options[] = {
      "policy with which the others are compared; it must not know the future "
      "(default: torch, else a policy with torch's default parameters, else the "
      "first one)"},
-    {"slowdown", 0, "RATIO", OPTION_RATIO, AT(slowdown), NULL,
-     "upper bound on the time that the driver calls of a recommended policy "
-     "add, relative to the recorded time: 0.01 is 1 % (default: 0.01)"},
     {"preface", 0, "FILE", OPTION_TEXT, AT(preface), NULL,
      "file of HTML that stands before the review, as it is, for example a "
      "question and its answer"},
@@ -115,7 +111,7 @@ const struct verb verb_report = {
     .example = "fragsim report results.h5 -o policies.html",
     .options = options,
     .size = sizeof(struct report_values),
-    .defaults = &(const struct report_values){.slowdown = 0.01},
+    .defaults = &(const struct report_values){.out = NULL},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = report_run,

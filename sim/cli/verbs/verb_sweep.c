@@ -27,7 +27,7 @@ struct sweep_values {
     struct outputs outputs;
     const char *grid, *shard;
     uint64_t threads, points, need;
-    bool resume, list, details;
+    bool resume, list;
 };
 
 /* Everything between the options and the result file. */
@@ -104,8 +104,8 @@ static char *make_command(const struct sweep_values *v)
     fputs(c->no_check ? " --no-check" : "", out);
     if (v->need)
         fprintf(out, " --need %s", v->need == 1 ? "capacity" : "limit");
-    if (v->details)
-        fprintf(out, " --details --points %" PRIu64, v->points);
+    if (v->points)
+        fprintf(out, " --points %" PRIu64, v->points);
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -149,8 +149,8 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
     plan->reading = cell_reading(&v->cell);
     plan->settings.timed = false; /* times differ between equal runs */
-    plan->settings.points = v->details ? v->points : 0;
-    plan->settings.ooms = v->details ? CELL_OOMS : 0;
+    plan->settings.points = v->points;
+    plan->settings.ooms = v->points ? CELL_OOMS : 0;
     plan->settings.need = (unsigned)v->need;
     FRAG_TRY(
         grid_read(&(const struct grid_source){&v->common.args,
@@ -594,11 +594,9 @@ static const struct option_row options[] = {
     {"list", 0, NULL, OPTION_SWITCH, AT(list), NULL,
      "only print the cells: number, trace, policy, capacity and edit, "
      "separated by tabs"},
-    {"details", 0, NULL, OPTION_SWITCH, AT(details), NULL,
-     "keep the series, OOMs and segments of every cell, as replay does; files "
-     "are a hundred times larger"},
     {"points", 0, "N", OPTION_NUMBER, AT(points), NULL,
-     "number of points of each series that is kept (default: 2000)"},
+     "keep the series of every cell, of N points, and its OOMs and segments, "
+     "as replay does; files are a hundred times larger (default: 0, none)"},
     CELL_RUN_OPTIONS(AT, ""),
     CELL_MODEL_OPTIONS(AT),
     {0},
@@ -644,8 +642,7 @@ const struct verb verb_sweep = {
                "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
     .options = options,
     .size = sizeof(struct sweep_values),
-    .defaults = &(const struct sweep_values){.cell = CELL_DEFAULTS,
-                                             .points = CELL_POINTS},
+    .defaults = &(const struct sweep_values){.cell = CELL_DEFAULTS},
     .args_max = SIZE_MAX,
     .run = sweep_verb,
 };

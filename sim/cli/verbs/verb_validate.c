@@ -16,8 +16,7 @@ struct validate_values {
     struct common common;
     const char *stats, *json;
     frag_size limit, total;
-    double fraction;
-    bool anchored, predicted, force;
+    bool predicted, force;
 };
 
 /* The limits of one trace, from the options and its file of counters. */
@@ -35,9 +34,6 @@ static enum frag_err settle(const struct validate_values *v, const char *path,
     FRAG_TRY(frag_stats_file_of(v->stats, path, &s->stats, e));
     if (!s->total && s->stats)
         s->total = frag_stats_file_total(s->stats);
-    if (v->fraction > 0)
-        s->limit = (frag_size)(v->fraction *
-                               (double)(s->total ? s->total : FRAG_H200_TOTAL));
     if (!s->limit && s->stats)
         s->limit = frag_stats_file_limit(s->stats);
     return FRAG_OK;
@@ -438,13 +434,6 @@ static int validate_run(const struct call *call, const void *values)
     enum frag_err err;
     int code;
 
-    if (v->anchored && v->predicted)
-        return cli_misuse(call,
-                          "--anchored and --predicted exclude each other");
-    if (v->limit && v->fraction > 0)
-        return cli_misuse(call,
-                          "--recorded-limit and --memory-fraction exclude each "
-                          "other");
     code = cli_may_write(call, v->json, v->force);
     if (code != EXIT_DONE)
         return code;
@@ -466,14 +455,11 @@ static int validate_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct validate_values, field)
 static const struct option_row options[] = {
-    {"anchored", 0, NULL, OPTION_SWITCH, AT(anchored), NULL,
-     "place segments at their recorded base addresses (default)"},
     {"predicted", 0, NULL, OPTION_SWITCH, AT(predicted), NULL,
-     "predict base addresses with the arena's model of the driver"},
+     "predict the base addresses of segments with the arena's model of the "
+     "driver (default: the recorded ones)"},
     STATS_OPTION(AT(stats)),
     RECORDED_LIMIT_OPTION(AT(limit)),
-    {"memory-fraction", 0, "X", OPTION_RATIO, AT(fraction), NULL,
-     "the same limit as a share of the device's memory"},
     {"total", 0, "SIZE", OPTION_TOTAL, AT(total), NULL,
      "memory of the device (default: `total_memory' of the counters, or an "
      "H200's)"},

@@ -14,7 +14,7 @@ from . import _inputs, _options, _progress, _tool, _verbs
 
 # A command line on a page of triage.
 COMMAND = re.compile(r'<pre class="rows"><span>fragsim (.*)')
-DRAWN = ("-o", "--map")  # what the command of a part draws
+DRAWN = ("-o",)  # what the command of a part draws
 
 
 class Picture:

@@ -22,14 +22,14 @@ static struct frag_error error;
 
 /* ---- the text ---- */
 
-static char *counters_text(const struct summary *s, bool abbreviated)
+static char *counters_text(const struct summary *s)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
-    summary_print_counters(s, abbreviated, out);
+    summary_print_counters(s, out);
     fclose(out);
     return text;
 }
@@ -63,7 +63,7 @@ static void units_are_those_of_pytorch(void **state)
         (struct frag_torch_count){7, 1999, 2000, 1999999};
     s.counters.num_ooms = 3;
     s.counters.num_alloc_retries = 12345;
-    text = counters_text(&s, false);
+    text = counters_text(&s);
     assert_has(text,
                "|                  PyTorch CUDA memory summary, device ID "
                "12                |\n");
@@ -83,10 +83,10 @@ static void units_are_those_of_pytorch(void **state)
     free(text);
 }
 
-static void the_abbreviated_text_has_no_pools(void **state)
+static void a_policy_without_pools_has_no_rows_of_them(void **state)
 {
-    const struct summary s = {.has_pools = true};
-    char *text = counters_text(&s, true);
+    const struct summary s = {.has_pools = false};
+    char *text = counters_text(&s);
     size_t lines = 0;
 
     (void)state;
@@ -226,7 +226,7 @@ static void unknown_counters_are_dashes(void **state)
     const struct job j = {.steps = 3, .dies_in = UINT64_MAX};
     struct frag_trace *t = job_trace(&j);
     struct summary s = summary_of(t, 5, &frag_policy_direct);
-    char *text = counters_text(&s, false);
+    char *text = counters_text(&s);
 
     (void)state;
     assert_has(text, "|                    direct memory summary, device ID 0  "
@@ -266,7 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_are_those_of_pytorch),
-        cmocka_unit_test(the_abbreviated_text_has_no_pools),
+        cmocka_unit_test(a_policy_without_pools_has_no_rows_of_them),
         cmocka_unit_test(a_run_can_end_at_any_event),
         cmocka_unit_test(a_plan_is_made_for_the_whole_trace),
         cmocka_unit_test(counters_of_a_policy_are_counted),

@@ -41,7 +41,7 @@ struct step_values {
      "the same as JSON; - is stdout"},                                         \
     {"output", 'o', "FILE", OPTION_TEXT, STEP_AT(drawing.out), NULL,           \
      "draw " PICTURE ": .svg, .png or .pdf"},                                  \
-    DRAWING_OPTIONS(STEP_AT(drawing)),                                         \
+    DRAWING_KEEP_OPTION(STEP_AT(drawing)),                                     \
     FORCE_OPTION(STEP_AT(force)),                                              \
     {"device", 0, "N", OPTION_DEVICE, STEP_AT(cell.device), NULL,              \
      "only this device of the trace (default: all)"},                          \
