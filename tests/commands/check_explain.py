@@ -290,16 +290,31 @@ def freed_early(calls):
             yield action, block
 
 
-def frames_of(block):
-    outer = [{"name": "forward", "filename": "model.py", "line": 30},
-             {"name": "step", "filename": "train.py", "line": 9}]
-    if block[2] in OPS:
-        return [{"name": block[2], "filename": "ops.py", "line": 7},
-                {"name": "forward", "filename": "layer.py", "line": 20}] + outer
-    return outer if block[2] in ("loss", "output") else outer[1:]
+STEP = ("step", "train.py", 9)
+OUTER = (("forward", "model.py", 30), STEP)
+TORCH = (("_call_impl", "/a/site-packages/torch/nn/modules/module.py", 5),
+         ("_PyEval_EvalFrame", "pycore_ceval.h", 46))
+NAMES = ("under forward (layer.py:20)", "under forward (model.py:30)",
+         "of the forward pass")
+# What lies between an op and the loop over the layers, the loop, and its name.
+LOOPS = (((("forward", "layer.py", 20),), OUTER, NAMES[0]),
+         (TORCH, OUTER, NAMES[1]),
+         (TORCH + (("forward", "transformers/llama.py", 8),), OUTER, NAMES[2]),
+         (TORCH, (("<module>", "train.py", 3),
+                  ("_run_code", "<frozen runpy>", 88)), NAMES[2]))
 
 
-def write_calls(path, calls, sizes_of):
+def frames_of(block, loop=LOOPS[0], others=STEP):
+    name = block[2]
+    frames = loop[1] if name == "loss" else (others,)
+    if name in OPS:
+        frames = (("torch::unwind::unwind()", "??", 0),
+                  (name, "ops.py", 7), ("forward", name + ".py", 4),
+                  *loop[0], *loop[1])
+    return [dict(zip(("name", "filename", "line"), f)) for f in frames]
+
+
+def write_calls(path, calls, sizes_of, *how):
     entries, places, at = [], {}, 1 << 40
     for action, block in calls:
         size = sizes_of[block[2]]
@@ -309,11 +324,35 @@ def write_calls(path, calls, sizes_of):
             entries.append({"action": "segment_alloc", "addr": places[block],
                             "size": size, "stream": 0, "frames": []})
         entries += [{"action": a, "addr": places[block], "size": size,
-                     "stream": 0, "frames": frames_of(block)}
+                     "stream": 0, "frames": frames_of(block, *how)}
                     for a in ((action,) if action == "alloc" else
                               ("free_requested", "free_completed"))]
     with open(path, "wb") as file:
         pickle.dump({"segments": [], "device_traces": [entries]}, file)
+
+
+def check_places(folder):
+    """The layers are named by the user's line that calls them. What an optimizer
+    allocates is not freed early, and no line of a library is named."""
+    path = os.path.join(folder, "places.pickle")
+    for loop in LOOPS:
+        write_calls(path, layered(5), sizes(16 << 20), loop)
+        answer = table.explain(FRAGSIM, path, "--process-limit", "700MiB")
+        said, = [c["change"] for c in answer["changes"]
+                 if c["kind"] == "recompute"]
+        expect("places", f"{said}, not {loop[2]}",
+               f"each layer {loop[2]} allocates" in said)
+    for others, words in ((STEP, "allocated by step (train.py:9)"),
+                          (("apply", "torch/nn/functional.py", 1), None),
+                          (("adam", "torch/optim/adam.py", 3), "")):
+        write_calls(path, layered(5, True), sizes(64 << 20), LOOPS[0], others)
+        answer = table.explain(FRAGSIM, path, "--process-limit", "1GiB")
+        said = [c["change"] for c in answer["changes"]
+                if c["kind"] == "early_free"]
+        expect("places", f"{others}: {said}", words != "" and len(said) == 1
+               and (words or "100 MiB") in said[0] and
+               (words is not None or "allocated by" not in said[0])
+               or words == "" and not said)
 
 
 def check_calls(folder, limit, kind, calls, size, changed):
@@ -476,6 +515,7 @@ def main():
             check_devices(folder)
     with tempfile.TemporaryDirectory() as folder:
         check_program(folder)
+        check_places(folder)
     for name, site in LEAKS.items():
         check_leak(name, site)
     check_survivors()

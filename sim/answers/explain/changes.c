@@ -231,15 +231,15 @@ static enum frag_err try_free(struct trial *t, const struct explain_block *b)
     struct explain_change change = {
         .kind = EXPLAIN_FREE, .event = b->event, .bytes = b->size};
     struct attempt a = trial_attempt(t);
-    char size[FRAG_SIZE_TEXT], site[SITE_TEXT] = "";
+    char size[FRAG_SIZE_TEXT], site[SITE_TEXT];
     const uint32_t stack = x->device->stack ? x->device->stack[b->event] : 0;
 
     a.edits = &edit;
     a.edit_count = 1;
     snprintf(change.text, sizeof(change.text),
-             "free the block of %s that event %" PRIu64 " allocated%s%.120s",
-             frag_size_format(b->size, size), b->event, stack ? ", " : "",
-             stack ? site_text(x->trace, stack, site) : "");
+             "free the block of %s that event %" PRIu64 " allocated%.200s",
+             frag_size_format(b->size, size), b->event,
+             site_place_text(x->trace, stack, ", ", site));
     return trial_add(t, &a, &change);
 }
 
@@ -268,9 +268,10 @@ static enum frag_err try_frees(struct trial *t, const struct state *s)
         if ((s->blocks[i].live || s->blocks[i].pending) &&
             s->blocks[i].event != UINT64_MAX && may_serve(t->x, s, i))
             list[count++] = &s->blocks[i];
+    err = program_keep_freed(t, list, &count);
     if (count)
         qsort(list, count, sizeof(*list), blocks_by_size);
-    err = try_blocks(t, list, count);
+    FRAG_THEN(err, try_blocks(t, list, count));
     free(list);
     return err;
 }

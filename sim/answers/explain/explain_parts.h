@@ -152,6 +152,13 @@ enum frag_err changes_try(struct explain *x, const struct attempt *base,
 
 /* ---- explain_program.c ---- */
 
+/* Keeps of some blocks those that the program could free where the request is
+ * made: it frees them later, and before its last complete step ends; they are
+ * no optimizer's; and, if stacks were recorded, the user's code allocates them.
+ * NOMEM. */
+enum frag_err program_keep_freed(struct trial *t,
+                                 const struct explain_block **list,
+                                 uint64_t *count) FRAG_MUST_CHECK;
 /* Tries what the program can do against growth and demand, and where no setting
  * serves. Errors of frag_replay. */
 enum frag_err program_try(struct trial *t) FRAG_MUST_CHECK;

@@ -29,6 +29,12 @@ struct program {
     bool *grows; /* of each ALLOC: its block depends on the batch */
 };
 
+/* The stack of an ALLOC; 0: it has none. */
+static uint32_t stack_of(const struct frag_device_trace *d, uint64_t alloc)
+{
+    return d->stack ? d->stack[alloc] : 0;
+}
+
 /* ---- what depends on the batch ---- */
 
 /* The last mark that ends before the request: one step of an optimizer shows
@@ -242,7 +248,8 @@ static size_t plan_frees(const struct program *p, const struct habit *h,
         if (next >= h->from && next < p->bound_count &&
             life->free > p->bounds[next])
             end = h->end(&p->bounds[next], p->bound_count - next, life->free);
-        if (end != FRAG_NEVER)
+        if (end != FRAG_NEVER &&
+            !site_is_optimizer(p->trace, stack_of(p->device, life->alloc)))
             edits[count++] = (struct explain_edit){end, life->alloc, FRAG_FREE};
     }
     qsort(edits, count, sizeof(*edits), edits_by_event);
@@ -261,10 +268,10 @@ static void say_blocks(const struct program *p, const struct attempt *a,
         if (d->bytes[a->edits[i].block] > d->bytes[largest])
             largest = a->edits[i].block;
     snprintf(change->text + strlen(change->text), 256,
-             ": %zu blocks, the largest of %s%s%.120s", a->edit_count,
+             ": %zu blocks, the largest of %s%s", a->edit_count,
              FRAG_SHOW_SIZE(d->bytes[largest]),
-             d->stack ? ", allocated by " : "",
-             d->stack ? site_text(p->trace, d->stack[largest], site) : "");
+             site_place_text(p->trace, stack_of(d, largest), ", allocated by ",
+                             site));
 }
 
 static enum frag_err try_habit(struct program *p, const struct habit *h,
@@ -307,6 +314,8 @@ struct call {
 struct op {
     frag_size bytes; /* that live at the peak; 0 if it is no part of a layer */
     uint32_t times;  /* it was called for them: blocks in a row are one call */
+    uint64_t shared; /* Python frames that it has in common with the op that
+                        holds most */
 };
 
 struct layers {
@@ -363,52 +372,120 @@ static uint32_t weigh(const struct program *p, struct op *ops)
     return most;
 }
 
-/* A frame of a stack, counted from the outermost one. */
-static const struct frag_frame *frame_at(const struct frag_trace *t,
-                                         uint32_t stack, uint64_t depth)
+/* The Python frames that two stacks have in common, from the outermost one on;
+ * UINT64_MAX if the second has none. */
+static uint64_t shared_frames(const struct frag_trace *t, uint32_t a,
+                              uint32_t b)
 {
-    return &t->frames[t->stack_first[stack + 1] - 1 - depth];
+    struct site_walk x = site_walk(t, a), y = site_walk(t, b);
+    const struct frag_frame *f = site_step_in(&y);
+    uint64_t n = 0;
+
+    if (!f)
+        return UINT64_MAX;
+    for (; site_same(site_step_in(&x), f); f = site_step_in(&y))
+        n++;
+    return n;
 }
 
-/* Modules are called through _call_impl and others of that kind. */
-static bool is_wrapper(const struct frag_trace *t, uint32_t stack,
-                       uint64_t depth)
+/* For each pair of calls of the op in a row, counts in times[n] that the
+ * program did not leave its n outermost frames from the one to the other. */
+static void count_repeats(const struct program *p, const struct op *ops,
+                          uint32_t most, uint64_t *times)
 {
-    const struct frag_frame *f = frame_at(t, stack, depth);
+    const struct frag_device_trace *d = p->device;
+    uint64_t passed = UINT64_MAX;
+    bool called = false;
 
-    return strstr(t->strings[f->function], "_call_") != NULL;
+    for (uint64_t i = 0; i < d->count; i++) {
+        const uint32_t stack = d->op[i] == FRAG_ALLOC ? d->stack[i] : 0;
+
+        if (stack && stack != most && ops[stack].shared < passed)
+            passed = ops[stack].shared;
+        if (stack != most)
+            continue;
+        if (called && passed != UINT64_MAX)
+            times[passed]++;
+        called = true;
+        passed = UINT64_MAX;
+    }
 }
 
-/* The frames that two stacks have in common, from the outermost one on. */
-static uint64_t common_depth(const struct frag_trace *t, uint32_t a, uint32_t b,
-                             uint64_t depth)
+/* The frames, from the outermost one on, up to a function named forward; 0: the
+ * stack has none. */
+static uint64_t frames_to_forward(const struct frag_trace *t, uint32_t stack)
 {
-    const uint64_t most = t->stack_first[b + 1] - t->stack_first[b];
-    uint64_t i = 0;
+    struct site_walk w = site_walk(t, stack);
+    uint64_t n = 1;
 
-    while (i < depth && i < most &&
-           !memcmp(frame_at(t, a, i), frame_at(t, b, i),
-                   sizeof(struct frag_frame)))
-        i++;
-    return i;
+    for (const struct frag_frame *f; (f = site_step_in(&w)); n++)
+        if (!strcmp(t->strings[f->function], "forward"))
+            return n;
+    return 0;
 }
 
-/* The innermost frame below which the repeated ops lie that hold much; NULL:
- * there are none. */
-static const struct frag_frame *find_layer(const struct program *p,
-                                           const struct op *ops, uint32_t most)
+/* The frames of the op from the outermost one on to that which calls the
+ * layers: the outermost one in the forward pass that calls often what calls the
+ * op. One line within a layer may call it more often. */
+static uint64_t frames_to_layers(const struct program *p, uint32_t most,
+                                 uint64_t length, const uint64_t *times)
+{
+    uint64_t often = 0;
+
+    for (uint64_t n = 0; n <= length; n++)
+        often = times[n] && times[n] >= times[often] ? n : often;
+    if (!times[often])
+        return length;
+    for (uint64_t n = frames_to_forward(p->trace, most); n && n < often; n++)
+        if (times[n] >= 2 && times[n] > times[often] / 8)
+            return n;
+    return often;
+}
+
+/* The line of the user that calls the layers, which are called by the last of
+ * so many frames; NULL: a library calls them, or code outside of all functions.
+ */
+static const struct frag_frame *caller_of_layers(const struct program *p,
+                                                 uint32_t most, uint64_t frames)
 {
     const struct frag_trace *t = p->trace;
-    uint64_t depth = t->stack_first[most + 1] - t->stack_first[most];
+    struct site_walk w = site_walk(t, most);
+    const struct frag_frame *caller = NULL;
 
-    if (!ops[most].bytes)
-        return NULL;
-    for (uint32_t k = 0; k < t->stack_count; k++)
-        if (ops[k].bytes > ops[most].bytes / 8)
-            depth = common_depth(t, most, k, depth);
-    while (depth > 1 && is_wrapper(t, most, depth - 1))
-        depth--;
-    return depth ? frame_at(t, most, depth - 1) : NULL;
+    while (frames--) {
+        const struct frag_frame *f = site_step_in(&w);
+        const char *name = t->strings[f->function];
+
+        if (site_is_place(t, f))
+            caller = strcmp(name, "<module>") != 0 ? f : NULL;
+        else if (!strcmp(name, "forward"))
+            caller = NULL;
+    }
+    return caller;
+}
+
+/* Keeps the ops of the layers that lie below one line. *caller
+ * is that line, or NULL. */
+static enum frag_err find_layers(const struct program *p, struct op *ops,
+                                 uint32_t most,
+                                 const struct frag_frame **caller,
+                                 struct frag_error *e)
+{
+    uint64_t *times, frames;
+
+    for (uint32_t k = 0; k < p->trace->stack_count; k++)
+        ops[k].shared = shared_frames(p->trace, most, k);
+    times = calloc((size_t)ops[most].shared + 1, sizeof(*times));
+    if (!times)
+        return frag_no_memory(e, "the layers of the program");
+    count_repeats(p, ops, most, times);
+    frames = frames_to_layers(p, most, ops[most].shared, times);
+    free(times);
+    for (uint32_t k = 0; k < p->trace->stack_count; k++)
+        if (ops[k].shared < frames)
+            ops[k].bytes = 0;
+    *caller = caller_of_layers(p, most, frames);
+    return FRAG_OK;
 }
 
 /* Numbers the calls: each begins with the op that is the first. */
@@ -480,14 +557,19 @@ static void plan_edits(const struct program *p, struct layers *l)
         qsort(l->edits, l->edit_count, sizeof(*l->edits), edits_by_event);
 }
 
-static enum frag_err try_layer(struct program *p, struct layers *l,
-                               const struct frag_frame *layer)
+static enum frag_err try_layers(struct program *p, struct layers *l,
+                                struct frag_error *e)
 {
     struct explain_change change = {.kind = EXPLAIN_RECOMPUTE,
                                     .event = UINT64_MAX};
     struct attempt a = trial_attempt(p->trial);
+    const uint32_t most = weigh(p, l->ops);
+    const struct frag_frame *caller = NULL;
     char frame[SITE_TEXT];
 
+    if (!l->ops[most].bytes)
+        return FRAG_OK;
+    FRAG_TRY(find_layers(p, l->ops, most, &caller, e));
     number_calls(p, l);
     describe_calls(p, l);
     plan_edits(p, l);
@@ -496,9 +578,10 @@ static enum frag_err try_layer(struct program *p, struct layers *l,
     a.edits = l->edits;
     a.edit_count = l->edit_count;
     snprintf(change.text, sizeof(change.text),
-             "recompute in the backward pass what each layer under %.200s "
+             "recompute in the backward pass what each layer %s%.200s "
              "allocates, but for its last block (torch.utils.checkpoint)",
-             site_frame_text(p->trace, layer, frame));
+             caller ? "under " : "of the forward pass",
+             caller ? site_frame_text(p->trace, caller, frame) : "");
     return trial_add(p->trial, &a, &change);
 }
 
@@ -511,16 +594,11 @@ static enum frag_err try_recompute(struct program *p, struct frag_error *e)
         .calls = calloc(blocks + 1, sizeof(*l.calls)),
         .edits = calloc(2 * blocks + 1, sizeof(*l.edits)),
     };
-    enum frag_err err = FRAG_OK;
+    const enum frag_err err =
+        l.ops && l.of && l.calls && l.edits
+            ? try_layers(p, &l, e)
+            : frag_no_memory(e, "the layers of the program");
 
-    if (l.ops && l.of && l.calls && l.edits) {
-        const struct frag_frame *layer = find_layer(p, l.ops, weigh(p, l.ops));
-
-        if (layer)
-            err = try_layer(p, &l, layer);
-    } else {
-        err = frag_no_memory(e, "the layers of the program");
-    }
     free(l.ops);
     free(l.of);
     free(l.calls);
@@ -560,13 +638,43 @@ static enum frag_err try_all(struct program *p, struct frag_error *e)
     return try_habit(p, &passing_on, e);
 }
 
+static struct program program_of(struct trial *t)
+{
+    return (struct program){
+        .trial = t, .trace = t->x->trace, .device = &t->x->future->devices[0]};
+}
+
+static bool is_freed_later(const struct program *p, uint64_t alloc)
+{
+    const struct block_life *life = &p->blocks.lives[p->blocks.of[alloc]];
+    const uint64_t last = p->bound_count ? p->bounds[p->bound_count - 1] : 0;
+    const uint32_t stack = stack_of(p->device, alloc);
+
+    return life->free != FRAG_NEVER &&
+           (p->trial->x->event >= last || life->free < last) &&
+           !site_is_optimizer(p->trace, stack) &&
+           (!p->device->stack || site_place(p->trace, stack));
+}
+
+enum frag_err program_keep_freed(struct trial *t,
+                                 const struct explain_block **list,
+                                 uint64_t *count)
+{
+    struct program p = program_of(t);
+    const enum frag_err err = *count ? program_open(&p, t->e) : FRAG_OK;
+    uint64_t kept = 0;
+
+    for (uint64_t i = 0; err == FRAG_OK && i < *count; i++)
+        if (is_freed_later(&p, list[i]->event))
+            list[kept++] = list[i];
+    *count = kept;
+    program_close(&p);
+    return err;
+}
+
 enum frag_err program_try(struct trial *t)
 {
-    struct program p = {
-        .trial = t,
-        .trace = t->x->trace,
-        .device = &t->x->future->devices[0],
-    };
+    struct program p = program_of(t);
     enum frag_err err = program_open(&p, t->e);
 
     FRAG_THEN(err, try_all(&p, t->e));

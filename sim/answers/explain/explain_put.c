@@ -66,7 +66,9 @@ static void put_request(const struct explain *x, FILE *out)
         printable_line(out, "  requested by %s",
                        site_text(x->trace, x->stack, site));
     else
-        fputs("  requested by: no stacks were recorded\n", out);
+        fprintf(out, "  requested by: no %s\n",
+                x->device->stack ? "stack of this request was recorded"
+                                 : "stacks were recorded");
     if (x->ooms > 1)
         fprintf(out,
                 "  %" PRIu64 " requests failed before it, and the program "

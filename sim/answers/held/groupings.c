@@ -41,12 +41,7 @@ static void site_key(const struct holders *h, const struct moment_block *b,
 static void function_name(const struct holders *h, const struct moment_block *b,
                           char text[SITE_TEXT])
 {
-    char *line;
-
-    site_text(h->trace, b->stack, text);
-    line = strrchr(text, ':');
-    if (line && site_of(h->trace, b->stack))
-        strcpy(line, ")");
+    site_function_text(h->trace, b->stack, text);
 }
 
 static void function_key(const struct holders *h, const struct moment_block *b,
