@@ -271,6 +271,14 @@ def recurring(p, extra):
             p.alloc(64 * KIB, 33, "cell")
 
 
+def working(p, extra, rounds=99, size=MIB):
+    """Rounds without a module."""
+    for step in range(rounds):
+        x = p.alloc(size, 30, "work")
+        extra(p, step)
+        p.free(x)
+
+
 # -- what they do besides --
 
 
@@ -285,10 +293,34 @@ def keeps(size, every=1, since=0):
     return extra
 
 
-def extends(p, step):
-    p.keep(4096 * (step + 1))
-    p.free(*p.kept[:-1])
-    del p.kept[:-1]
+def joins(size):
+    """It replaces a block by one that is longer by so much."""
+    def extra(p, step):
+        p.keep(size * (step + 2))
+        p.free(*p.kept[:-1])
+        del p.kept[:-1]
+    return extra
+
+
+def calls(layers, sizes, work=0):
+    """A pass of which each layer keeps blocks: for a graph, a traceback, a hook."""
+    def extra(p, _step):
+        with p.within(*MODULE):
+            for _ in range(layers):
+                with p.within(("model.py", "block", 30), *MODULE):
+                    p.free(*[p.alloc(work, 50, "layer")] if work else [])
+                    for i, size in enumerate(sizes):
+                        p.alloc(size, 90 + i, "keep")
+    return extra
+
+
+def at_once(p, _step):
+    for _ in range(400):
+        p.keep(MIB)
+
+
+def loads(p, step):
+    p.keep(MIB * (1 + step % 3))
 
 
 def by_length(p, _step):
@@ -332,7 +364,7 @@ def gathers(room):
 
 BOTH, NEVER = (True, False), (False,)
 # name, leaks, program, what it does besides, with marks or not, more; and the
-# reason why a leak is not judged without marks
+# reason why a leak is not judged without marks, and that without stacks, too
 PROGRAMS = [
     ("small blocks", True, training, keeps(512), BOTH, {}),
     ("steps that vary", True, varying, keeps(512), BOTH, {}),
@@ -343,7 +375,7 @@ PROGRAMS = [
      {"steps": 60}),
     ("starts late", True, training, keeps(65536, since=70), BOTH,
      {"steps": 100}, "begins late"),
-    ("a longer list", True, training, extends, BOTH, {}, "is extended"),
+    ("a longer list", True, training, joins(4096), BOTH, {}, "is extended"),
     ("accumulation", True, training, keeps(65536), BOTH,
      {"steps": 20, "parts": 4}),
     ("with evaluation", True, training, keeps(65536), BOTH, {"evaluates": 8}),
@@ -357,6 +389,22 @@ PROGRAMS = [
      {"requests": 16, "tokens": 150}),
     ("until the end", True, ending, keeps(70_000), NEVER, {}),
     ("sessions", True, remembering, nothing, NEVER, {}),
+    ("a list", True, working, keeps(MIB / 2), NEVER, {}, None, "piles up"),
+    ("a list of all", True, working, keeps(4 * MIB), NEVER, {}, None,
+     "piles up"),
+    ("a closure", True, serving, keeps(8 * MIB), NEVER, {"requests": 99}),
+    ("a sum of losses", True, working, calls(6, [MIB / 8] * 4), NEVER, {}, None,
+     "piles up"),
+    ("a sum of losses beside", True, training, calls(6, [8192] * 4), NEVER,
+     {"steps": 99}),
+    ("hooks", True, serving, calls(6, [65536], MIB), NEVER, {"requests": 99}),
+    ("a buffer", True, serving, joins(65536), NEVER, {"requests": 99}, None,
+     "is extended"),
+    ("tracebacks", True, serving, calls(1, [MIB / 8] * 4), NEVER, {"requests": 99}),
+    ("tokens that are joined", False, serving, joins(8), NEVER, {}),
+    ("a list at once", False, working, at_once, NEVER, {"rounds": 1}),
+    ("own load", False, working, loads, NEVER, {"rounds": 320}),
+    ("own pass", False, working, calls(1, [MIB / 2] * 4), NEVER, {"rounds": 48}),
     ("plain", False, training, nothing, BOTH, {}),
     ("varying", False, varying, nothing, BOTH, {}),
     ("accumulating", False, training, nothing, BOTH, {"parts": 4}),
@@ -400,7 +448,8 @@ PROGRAMS = [
 
 
 # In these no work is seen to repeat, so that they do not leak is not known.
-ONCE = {"one step", "few equal steps", "load", "forward pass"}
+ONCE = {"one step", "few equal steps", "load", "forward pass", "own load", "own pass",
+        "a list at once"}
 
 
 def answer(path):
@@ -409,7 +458,7 @@ def answer(path):
     return json.loads(done.stdout)["results"][0]
 
 
-def fault_of(row, name, leaks, marks, stacks, reason):
+def fault_of(row, name, leaks, marks, stacks, reason, blind=None):
     """What is wrong with the answer, or None."""
     sites = {leak["function"] for leak in row["leaks"]}
     if not leaks and row["verdict"] == "leak":
@@ -417,7 +466,7 @@ def fault_of(row, name, leaks, marks, stacks, reason):
     if not leaks:
         return "not judged" if name in ONCE and row["verdict"] == "none" else None
     if not marks and (reason or not stacks):
-        expected = {reason or "no stacks", *([] if stacks else ["no stacks"])}
+        expected = {reason, *([] if stacks else [blind, "no stacks"])}
         return None if row["verdict"] == "unknown" and \
             row["reason"] in expected and sites else "not said"
     if row["verdict"] != "leak":
@@ -439,7 +488,7 @@ def examine(folder):
                        "group": "programs, " + ("marked" if marks else "stacks"
                                                 if stacks else "neither"),
                        "fault": fault_of(row, name, leaks, marks, stacks,
-                                         reason[0] if reason else None)}
+                                         *(reason or [None]))}
 
 
 def main():

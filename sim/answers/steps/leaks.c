@@ -12,13 +12,8 @@
 
 const char *const leaks_verdict_names[] = {"none", "leak", "unknown"};
 
-const char *const leaks_reason_words[] = {
-#define X(name, word, text) word,
-    LEAKS_REASONS(X)
-#undef X
-};
-const char *const leaks_reason_texts[] = {
-#define X(name, word, text) text,
+const struct leaks_reason_row leaks_reasons[] = {
+#define X(name, word, text, clause) {word, text, clause},
     LEAKS_REASONS(X)
 #undef X
 };
@@ -44,6 +39,9 @@ static const double most_freed = 0.25;
  * which on the block grows with the work. Less is the copy of the block. */
 static const double most_work = 2;
 
+/* So many rounds of a loop are no pass over the layers of a model. */
+enum { LEAST_ROUNDS = 64 };
+
 /* A block that is live at one place or more. */
 struct crossing {
     uint64_t key[3];      /* of its group */
@@ -58,6 +56,7 @@ struct hunt {
     const struct frag_device_trace *d;
     struct leaks *out;
     const struct windows *w;
+    uint64_t end; /* events */
     struct crossing *items;
     uint64_t count, room;
     struct frag_error *e;
@@ -241,34 +240,62 @@ static bool piles_up(const struct hunt *h, uint64_t from)
     return freed < least_freed * (live - before);
 }
 
-static enum leaks_reason by_calls(const struct hunt *h,
+/* How the program comes back to the line of the group: for a block that is
+ * replaced, each of its ALLOCs; else each block that is kept. */
+static struct step_calls calls_of(const struct hunt *h,
                                   const struct crossing *c, uint64_t n,
-                                  uint64_t from)
+                                  const struct leak *leak, uint64_t from)
 {
-    struct step_calls calls = {.trace = h->t, .device = h->d};
+    const struct frag_device_trace *d = h->d;
+    struct step_calls calls = {.trace = h->t, .device = d};
 
-    for (uint64_t i = 0; i < n; i++)
+    for (uint64_t i = 0; !leak->replaced && i < n; i++)
         if (c[i].first > from && counts(&c[i], false))
             calls_next(&calls, c[i].alloc);
-    return calls.passed < 2        ? LEAKS_NO_STACKS
-           : calls_are_one(&calls) ? LEAKS_ONE_CALL
-                                   : LEAKS_SURE;
+    for (uint64_t i = leak->first; leak->replaced && i < h->end; i++)
+        if (d->op[i] == FRAG_ALLOC && leak->stack && d->stack[i] == leak->stack)
+            calls_next(&calls, i);
+    return calls;
+}
+
+/* The rounds of the program's own loop, after each of which the group has grown
+ * by the like: a leak if nothing else grows. The blocks of one line that loads
+ * a model differ, and what is replaced by a module is the cache of a
+ * generation.
+ */
+static uint64_t rounds_of(const struct step_calls *all, const struct leak *leak)
+{
+    const bool alike = leak->replaced ? !all->inside && leak->held >= FRAG_MIB
+                                      : leak->least == leak->most;
+
+    return alike ? all->rounds : 0;
 }
 
 static enum leaks_reason reason_of(const struct hunt *h,
                                    const struct crossing *c, uint64_t n,
-                                   const struct leak *leak)
+                                   struct leak *leak)
 {
+    struct step_calls all, calls;
+    bool piles;
+
     if (leak->growth.slows)
         return LEAKS_SLOWS;
     if (h->w->by_steps)
         return LEAKS_SURE;
+    if (leak->from != h->w->from)
+        return leak->replaced ? LEAKS_REPLACED : LEAKS_LATE;
+    all = calls_of(h, c, n, leak, 0);
+    leak->rounds = rounds_of(&all, leak);
     if (leak->replaced)
         return LEAKS_REPLACED;
-    if (leak->from != h->w->from)
-        return LEAKS_LATE;
-    return piles_up(h, leak->from) ? LEAKS_PILES_UP
-                                   : by_calls(h, c, n, leak->from);
+    piles = piles_up(h, leak->from);
+    if (all.trained >= LEAST_ROUNDS || (piles && all.worked >= LEAST_ROUNDS))
+        return LEAKS_SURE;
+    calls = calls_of(h, c, n, leak, leak->from);
+    return piles                   ? LEAKS_PILES_UP
+           : calls.passed < 2      ? LEAKS_NO_STACKS
+           : calls_are_one(&calls) ? LEAKS_ONE_CALL
+                                   : LEAKS_SURE;
 }
 
 /* ---- all groups ---- */
@@ -356,6 +383,8 @@ static void weigh(struct leaks *l, const frag_size *kept)
 {
     uint64_t sure = 0;
 
+    if (l->count == 1 && l->items[0].rounds >= LEAST_ROUNDS)
+        l->items[0].reason = LEAKS_SURE;
     for (uint64_t i = 0; i < l->count; i++)
         if (l->items[i].reason == LEAKS_SURE)
             l->items[sure++] = l->items[i];
@@ -401,7 +430,8 @@ static void add_up(struct leaks *l)
         l->peak = w->at[k].peak > l->peak ? w->at[k].peak : l->peak;
     l->reason = l->verdict != LEAKS_UNKNOWN ? LEAKS_SURE
                 : l->count                  ? l->items[0].reason
-                                            : LEAKS_FEW;
+                : w->steps.mark             ? LEAKS_FEW
+                                            : LEAKS_UNMARKED;
 }
 
 static void time_units(const struct frag_device_trace *d, struct leaks *l)
@@ -440,9 +470,11 @@ enum frag_err leaks_find(const struct frag_trace *t,
                          const char *mark, struct leaks *out,
                          struct frag_error *e)
 {
-    struct leaks l = {
-        .verdict = LEAKS_UNKNOWN, .reason = LEAKS_FEW, .seconds_per_unit = NAN};
-    struct hunt h = {.t = t, .d = d, .out = &l, .w = &l.windows, .e = e};
+    struct leaks l = {.verdict = LEAKS_UNKNOWN,
+                      .reason = LEAKS_SHORT,
+                      .seconds_per_unit = NAN};
+    struct hunt h = {
+        .t = t, .d = d, .out = &l, .w = &l.windows, .end = end, .e = e};
     struct blocks blocks;
     enum frag_err err;
 

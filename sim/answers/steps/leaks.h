@@ -13,7 +13,11 @@
  * Marked steps are enough evidence. Without them the same picture has innocent
  * causes: the layers of a pass, the load of a model, the cache of one
  * generation. A group is then judged only if none of the reasons below stands
- * against it. A block that waits for another stream counts as freed.
+ * against it, or if its stacks show 64 rounds of the program's own loop: with a
+ * backward pass or an optimizer in each; with a call of a module in each, of
+ * which most stays; or, for the only group that grows, with blocks of one size,
+ * or with one block that is replaced outside of all modules. A block that waits
+ * for another stream counts as freed.
  *
  * All bytes are as requested.
  */
@@ -31,39 +35,54 @@ enum leaks_verdict {
 
 extern const char *const leaks_verdict_names[]; /* "none", "leak", "unknown" */
 
-/* Why the growth of a group may be no leak: the word, and the sentence. SURE:
- * nothing stands against it. */
+/* Why the growth of a group may be no leak, or why growth cannot be judged: the
+ * word; the sentence, which says what to record; and how it ends the sentence
+ * "growth could not be judged". SURE: nothing stands against it. */
 #define LEAKS_REASONS(X)                                                       \
-    X(SURE, NULL, NULL)                                                        \
-    X(FEW, "few repetitions",                                                  \
-      "The work repeats too seldom in the recording: growth shows in seven "   \
-      "marked steps or, without marks, where the live memory comes back four " \
-      "times in the second half")                                              \
+    X(SURE, NULL, NULL, NULL)                                                  \
+    X(SHORT, "few events", "The recording has too few events: record longer",  \
+      "too few events were recorded")                                          \
+    X(FEW, "few marked steps",                                                 \
+      "Fewer than seven complete steps are marked: record longer",             \
+      "fewer than seven complete steps are marked")                            \
+    X(UNMARKED, "few repetitions",                                             \
+      "No step is marked, and the live memory does not come back four times "  \
+      "in the second half, which would show where work ends: record longer, "  \
+      "or mark the steps",                                                     \
+      "no step is marked, and the live memory seldom comes back")              \
     X(SLOWS, "slows down",                                                     \
-      "What grows slows down, like a cache that fills up: record longer")      \
+      "What grows slows down, like a cache that fills up: record longer",      \
+      "what grows slows down")                                                 \
     X(LATE, "begins late",                                                     \
       "What grows began in the second half, like one more phase of a "         \
-      "program: record longer")                                                \
+      "program: record longer",                                                \
+      "what grows began in the second half")                                   \
     X(REPLACED, "is extended",                                                 \
       "What grows is replaced by a larger block again and again, like the "    \
-      "cache of one generation; no marked step shows where the work ends")     \
+      "cache of one generation; no marked step shows where the work ends",     \
+      "one block is replaced by larger ones")                                  \
     X(PILES_UP, "piles up",                                                    \
       "Most of what is allocated stays, as in the load of a model or a "       \
-      "forward pass; no marked step shows where the work ends")                \
+      "forward pass; no marked step shows where the work ends",                \
+      "nothing shows where a step ends")                                       \
     X(NO_STACKS, "no stacks",                                                  \
-      "Without marked steps and without Python stacks a loop of the program "  \
-      "looks like the layers of one pass: record with stacks")                 \
+      "No step is marked, and what grows has no Python stacks, without which " \
+      "a loop of the program looks like the layers of one pass",               \
+      "no step is marked, and what grows has no stacks")                       \
     X(ONE_CALL, "one call",                                                    \
       "What grows was allocated in single calls of a module, an optimizer or " \
-      "a loader: each may free it when it returns")
+      "a loader: each may free it when it returns",                            \
+      "what grows was allocated in single calls")
 
 enum leaks_reason {
-#define X(name, word, text) LEAKS_##name,
+#define X(name, word, text, clause) LEAKS_##name,
     LEAKS_REASONS(X)
 #undef X
 };
 
-extern const char *const leaks_reason_words[], *const leaks_reason_texts[];
+extern const struct leaks_reason_row {
+    const char *word, *text, *clause;
+} leaks_reasons[];
 
 /* A group that grows. */
 struct leak {
@@ -79,7 +98,9 @@ struct leak {
     double rate;              /* bytes a unit: a step or 1,000 events */
     uint64_t value_count;
     frag_size values[WINDOWS_MOST + 1]; /* bytes of its blocks at each place */
-    bool replaced; /* its block is replaced by a larger one again and again */
+    uint64_t rounds; /* without marked steps: of the program's own loop, if the
+                        group grows alike in each; else 0 */
+    bool replaced;   /* its block is replaced by a larger one again and again */
 };
 
 struct leaks {

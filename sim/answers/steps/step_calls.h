@@ -14,6 +14,10 @@ struct step_calls {
     uint64_t between, within; /* pairs of ALLOCs between which the program left
                                  its calls, and did not */
     uint64_t varied;          /* of between: the sizes differ */
+    uint64_t rounds;  /* of between: the program allocated elsewhere, too */
+    uint64_t worked;  /* of these: for a module, an optimizer or gradients */
+    uint64_t trained; /* of these: for an optimizer or a backward pass */
+    uint64_t inside;  /* ALLOCs within a call of a library */
 };
 
 /* Passes the next ALLOC of the site whose block stays. It counts if it has a

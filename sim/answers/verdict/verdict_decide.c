@@ -573,17 +573,6 @@ static void say_reach(const struct verdict *v, char *text)
                  "GPU, and then the rest of the run is known.");
 }
 
-/* Why growth could not be judged. */
-static const char *const unjudged[] = {
-    [LEAKS_FEW] = "too few steps were recorded",
-    [LEAKS_SLOWS] = "what grows slows down",
-    [LEAKS_LATE] = "what grows began in the second half",
-    [LEAKS_REPLACED] = "one block is replaced by larger ones",
-    [LEAKS_PILES_UP] = "nothing shows where a step ends",
-    [LEAKS_NO_STACKS] = "there are neither marked steps nor stacks",
-    [LEAKS_ONE_CALL] = "what grows was allocated in single calls",
-};
-
 static void say_sure(struct verdict *v)
 {
     const struct explain *x = subject_of(v);
@@ -598,7 +587,7 @@ static void say_sure(struct verdict *v)
     if (v->state != VERDICT_UNSEEN && x->growth == LEAKS_UNKNOWN)
         text_add(v->sure, VERDICT_TEXT, " ",
                  "Growth from step to step could not be judged: %s.",
-                 unjudged[x->growth_reason]);
+                 leaks_reasons[x->growth_reason].clause);
     if (v->state == VERDICT_FITS && x->growth == LEAKS_FOUND &&
         !is_leaking(v) && steps_left(v) > 0)
         text_add(v->sure, VERDICT_TEXT, " ",

@@ -44,7 +44,7 @@ static void facts(FILE *out, const void *user)
     put_short(out, has_reach ? p->reach->policy : "", 40);
     fprintf(out, "\t%s\t%s\t%s\t%.17g\t%.17g\t%.17g",
             leaks_verdict_names[l->verdict],
-            l->reason ? leaks_reason_words[l->reason] : "",
+            l->reason ? leaks_reasons[l->reason].word : "",
             w->by_steps ? "step" : "1000 events", unit_at(w, 0),
             unit_at(w, w->count), unit_at(w, l->from));
     fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%.17g", l->count, shown(l),

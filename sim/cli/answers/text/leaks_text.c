@@ -107,7 +107,7 @@ static void put_verdict(const struct leaks *l, FILE *out)
     else if (l->verdict == LEAKS_NONE)
         fputs("verdict: none. No site keeps more and more memory.\n", out);
     else
-        fprintf(out, "verdict: unknown. %s.\n", leaks_reason_texts[l->reason]);
+        fprintf(out, "verdict: unknown. %s.\n", leaks_reasons[l->reason].text);
 }
 
 /* The evidence for the verdict. */
@@ -127,8 +127,11 @@ static void put_evidence(const struct leaks *l, FILE *out)
         fprintf(out,
                 "; what is live at the least of each of %" PRIu64
                 " windows; the live memory came back %" PRIu64
-                " times in the second half",
-                w->count, w->returns);
+                " time%s in the second half",
+                w->count, w->returns, w->returns == 1 ? "" : "s");
+    if (l->verdict == LEAKS_FOUND && !w->by_steps && l->items[0].rounds)
+        fprintf(out, "; the line of the leak ran in %" PRIu64 " rounds",
+                l->items[0].rounds + 1);
     fputs(".\n", out);
 }
 
@@ -193,7 +196,7 @@ static void put_leak(struct frag_json *j, const struct input *in,
     frag_json_count(j, "line", site ? site->line : UINT64_MAX);
     frag_json_number(j, "stream", in->device->streams[leak->stream]);
     frag_json_text(j, "kind", kinds[leak->replaced]);
-    frag_json_text(j, "reason", leaks_reason_words[leak->reason]);
+    frag_json_text(j, "reason", leaks_reasons[leak->reason].word);
     frag_json_real(j, "growth_bytes_per_step", a_step(l, leak->rate));
     frag_json_real(j, "growth_bytes_per_event", an_event(l, leak->rate));
     frag_json_number(j, "least_block_bytes", leak->least);
@@ -230,7 +233,7 @@ void leaks_json_put(const struct input *in, const struct leaks *l,
     frag_json_text(j, "trace", in->name);
     frag_json_number(j, "device", in->device->device);
     frag_json_text(j, "verdict", leaks_verdict_names[l->verdict]);
-    frag_json_text(j, "reason", leaks_reason_words[l->reason]);
+    frag_json_text(j, "reason", leaks_reasons[l->reason].word);
     frag_json_real(j, "growth_bytes_per_step", a_step(l, l->rate));
     frag_json_real(j, "growth_bytes_per_event", an_event(l, l->rate));
     frag_json_number(j, "held_bytes", l->held);
