@@ -9,8 +9,6 @@ refused() {
 refused top leak.pickle.xz --by site
 refused top leak.pickle.xz --filter train.py
 refused top leak.pickle.xz --folded -
-refused top late_start.pickle.xz -q --by age
-refused top small.csv --by seconds
 refused top leak.pickle.xz --at oom
 refused top leak.pickle.xz --at top
 refused top leak.pickle.xz --by sites

@@ -24,7 +24,7 @@ fragsim replay small.csv -q -o small.h5 >table
         sed -n '/Metric/d; s/^|  *\([^|]*[^ |]\) *|[^|]*|[^|]*|.*/\1/p'
     sed -n 's/^|  *\(CUDA OOMs\): .*\(cudaMalloc retries\): .*/\1   \2/p' text
     sed -n 's/^| *Metric *|\(.*\)|$/\1/; T; s/|/   /g; p' text
-    for by in site function stack size class age seconds events pool stream; do
+    for by in site function stack size class age pool stream; do
         fragsim top -q "$frames" --by $by | sed -n '/^ *held /p'
     done
     fragsim diff -q "$trace" "$trace" --at 0 --at end | sed -n '/^ *change  of/p'

@@ -9,6 +9,7 @@ The bytes of `fragsim diff` must be the difference of two such groups.
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
 """
 import collections
+import copy
 import json
 import lzma
 import os
@@ -18,7 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from harness import ROOT, SHARED, output
+from harness import ROOT, SHARED, output, results, run
 
 RECORDED = os.path.join(SHARED, "recorded")
 BUNDLED = ["leak_frames", "leak_cpp", "leak", "gpt2_train", "multistream",
@@ -145,6 +146,20 @@ def check_moved(folder):
     found = json.loads(output("diff", "-q", path, moved, "--json", "-"))["results"][0]
     compare(moved, "changes", found["changes"], [])
     compare(moved, "moved", (found["num_moved"], found["num_unchanged"]), (5, 6))
+    check_devices(folder, made)
+
+
+def check_devices(folder, made):
+    """Each of two devices is answered for; stacks are written of one."""
+    trace, = [t for t in made["device_traces"] if t]
+    path = os.path.join(folder, "two.pickle")
+    with open(path, "wb") as file:
+        pickle.dump(dict(made, segments=[], device_traces=[copy.deepcopy(trace[:900]), trace]), file)
+    rows = results("top", "-q", path)
+    compare(path, "devices", [row["device"] for row in rows], [0, 1])
+    compare(path, "device 1", rows[1:], results("top", "-q", path, "--device", 1))
+    compare(path, "device 0", rows[0]["held_bytes"], peak_of(trace[:900]).live)
+    run("top", "-q", path, "--folded", "-", code=2)
 
 
 def main():

@@ -115,93 +115,44 @@ static bool is_initial(const struct holders *h, const struct moment_block *b)
     return b->event < h->device->initial;
 }
 
-/* Ages 0, 1, 2 to 3, 4 to 7, and so on. */
+/* Ages of 0, 1, 2 to 3, 4 to 7 steps, and so on; if no steps were found, of 0
+ * to 9, 10 to 99 events, and so on. */
 static uint64_t age_number(const struct holders *h,
                            const struct moment_block *b)
 {
     const uint64_t steps = holders_age_steps(h, b->event);
+    uint64_t digits = 0;
 
     if (is_initial(h, b))
         return BEFORE_RECORDING;
-    if (steps == UINT64_MAX)
-        return BEFORE_STEPS;
-    return steps ? 1 + log2_of(steps) : 0;
+    if (h->steps.count)
+        return steps == UINT64_MAX ? BEFORE_STEPS
+               : steps             ? 1 + log2_of(steps)
+                                   : 0;
+    for (uint64_t age = h->event - b->event; age >= 10; age /= 10)
+        digits++;
+    return digits;
 }
 
 static void age_name(const struct holders *h, const struct moment_block *b,
                      char text[SITE_TEXT])
 {
     const uint64_t number = age_number(h, b);
+    uint64_t from = 1;
 
-    if (number == BEFORE_RECORDING)
-        snprintf(text, SITE_TEXT, "before the recording");
-    else if (number == BEFORE_STEPS)
-        snprintf(text, SITE_TEXT, "before the first step");
-    else if (number == 0)
-        snprintf(text, SITE_TEXT, "this step");
-    else if (number == 1)
-        snprintf(text, SITE_TEXT, "1 step");
+    for (uint64_t i = 0; !h->steps.count && i < number && i < 19; i++)
+        from *= 10;
+    if (number >= BEFORE_STEPS)
+        snprintf(text, SITE_TEXT, "before the %s",
+                 number == BEFORE_STEPS ? "first step" : "recording");
+    else if (!h->steps.count)
+        snprintf(text, SITE_TEXT, "%" PRIu64 " to %" PRIu64 " events",
+                 from == 1 ? 0 : from, 10 * from - 1);
+    else if (number < 2)
+        snprintf(text, SITE_TEXT, number ? "1 step" : "this step");
     else
         snprintf(text, SITE_TEXT, "%" PRIu64 " to %" PRIu64 " steps",
                  (uint64_t)1 << (number - 1), ((uint64_t)1 << number) - 1);
-}
-
-static const struct {
-    double below; /* seconds */
-    const char *name;
-} spans[] = {{1e-3, "less than 1 ms"}, {1e-2, "1 to 10 ms"},
-             {1e-1, "10 to 100 ms"},   {1, "100 ms to 1 s"},
-             {10, "1 to 10 s"},        {100, "10 to 100 s"},
-             {1000, "100 to 1000 s"},  {1e30, "1000 s or more"}};
-
-static uint64_t seconds_number(const struct holders *h,
-                               const struct moment_block *b)
-{
-    const double age = holders_age_seconds(h, b->event);
-    uint64_t i = 0;
-
-    if (is_initial(h, b))
-        return BEFORE_RECORDING;
-    while (age >= spans[i].below)
-        i++;
-    return i;
-}
-
-static void seconds_name(const struct holders *h, const struct moment_block *b,
-                         char text[SITE_TEXT])
-{
-    const uint64_t number = seconds_number(h, b);
-
-    snprintf(text, SITE_TEXT, "%s",
-             number == BEFORE_RECORDING ? "before the recording"
-                                        : spans[number].name);
-}
-
-static uint64_t events_number(const struct holders *h,
-                              const struct moment_block *b)
-{
-    uint64_t digits = 0;
-
-    if (is_initial(h, b))
-        return BEFORE_RECORDING;
-    for (uint64_t age = h->event - b->event; age >= 10; age /= 10)
-        digits++;
-    return digits;
-}
-
-static void events_name(const struct holders *h, const struct moment_block *b,
-                        char text[SITE_TEXT])
-{
-    uint64_t number = events_number(h, b), from = 1;
-
-    if (number == BEFORE_RECORDING) {
-        snprintf(text, SITE_TEXT, "before the recording");
-        return;
-    }
-    while (number--)
-        from *= 10;
-    snprintf(text, SITE_TEXT, "%" PRIu64 " to %" PRIu64 " events",
-             from == 1 ? 0 : from, 10 * from - 1);
 }
 
 /* -- pools and streams --------------------------------------------------- */
@@ -269,17 +220,13 @@ static void metadata_name(const struct holders *h, const struct moment_block *b,
 }
 
 const struct grouping groupings[HOLDERS_BY_COUNT] = {
-    [HOLDERS_BY_SITE] = {NEEDS_STACKS, stack_number, site_name, site_key},
-    [HOLDERS_BY_FUNCTION] = {NEEDS_STACKS, stack_number, function_name,
-                             function_key},
-    [HOLDERS_BY_STACK] = {NEEDS_STACKS, stack_number, site_name, stack_key},
-    [HOLDERS_BY_SIZE] = {NEEDS_NOTHING, size_number, size_name, NULL},
-    [HOLDERS_BY_CLASS] = {NEEDS_NOTHING, class_number, class_name, NULL},
-    [HOLDERS_BY_AGE] = {NEEDS_STEPS, age_number, age_name, NULL},
-    [HOLDERS_BY_SECONDS] = {NEEDS_TIMES, seconds_number, seconds_name, NULL},
-    [HOLDERS_BY_EVENTS] = {NEEDS_NOTHING, events_number, events_name, NULL},
-    [HOLDERS_BY_POOL] = {NEEDS_NOTHING, pool_number, pool_name, NULL},
-    [HOLDERS_BY_STREAM] = {NEEDS_NOTHING, stream_number, stream_name, NULL},
-    [HOLDERS_BY_METADATA] = {NEEDS_STACKS, stack_number, metadata_name,
-                             metadata_key},
+    [HOLDERS_BY_SITE] = {true, stack_number, site_name, site_key},
+    [HOLDERS_BY_FUNCTION] = {true, stack_number, function_name, function_key},
+    [HOLDERS_BY_STACK] = {true, stack_number, site_name, stack_key},
+    [HOLDERS_BY_SIZE] = {false, size_number, size_name, NULL},
+    [HOLDERS_BY_CLASS] = {false, class_number, class_name, NULL},
+    [HOLDERS_BY_AGE] = {false, age_number, age_name, NULL},
+    [HOLDERS_BY_POOL] = {false, pool_number, pool_name, NULL},
+    [HOLDERS_BY_STREAM] = {false, stream_number, stream_name, NULL},
+    [HOLDERS_BY_METADATA] = {true, stack_number, metadata_name, metadata_key},
 };

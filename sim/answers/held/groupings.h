@@ -6,10 +6,8 @@
 #include "sim/answers/held/holders.h"
 #include "sim/answers/sites.h"
 
-enum grouping_needs { NEEDS_NOTHING, NEEDS_STACKS, NEEDS_STEPS, NEEDS_TIMES };
-
 struct grouping {
-    enum grouping_needs needs;
+    bool needs_stacks;
     /* Equal numbers: blocks of one group. */
     uint64_t (*number)(const struct holders *h, const struct moment_block *b);
     /* Writes the short text of the group of the block. */

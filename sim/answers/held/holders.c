@@ -202,29 +202,15 @@ static enum frag_err group(struct holders *h,
 
 /* -- the whole ----------------------------------------------------------- */
 
-static enum frag_err check_needs(const struct holders *h, const char *filter,
-                                 struct frag_error *e)
+static enum frag_err check_stacks(const struct holders *h, const char *filter,
+                                  struct frag_error *e)
 {
-    const enum grouping_needs needs = groupings[h->by].needs;
-    const char *word = holders_by_names[h->by];
-
-    if ((needs == NEEDS_STACKS || filter) && !h->has_stacks)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: the recording has no stacks, which %s needs; %s",
-                         h->trace->path, filter ? "a filter" : word,
-                         holders_stacks_remedy(h->trace));
-    if (needs == NEEDS_STEPS && !h->steps.count)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: no steps were found in the recording, which the "
-                         "grouping %s needs; the groupings seconds and events "
-                         "need none",
-                         h->trace->path, word);
-    if (needs == NEEDS_TIMES && !h->device->time)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: the recording has no times, which the grouping "
-                         "%s needs; the grouping events needs none",
-                         h->trace->path, word);
-    return FRAG_OK;
+    if (h->has_stacks || (!filter && !groupings[h->by].needs_stacks))
+        return FRAG_OK;
+    return frag_fail(
+        e, FRAG_INVALID, "%s: the recording has no stacks, which %s needs; %s",
+        h->trace->path, filter ? "a filter" : holders_by_names[h->by],
+        holders_stacks_remedy(h->trace));
 }
 
 static enum frag_err fill(struct holders *h,
@@ -235,11 +221,11 @@ static enum frag_err fill(struct holders *h,
     struct moment m;
     enum frag_err err;
 
-    if (options->steps || groupings[h->by].needs == NEEDS_STEPS)
+    if (options->steps || h->by == HOLDERS_BY_AGE)
         FRAG_TRY(frag_steps_find(h->trace, h->device, h->device->count, NULL,
                                  &steps, e));
     h->steps = steps;
-    FRAG_TRY(check_needs(h, options->filter, e));
+    FRAG_TRY(check_stacks(h, options->filter, e));
     FRAG_TRY(moment_open(h->device, h->event, &m, e));
     if (facts_has_failed(h->device, h->event))
         h->failed = h->device->bytes[h->event];

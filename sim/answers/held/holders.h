@@ -20,8 +20,6 @@
     X(SIZE, "size")         \
     X(CLASS, "class")       \
     X(AGE, "age")           \
-    X(SECONDS, "seconds")   \
-    X(EVENTS, "events")     \
     X(POOL, "pool")         \
     X(STREAM, "stream")     \
     X(METADATA, "metadata")
@@ -81,7 +79,7 @@ enum holders_by holders_best(const struct frag_trace *t,
 
 /* Groups the blocks that are live directly after the event. The caller closes
  * *out before the trace. INVALID if there is no such event, or if the grouping
- * or the filter needs stacks, times or steps that the trace lacks; NOMEM; on
+ * or the filter needs stacks that the trace lacks; NOMEM; on
  * error *out need not be closed. */
 enum frag_err holders_find(const struct frag_trace *t,
                            const struct frag_device_trace *d, uint64_t event,

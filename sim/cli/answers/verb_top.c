@@ -1,13 +1,11 @@
 /* verb_top.c - the command top: what holds memory at one moment of a trace. */
-#include <stdlib.h>
-
 #include "sim/cli/answers/held/holders_report.h"
 #include "sim/cli/answers/text/ranks_text.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "traces/bytes/sink.h"
-#include "traces/name.h"
 
 struct top_values {
     struct common common;
@@ -21,32 +19,33 @@ struct top_values {
 struct top {
     const struct call *call;
     const struct top_values *values;
-    struct sink json, folded;
-    struct frag_json j;
-    struct ranks ranks; /* of several traces */
-    uint64_t shown;     /* traces */
-    bool is_open;
+    struct progress progress;
+    struct unread unread;
+    FILE *out;
+    struct frag_json *json; /* NULL: as text */
+    struct ranks ranks;     /* of several traces */
+    uint64_t shown;         /* devices */
 };
 
-static bool is_quiet(const struct top *s)
-{
-    return sink_is_stdout(s->values->folded) ||
-           sink_is_stdout(s->values->outputs.json);
-}
-
 /* Writes the groups by stack, whatever the grouping of the table is. */
-static enum frag_err write_folded(struct top *s, const struct frag_trace *t,
-                                  const struct frag_device_trace *d,
+static enum frag_err write_folded(const struct top *s, const struct input *in,
                                   uint64_t event, struct frag_error *e)
 {
     const struct holders_options options = {.by = HOLDERS_BY_STACK,
                                             .filter = s->values->filter};
+    const struct frag_device_trace *one;
     struct holders h;
+    struct sink sink;
 
-    FRAG_TRY(holders_find(t, d, event, &options, &h, e));
-    holders_put_folded(&h, s->folded.out);
+    FRAG_TRY(input_device(in->trace, s->values->device, &one, e));
+    FRAG_TRY(holders_find(in->trace, one, event, &options, &h, e));
+    if (sink_open(&sink, s->values->folded, e) != FRAG_OK) {
+        holders_close(&h);
+        return FRAG_IO;
+    }
+    holders_put_folded(&h, sink.out);
     holders_close(&h);
-    return sink_commit(&s->folded, e);
+    return sink_commit(&sink, e);
 }
 
 /* Of several traces, each is a rank, and so are the largest of its groups. */
@@ -64,123 +63,69 @@ static enum frag_err add_rank(struct top *s, const struct holders *h,
     return ranks_add(&s->ranks, name, &rank, e);
 }
 
-/* Writes all outputs of a trace. The table is left out if one of them goes to
- * stdout. */
-static enum frag_err write_all(struct top *s, const struct holders *h,
-                               const char *name, struct frag_error *e)
+static enum frag_err write_groups(struct top *s, const struct holders *h,
+                                  const char *name, struct frag_error *e)
 {
     const struct top_values *v = s->values;
     const struct holders_view view = {name, v->at, v->filter, v->limit,
                                       cli_colors(&v->common, stdout)};
 
-    if (v->folded)
-        FRAG_TRY(write_folded(s, h->trace, h->device, h->event, e));
-    if (v->outputs.json)
-        holders_json(h, &view, &s->j);
     FRAG_TRY(add_rank(s, h, name, e));
-    if (is_quiet(s))
+    if (s->json)
+        holders_json(h, &view, s->json);
+    if (s->json || sink_is_stdout(v->folded))
         return FRAG_OK;
     if (s->shown++)
-        putchar('\n');
-    return holders_print(h, &view, stdout);
+        fputc('\n', s->out);
+    return holders_print(h, &view, s->out);
 }
 
-static enum frag_err show(struct top *s, const struct frag_trace *t,
-                          struct frag_error *e)
+static enum frag_err visit(void *user, const struct input *in,
+                           struct frag_error *e)
 {
+    struct top *s = user;
     const struct top_values *v = s->values;
-    const struct frag_device_trace *d;
-    struct holders_options options = {.filter = v->filter, .steps = true};
-    char *name = frag_trace_name(t->path);
+    const struct holders_options options = {
+        .by = v->by ? v->by - 1 : holders_best(in->trace, in->device),
+        .filter = v->filter,
+        .steps = true};
     struct holders h;
     uint64_t event;
     enum frag_err err;
 
-    if (!name)
-        return frag_no_memory(e, "the name of %s", t->path);
-    err = input_device(t, v->device, &d, e);
-    FRAG_THEN(err, moment_read(t, d, v->at, &event, e));
-    if (err == FRAG_OK) {
-        options.by = v->by ? v->by - 1 : holders_best(t, d);
-        err = holders_find(t, d, event, &options, &h, e);
-    }
-    if (err == FRAG_OK) {
-        err = write_all(s, &h, name, e);
-        holders_close(&h);
-    }
-    free(name);
+    progress_clear(&s->progress);
+    FRAG_TRY(moment_read(in->trace, in->device, v->at, &event, e));
+    FRAG_TRY(holders_find(in->trace, in->device, event, &options, &h, e));
+    err = v->folded ? write_folded(s, in, event, e) : FRAG_OK;
+    FRAG_THEN(err, write_groups(s, &h, in->name, e));
+    holders_close(&h);
     return err;
 }
 
-static enum frag_err open_outputs(struct top *s, struct frag_error *e)
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
-    if (s->values->outputs.json)
-        FRAG_TRY(sink_open(&s->json, s->values->outputs.json, e));
-    if (s->values->folded)
-        FRAG_TRY(sink_open(&s->folded, s->values->folded, e));
-    if (s->json.out)
-        cli_json_open(s->call, &s->j, s->json.out);
-    return FRAG_OK;
-}
+    struct top *s = user;
+    const struct top_values *v = s->values;
+    const struct inputs inputs = {
+        &v->common.args,  v->device,    {.kind = READING_RECORDED},
+        !v->common.quiet, &s->progress, &s->unread};
 
-/* Answers for one trace. The outputs are opened when the first was read. */
-static enum frag_err answer(struct top *s, const char *path,
-                            struct frag_error *e)
-{
-    const struct trace_reading reading = {.kind = READING_RECORDED};
-    struct progress progress = progress_start(&s->values->common);
-    struct frag_trace *t;
-    enum frag_err err = FRAG_OK;
-
-    FRAG_TRY(input_open(path, &reading, &progress, &t, e));
-    if (!s->values->common.quiet)
-        input_say_notes(path, t);
-    if (!s->is_open)
-        err = open_outputs(s, e);
-    s->is_open = true;
-    FRAG_THEN(err, show(s, t, e));
-    frag_trace_close(t);
-    return err;
-}
-
-/* The ranks, and the ends of the outputs. */
-static enum frag_err finish(struct top *s, struct frag_error *e)
-{
-    if (s->ranks.count && !is_quiet(s)) {
-        putchar('\n');
-        FRAG_TRY(ranks_print(&s->ranks, stdout,
-                             cli_colors(&s->values->common, stdout), e));
-    }
-    if (!s->values->outputs.json)
+    s->out = out;
+    s->json = j;
+    FRAG_TRY(inputs_each(&inputs, visit, s, e));
+    if (j || !s->ranks.count || !s->shown)
         return FRAG_OK;
-    if (s->ranks.count) {
-        frag_json_line(&s->j, 1);
-        frag_json_end(&s->j);
-        ranks_json(&s->ranks, &s->j);
-        frag_json_end(&s->j);
-        fputc('\n', s->json.out);
-    } else {
-        frag_results_json_close(&s->j);
-    }
-    return sink_commit(&s->json, e);
+    fputc('\n', out);
+    return ranks_print(&s->ranks, out, cli_colors(&v->common, stdout), e);
 }
 
-static enum frag_err answer_all(struct top *s, struct unread *unread,
-                                struct frag_error *e)
+static void put_after(void *user, struct frag_json *j)
 {
-    const struct texts *paths = &s->values->common.args;
+    const struct top *s = user;
 
-    FRAG_TRY(unread_names(unread, e));
-    for (size_t i = 0; i < paths->count; i++) {
-        enum frag_err err = FRAG_OK;
-
-        if (!unread_has(unread, paths->items[i]))
-            err = answer(s, paths->items[i], e);
-        if (err != FRAG_OK)
-            FRAG_TRY(unread_add(unread, err, e));
-    }
-    FRAG_TRY(unread_end(unread, e));
-    return finish(s, e);
+    if (s->ranks.count)
+        ranks_json(&s->ranks, j);
 }
 
 static int top_run(const struct call *call, const void *values)
@@ -188,10 +133,11 @@ static int top_run(const struct call *call, const void *values)
     const struct top_values *v = values;
     struct top s = {.call = call,
                     .values = v,
+                    .progress = progress_start(&v->common),
+                    .unread = unread_of(call, &v->common),
                     .ranks = {.names = {"held"},
                               .keys = {"held"},
                               .heading = "most of it"}};
-    struct unread unread = unread_of(call, &v->common);
     struct outputs outputs = v->outputs;
     struct frag_error e = {""};
     int code;
@@ -204,11 +150,14 @@ static int top_run(const struct call *call, const void *values)
         return cli_misuse(call, "--folded writes one trace; found %zu",
                           v->common.args.count);
     cli_catch_signals();
-    code = cli_fail(call, answer_all(&s, &unread, &e), &e);
-    sink_abort(&s.json);
-    sink_abort(&s.folded);
+    code =
+        cli_fail(call,
+                 answer_write(call, &(const struct answer){put, put_after, &s},
+                              outputs.json, &e),
+                 &e);
+    progress_clear(&s.progress);
     ranks_free(&s.ranks);
-    return unread_exit(&unread, code);
+    return unread_exit(&s.unread, code);
 }
 
 /* clang-format off */
@@ -222,8 +171,8 @@ static const struct option_row options[] = {
     {"by", 0, "WORD", OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X),
      "group the blocks by site (the innermost frame of the program's own "
      "code), function (the site without its line), stack (all frames), size, "
-     "class (sizes between two powers of 2), age (in steps), seconds or events "
-     "(the age in these units), pool, stream or metadata (the text of "
+     "class (sizes between two powers of 2), age (in steps, or in events if no "
+     "steps were found), pool, stream or metadata (the text of "
      "_set_memory_metadata); auto (default) is site, and size if the recording "
      "has no stacks"},
     {"rows", 0, "N", OPTION_NUMBER, AT(limit), NULL,
@@ -235,9 +184,9 @@ static const struct option_row options[] = {
      "write folded stacks, one line a stack: frames from the outermost to the "
      "innermost, separated by semicolons, then the bytes; programs that draw "
      "flame graphs read it; - is stdout"},
-    OUTPUT_JSON_OPTION(AT, "the answer as JSON; - is stdout"),
+    OUTPUT_JSON_OPTION(AT, "the same as JSON; - is stdout"),
     {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
-     "number of the device (default: the only one)"},
+     "only this device of the trace (default: all)"},
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     {0},
 };
