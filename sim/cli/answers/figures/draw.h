@@ -7,9 +7,23 @@
 #define FRAG_SIM_CLI_ANSWERS_FIGURES_DRAW_H
 
 #include "sim/answers/explain/explain.h"
-#include "sim/cli/answers/text/leaks_text.h"
-#include "sim/cli/answers/text/steps_text.h"
+#include "sim/answers/steps/step_table.h"
 #include "sim/cli/gnuplot/drawing.h"
+#include "sim/experiments/devices.h"
+
+/* A run whose steps are shown; borrowed. */
+struct steps_subject {
+    const struct input *in;
+    const char *policy;
+    struct frag_bound bound;
+};
+
+/* When the leaks will have filled a device; for leaks_units_left. */
+struct leaks_reach {
+    const char *policy; /* NULL: no capacity was given */
+    frag_size capacity;
+    uint64_t least, most; /* units */
+};
 
 /* The segments at the failure, drawn to scale: live and pending blocks, holes,
  * the request and the memory that is not reserved. `name` is that of the trace.
