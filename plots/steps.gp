@@ -2,10 +2,7 @@
 #            requested as bars, what is live where the step begins as a line
 # in:  PREFIX.facts.tsv  one row: trace, policy, steps, stride (steps that a bar
 #                        shows), capacity (bytes of
-#                        the bound; -1: unlimited), slope (bytes a
-#                        step; 0: no growth), base (bytes of the growth's line
-#                        at step 0), from (its first step), left (steps until
-#                        the capacity is exceeded; -1: not known)
+#                        the bound; -1: unlimited)
 #      PREFIX.tsv        step (its place), part (before, step, after),
 #                        live_at_begin, peak_requested, peak_reserved (bytes),
 #                        ooms
@@ -14,11 +11,10 @@
 load ARG0[1:strlen(ARG0) - strlen("steps.gp")]."canvas.gp"
 
 trace = ""; policy = ""
-array f[9]
+array f[5]
 stats in.".facts.tsv" skip 1 using (trace = strcol(1), policy = strcol(2), \
-    sum [k=3:9] (f[k] = column(k), 0), 0) nooutput
-steps = f[3]; stride = f[4]; capacity = f[5]; slope = f[6]; base = f[7]
-from = f[8]; rest = f[9]
+    sum [k=3:5] (f[k] = column(k), 0), 0) nooutput
+steps = f[3]; stride = f[4]; capacity = f[5]
 stats in.".tsv" skip 1 using 1:5 nooutput
 first = STATS_min_x; last = STATS_max_x
 most = STATS_max_y > 0 ? STATS_max_y : 1.0
@@ -29,8 +25,6 @@ size(b) = b >= 2**30 ? sprintf("%.2f GiB", b/2.0**30) : \
     b >= 2**20 ? sprintf("%.2f MiB", b/2.0**20) : \
     b >= 1024 ? sprintf("%.1f KiB", b/1024.0) : sprintf("%.0f B", b)
 near = capacity > 0 && capacity < 1.6*most ? capacity : most
-# The line of the growth ends where the steps end.
-end = steps > 0 ? steps : 1
 
 wide = 1000
 high = 460
@@ -70,13 +64,10 @@ title = "Steps of ".trace.", ".policy
 eval put_title
 words = steps == 0 ? "No step was found." : sprintf("%d complete step%s; " \
     ."largest peak reserved ", int(steps), steps == 1 ? "" : "s").size(most)."."
-words = words.(slope > 0 ? " Live bytes grow by ".size(slope)." a step." : \
-    "").(ooms > 0 ? sprintf(" %d request%s failed.", int(ooms), ooms == 1 ? \
-    "" : "s") : "")
+words = words.(ooms > 0 ? sprintf(" %d request%s failed.", int(ooms), \
+    ooms == 1 ? "" : "s") : "")
 # A capacity far above the bars is named and not drawn.
-then = rest >= 0 ? sprintf("At this rate the peak requested exceeds the " \
-    ."bound, ".size(capacity).", %.0f steps after the last one.", rest) : \
-    near < capacity ? "The bound, ".size(capacity).", lies above the " \
+then = near < capacity ? "The bound, ".size(capacity).", lies above the " \
     ."picture." : ""
 set label 2 words at screen 24.0/wide, screen 1 - 48.0/high left \
     font ",12" textcolor rgb soft
@@ -90,8 +81,6 @@ if (near == capacity) {
         linecolor rgb plain front
 }
 set boxwidth (last > 100 ? 1.0 : 0.84)*stride
-line(x) = (base + slope*x)/unit
-set samples 2
 plot in.".tsv" skip 1 using 1:($5/unit) with boxes linecolor rgb reserved \
          title "peak reserved", \
      "" skip 1 using 1:($4/unit) with boxes linecolor rgb requested \
@@ -99,9 +88,6 @@ plot in.".tsv" skip 1 using 1:($5/unit) with boxes linecolor rgb reserved \
      "" skip 1 using 1:($3/unit) with linespoints linecolor rgb live \
          linewidth 2 pointtype 7 pointsize (last > 60 ? 0 : 0.5*marks) \
          title "live at begin", \
-     [from:end] (slope > 0 ? line(x) : NaN) with lines \
-         linecolor rgb failed linewidth 3 dashtype (12,8) \
-         title (slope > 0 ? "growth" : ""), \
      (near == capacity ? NaN : NaN) with lines dashtype 2 linewidth 1.5 \
          linecolor rgb plain title (near == capacity ? "bound" : ""), \
      in.".tsv" skip 1 using ($6 > 0 ? $1 : NaN):($5/unit) with points \

@@ -32,7 +32,7 @@ enum frag_err draw_holes(const struct explain *x, const char *name,
                          const struct drawing *d,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The peaks of each step and what is live where it begins, with its growth. */
+/* The peaks of each step and what is live where it begins. */
 enum frag_err draw_steps(const struct steps_subject *on,
                          const struct step_table *t, const struct drawing *d,
                          struct frag_error *e) FRAG_MUST_CHECK;

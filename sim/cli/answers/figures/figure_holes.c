@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "sim/cli/answers/figures/draw.h"
-#include "sim/cli/answers/figures/figure_data.h"
 #include "sim/cli/figures/cells.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 
 enum {
     WIDE = 860,     /* pixels of a row */

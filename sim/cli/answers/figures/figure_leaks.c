@@ -1,11 +1,15 @@
 /* figure_leaks.c - the picture of the command leaks: what each leak holds where
  * each step begins, and the peaks of the steps. */
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "sim/answers/sites.h"
 #include "sim/cli/answers/figures/draw.h"
-#include "sim/cli/answers/figures/figure_data.h"
 #include "sim/cli/figures/cells.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 
 enum { LINES = 6 }; /* leaks that have room; the others are counted */
 
@@ -74,7 +78,25 @@ static void put_name(FILE *out, const struct plotted *p,
     fprintf(out, ", stream 0x%" PRIx64, p->in->device->streams[leak->stream]);
 }
 
-/* The line of the growth goes through the examined places. */
+/* The line of a growth, bytes = base + slope * place, goes through the examined
+ * places: returns its base, the median of what each value asks for. NAN if the
+ * host has no memory. */
+static double base_of(const struct leak *leak)
+{
+    const uint64_t count = leak->value_count - leak->from;
+    double *rest = malloc((size_t)(count + 1) * sizeof(*rest)), middle = NAN;
+
+    for (uint64_t i = 0; rest && i < count; i++)
+        rest[i] = (double)leak->values[leak->from + i] -
+                  leak->growth.slope * (double)i;
+    if (rest && count) {
+        gsl_sort(rest, 1, count);
+        middle = gsl_stats_median_from_sorted_data(rest, 1, count);
+    }
+    free(rest);
+    return middle;
+}
+
 static void sites(FILE *out, const void *user)
 {
     const struct plotted *p = user;
@@ -83,16 +105,13 @@ static void sites(FILE *out, const void *user)
     fputs("label\trate\tfrom\tbase\tlast\n", out);
     for (uint64_t i = 0; i < shown(p->leaks); i++) {
         const struct leak *leak = &p->leaks->items[i];
-        const double base =
-            plot_base(leak->values + leak->from, leak->value_count - leak->from,
-                      0, leak->growth.slope);
 
         put_name(out, p, leak);
         fprintf(out, ": %s %s, %s\t%.17g\t%.17g\t%.17g\t%.17g\n",
                 FRAG_SHOW_SIZE((frag_size)leak->rate),
                 w->by_steps ? "a step" : "in 1000 events",
                 leak->replaced ? "replaced" : "kept", leak->rate,
-                unit_at(w, leak->from), base,
+                unit_at(w, leak->from), base_of(leak),
                 unit_at(w, leak->value_count - 1));
     }
 }

@@ -1,12 +1,10 @@
 /* figure_steps.c - the picture of the command steps: the peaks of each step,
  * and what is live where it begins. */
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "sim/answers/steps/growth.h"
 #include "sim/cli/answers/figures/draw.h"
-#include "sim/cli/answers/figures/figure_data.h"
 #include "sim/cli/figures/cells.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 
 /* More bars than these have no room; a bar then shows several steps. */
 enum { MOST_BARS = 500 };
@@ -14,74 +12,22 @@ enum { MOST_BARS = 500 };
 struct plotted {
     const struct steps_subject *on;
     const struct step_table *table;
-    uint64_t stride;      /* parts that a bar shows */
-    frag_size *live;      /* where each complete step begins */
-    uint64_t count, from; /* of live; the first that is examined */
-    struct growth growth; /* of live from `from` on */
+    uint64_t stride; /* parts that a bar shows */
 };
-
-static void add_live(struct plotted *p)
-{
-    for (uint64_t i = 0; i < p->table->count; i++)
-        if (p->table->items[i].kind == STEP_COMPLETE)
-            p->live[p->count++] = p->table->items[i].live;
-}
-
-/* As `fragsim leaks': the second half of marked steps. */
-static enum frag_err find_growth(struct plotted *p, struct frag_error *e)
-{
-    p->live = calloc(p->table->count + 1, sizeof(*p->live));
-    if (!p->live)
-        return frag_no_memory(e, "the picture of the steps");
-    add_live(p);
-    p->from = p->count / 2;
-    if (p->count && p->table->steps.mark)
-        p->growth = growth_judge(p->live, p->count, p->from);
-    return FRAG_OK;
-}
-
-/* The steps after the last complete one until the largest examined peak of the
- * requested memory, which grows at the rate of the live bytes, exceeds the
- * capacity; -1: never, or no capacity was given. */
-static int64_t steps_left(const struct plotted *p)
-{
-    frag_size peak = 0;
-
-    if (p->on->bound.bytes == FRAG_UNLIMITED || !p->growth.grows)
-        return -1;
-    for (uint64_t i = 0; i < p->table->count; i++) {
-        const struct step_part *s = &p->table->items[i];
-
-        if (s->kind == STEP_COMPLETE && s->step > p->from &&
-            s->peak_requested > peak)
-            peak = s->peak_requested;
-    }
-    return peak >= p->on->bound.bytes
-               ? 0
-               : (int64_t)((double)(p->on->bound.bytes - peak) /
-                           p->growth.slope);
-}
 
 static void facts(FILE *out, const void *user)
 {
     const struct plotted *p = user;
+    const frag_size bound = p->on->bound.bytes;
 
-    fputs("trace\tpolicy\tsteps\tstride\tcapacity\tslope\tbase\tfrom\tleft\n",
-          out);
+    fputs("trace\tpolicy\tsteps\tstride\tcapacity\n", out);
     put_short(out, p->on->in->name, 40);
     fputc('\t', out);
     put_short(out, p->on->policy, 56);
-    if (p->on->bound.bytes != FRAG_UNLIMITED)
+    if (bound != FRAG_UNLIMITED)
         fprintf(out, " on %s", FRAG_SHOW_BOUND(p->on->bound));
-    fprintf(out, "\t%" PRIu64 "\t%" PRIu64, p->count, p->stride);
-    fprintf(out, "\t%.0f\t%.17g\t%.17g\t%" PRIu64 "\t%" PRId64 "\n",
-            p->on->bound.bytes == FRAG_UNLIMITED ? -1.0
-                                                 : (double)p->on->bound.bytes,
-            p->growth.grows ? p->growth.slope : 0.0,
-            p->growth.grows ? plot_base(p->live + p->from, p->count - p->from,
-                                        p->from + 1, p->growth.slope)
-                            : 0.0,
-            p->from + 1, steps_left(p));
+    fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%.0f\n", p->table->steps.count,
+            p->stride, bound == FRAG_UNLIMITED ? -1.0 : (double)bound);
 }
 
 static frag_size larger(frag_size a, frag_size b)
@@ -94,7 +40,7 @@ static frag_size larger(frag_size a, frag_size b)
 static double place(const struct plotted *p, const struct step_part *s)
 {
     return s->kind == STEP_BEFORE  ? 0
-           : s->kind == STEP_AFTER ? (double)p->count + 1
+           : s->kind == STEP_AFTER ? (double)p->table->steps.count + 1
                                    : (double)s->step;
 }
 
@@ -138,11 +84,7 @@ enum frag_err draw_steps(const struct steps_subject *on,
 {
     static const struct gnuplot_file files[] = {
         {".facts.tsv", facts}, {".tsv", bars}, {NULL, NULL}};
-    struct plotted p = {
-        .on = on, .table = t, .stride = (t->count + MOST_BARS - 1) / MOST_BARS};
-    enum frag_err err = find_growth(&p, e);
+    const struct plotted p = {on, t, (t->count + MOST_BARS - 1) / MOST_BARS};
 
-    FRAG_THEN(err, gnuplot_draw("steps", files, &p, d, e));
-    free(p.live);
-    return err;
+    return gnuplot_draw("steps", files, &p, d, e);
 }
