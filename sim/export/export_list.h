@@ -25,12 +25,6 @@ FORMAT(chrome,
        " best_fit -o run.json",
        HOLDS_EVERYTHING & ~(HOLDS_STREAMS | HOLDS_FREE_STREAMS |
        HOLDS_POOLS | HOLDS_STACKS), SIZE_MAX)
-FORMAT(folded,
-       "the stacks of the blocks that are live at the peak, one line a stack "
-       "with its bytes, for programs that draw flame graphs. `fragsim top "
-       "--folded' writes the same for any moment. Example: fragsim export "
-       "run.pickle --to folded -o peak.folded",
-       HOLDS_EVERYTHING, 0)
 FORMAT(rmm,
        "the log of RMM's logging adaptor, which RMM's replay benchmark and "
        "every command can read. Example: fragsim export run.pickle --to rmm -o"

@@ -1,10 +1,8 @@
-# Each format once; what it lacks is on stderr. Perfetto, memory_viz, flame
-# graphs and planners read them.
+# Each format once; what it lacks is on stderr. Perfetto, memory_viz and planners
+# read them.
 fragsim export small.csv --to minimalloc
 fragsim export small.csv --to chrome -p torch -c 32MiB -o run.json && ls
 fragsim export small.csv --to snapshot -p best_fit -c 22MiB -o run.pickle
 fragsim export -q run.pickle | head -3
-fragsim export small.csv --to folded
-echo $?
 fragsim export small.csv --to snapshot
 echo $?

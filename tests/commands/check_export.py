@@ -6,9 +6,8 @@ backwards from the segments without a contradiction, with every block inside of
 a segment at each step; the peaks equal those of `fragsim replay`; fragsim reads
 its own file again and finds the same events. If FRAG_MEMORY_VIZ names the
 viewer's code (MemoryViz.js, or process_alloc_data.js,MemoryViz.js) and node is
-installed, the viewer itself must show these numbers too. Chrome traces, folded
-stacks, buffers of minimalloc and CSV are compared with the trace and with
-replays. A refused export leaves no file and changes none.
+installed, the viewer itself must show these numbers too. Chrome traces, buffers
+of minimalloc and CSV are compared with the trace and with replays. A refused export leaves no file and changes none.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR, FRAG_MEMORY_VIZ.
 """
 import bisect
@@ -495,9 +494,6 @@ def check_trace_formats(folder):
         run("export", bundled(trace), "-q", "-o", copy)
         expect(trace, "CSV differs after a round trip",
                renamed(copy) == renamed(bundled(trace)))
-    folded = run("export", bundled("leak_frames"), "--to", "folded").stdout
-    expect("folded", "it is not the text of top", folded == run(
-        "top", "-q", bundled("leak_frames"), "--folded", "-").stdout)
 
 
 # -- refusals ----------------------------------------------------------------
@@ -517,7 +513,6 @@ def check_refusals(folder):
             ("expected -p", (trace, "--to", "chrome")),
             ("no policy is named", (trace, "--to", "snapshot", "-c", "1GiB")),
             ("no recording to show", (csv, "--to", "snapshot")),
-            ("no stacks", (csv, "--to", "folded")),
             ("no device 3", (trace, "--to", "minimalloc", "--device", "3"))):
         with open(kept, "w", encoding="utf-8") as file:
             file.write("as it was")

@@ -50,7 +50,6 @@ import -q {} -o {out}/trace.h5
 edit -q {} -e scale:factor=2 -o {out}/edited.h5
 export -q {} -t csv -o {out}/events.csv
 export -q {} -t snapshot -o {out}/run.pickle
-export -q {} -t folded -o {out}/run.folded
 export -q {} -t chrome -p torch -o {out}/run.json
 plot -q {} map -o {out}/map.html
 plot -q {made} timeline -o {out}/timeline.svg
