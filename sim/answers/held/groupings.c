@@ -2,6 +2,7 @@
 #include "sim/answers/held/groupings.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define BEFORE_RECORDING UINT64_MAX
@@ -15,71 +16,60 @@ const char *const holders_by_names[HOLDERS_BY_COUNT] = {
 
 /* -- stacks -------------------------------------------------------------- */
 
-static uint64_t stack_number(const struct holders *h,
-                             const struct moment_block *b)
+static uint64_t stack_number(const struct grouped *g)
 {
-    (void)h;
-    return b->stack;
+    return g->b->stack;
 }
 
-static void site_name(const struct holders *h, const struct moment_block *b,
-                      char text[SITE_TEXT])
+static void site_name(const struct grouped *g, char text[SITE_TEXT])
 {
-    site_text(h->trace, b->stack, text);
+    site_text(g->h->trace, g->b->stack, text);
 }
 
-static void site_key(const struct holders *h, const struct moment_block *b,
-                     FILE *out)
+static void function_name(const struct grouped *g, char text[SITE_TEXT])
 {
-    const struct frag_frame *f = site_of(h->trace, b->stack);
+    site_function_text(g->h->trace, g->b->stack, text);
+}
+
+static void function_key(const struct grouped *g, FILE *out)
+{
+    const struct frag_frame *f = site_of(g->h->trace, g->b->stack);
 
     if (f)
-        fprintf(out, "%s (%s:%" PRIu32 ")", h->trace->strings[f->function],
-                h->trace->strings[f->file], f->line);
+        fprintf(out, "%s (%s", g->h->trace->strings[f->function],
+                g->h->trace->strings[f->file]);
 }
 
-static void function_name(const struct holders *h, const struct moment_block *b,
-                          char text[SITE_TEXT])
+static void site_key(const struct grouped *g, FILE *out)
 {
-    site_function_text(h->trace, b->stack, text);
-}
+    const struct frag_frame *f = site_of(g->h->trace, g->b->stack);
 
-static void function_key(const struct holders *h, const struct moment_block *b,
-                         FILE *out)
-{
-    const struct frag_frame *f = site_of(h->trace, b->stack);
-
+    function_key(g, out);
     if (f)
-        fprintf(out, "%s (%s)", h->trace->strings[f->function],
-                h->trace->strings[f->file]);
+        fprintf(out, ":%" PRIu32 ")", f->line);
 }
 
-static void stack_key(const struct holders *h, const struct moment_block *b,
-                      FILE *out)
+static void stack_key(const struct grouped *g, FILE *out)
 {
-    site_put_folded(h->trace, b->stack, out);
+    site_put_folded(g->h->trace, g->b->stack, out);
 }
 
 /* -- sizes --------------------------------------------------------------- */
 
-static uint64_t size_number(const struct holders *h,
-                            const struct moment_block *b)
+static uint64_t size_number(const struct grouped *g)
 {
-    (void)h;
-    return b->bytes;
+    return g->b->bytes;
 }
 
-static void size_name(const struct holders *h, const struct moment_block *b,
-                      char text[SITE_TEXT])
+static void size_name(const struct grouped *g, char text[SITE_TEXT])
 {
     char size[FRAG_SIZE_TEXT];
 
-    (void)h;
-    frag_size_format(b->bytes, size);
-    if (b->bytes < FRAG_KIB)
+    frag_size_format(g->b->bytes, size);
+    if (g->b->bytes < FRAG_KIB)
         snprintf(text, SITE_TEXT, "%s", size);
     else
-        snprintf(text, SITE_TEXT, "%" PRIu64 " B (%s)", b->bytes, size);
+        snprintf(text, SITE_TEXT, "%" PRIu64 " B (%s)", g->b->bytes, size);
 }
 
 static uint64_t log2_of(uint64_t n)
@@ -91,61 +81,88 @@ static uint64_t log2_of(uint64_t n)
     return log;
 }
 
-static uint64_t class_number(const struct holders *h,
-                             const struct moment_block *b)
+static uint64_t class_number(const struct grouped *g)
 {
-    (void)h;
-    return log2_of(b->bytes);
+    return log2_of(g->b->bytes);
 }
 
-static void class_name(const struct holders *h, const struct moment_block *b,
-                       char text[SITE_TEXT])
+static void class_name(const struct grouped *g, char text[SITE_TEXT])
 {
-    const frag_size from = (frag_size)1 << log2_of(b->bytes);
+    const frag_size from = (frag_size)1 << log2_of(g->b->bytes);
 
-    (void)h;
     snprintf(text, SITE_TEXT, "%s to below %s", FRAG_SHOW_SIZE(from),
              FRAG_SHOW_SIZE(2 * from));
 }
 
 /* -- ages ---------------------------------------------------------------- */
 
-static bool is_initial(const struct holders *h, const struct moment_block *b)
+static bool is_initial(const struct grouped *g)
 {
-    return b->event < h->device->initial;
+    return g->b->event < g->h->device->initial;
+}
+
+/* The number of boundaries of steps up to the event. */
+static uint64_t boundaries(const struct frag_steps *s, uint64_t event)
+{
+    uint64_t low = 0, high = s->count;
+
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (s->items[middle].from <= event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && low == s->count && event >= s->items[low - 1].to ? low + 1
+                                                                   : low;
+}
+
+uint64_t holders_age_steps(const struct holders *h, uint64_t event)
+{
+    const uint64_t born = boundaries(&h->steps, event);
+
+    return born ? boundaries(&h->steps, h->event) - born : UINT64_MAX;
+}
+
+double holders_age_seconds(const struct holders *h, uint64_t event)
+{
+    const struct frag_device_trace *d = h->device;
+
+    if (!d->time || event < d->initial || d->time[h->event] < d->time[event])
+        return NAN;
+    return (double)(d->time[h->event] - d->time[event]) / 1e9;
 }
 
 /* Ages of 0, 1, 2 to 3, 4 to 7 steps, and so on; if no steps were found, of 0
  * to 9, 10 to 99 events, and so on. */
-static uint64_t age_number(const struct holders *h,
-                           const struct moment_block *b)
+static uint64_t age_number(const struct grouped *g)
 {
-    const uint64_t steps = holders_age_steps(h, b->event);
+    const uint64_t steps = holders_age_steps(g->h, g->b->event);
     uint64_t digits = 0;
 
-    if (is_initial(h, b))
+    if (is_initial(g))
         return BEFORE_RECORDING;
-    if (h->steps.count)
+    if (g->h->steps.count)
         return steps == UINT64_MAX ? BEFORE_STEPS
                : steps             ? 1 + log2_of(steps)
                                    : 0;
-    for (uint64_t age = h->event - b->event; age >= 10; age /= 10)
+    for (uint64_t age = g->h->event - g->b->event; age >= 10; age /= 10)
         digits++;
     return digits;
 }
 
-static void age_name(const struct holders *h, const struct moment_block *b,
-                     char text[SITE_TEXT])
+static void age_name(const struct grouped *g, char text[SITE_TEXT])
 {
-    const uint64_t number = age_number(h, b);
+    const uint64_t number = age_number(g);
     uint64_t from = 1;
 
-    for (uint64_t i = 0; !h->steps.count && i < number && i < 19; i++)
+    for (uint64_t i = 0; !g->h->steps.count && i < number && i < 19; i++)
         from *= 10;
     if (number >= BEFORE_STEPS)
         snprintf(text, SITE_TEXT, "before the %s",
                  number == BEFORE_STEPS ? "first step" : "recording");
-    else if (!h->steps.count)
+    else if (!g->h->steps.count)
         snprintf(text, SITE_TEXT, "%" PRIu64 " to %" PRIu64 " events",
                  from == 1 ? 0 : from, 10 * from - 1);
     else if (number < 2)
@@ -157,64 +174,56 @@ static void age_name(const struct holders *h, const struct moment_block *b,
 
 /* -- pools and streams --------------------------------------------------- */
 
-static uint64_t pool_number(const struct holders *h,
-                            const struct moment_block *b)
+static uint64_t pool_number(const struct grouped *g)
 {
-    (void)h;
-    return b->pool;
+    return g->b->pool;
 }
 
-static void pool_name(const struct holders *h, const struct moment_block *b,
-                      char text[SITE_TEXT])
+static void pool_name(const struct grouped *g, char text[SITE_TEXT])
 {
     char name[FRAG_POOL_NAME];
 
     snprintf(text, SITE_TEXT, "%s",
-             frag_pool_name(h->trace, h->device, b->pool, name));
+             frag_pool_name(g->h->trace, g->h->device, g->b->pool, name));
 }
 
-static uint64_t stream_number(const struct holders *h,
-                              const struct moment_block *b)
+static uint64_t stream_number(const struct grouped *g)
 {
-    (void)h;
-    return b->stream;
+    return g->b->stream;
 }
 
-static void stream_name(const struct holders *h, const struct moment_block *b,
-                        char text[SITE_TEXT])
+static void stream_name(const struct grouped *g, char text[SITE_TEXT])
 {
-    snprintf(text, SITE_TEXT, "stream %" PRIu64, h->device->streams[b->stream]);
+    snprintf(text, SITE_TEXT, "stream %" PRIu64,
+             g->h->device->streams[g->b->stream]);
 }
 
 /* -- metadata ------------------------------------------------------------ */
 
 /* The whole text; NULL: the request has none. */
-static const char *metadata_of(const struct holders *h,
-                               const struct moment_block *b)
+static const char *metadata_of(const struct grouped *g)
 {
-    const struct frag_trace *t = h->trace;
+    const struct frag_trace *t = g->h->trace;
     const struct frag_frame *last;
 
-    if (t->stack_first[b->stack] == t->stack_first[b->stack + 1])
+    if (t->stack_first[g->b->stack] == t->stack_first[g->b->stack + 1])
         return NULL;
-    last = &t->frames[t->stack_first[b->stack + 1] - 1];
+    last = &t->frames[t->stack_first[g->b->stack + 1] - 1];
     return strcmp(t->strings[last->file], FRAG_METADATA_FILE) == 0
                ? t->strings[last->function]
                : NULL;
 }
 
-static void metadata_key(const struct holders *h, const struct moment_block *b,
-                         FILE *out)
+static void metadata_key(const struct grouped *g, FILE *out)
 {
-    const char *text = metadata_of(h, b);
+    const char *text = metadata_of(g);
 
     fputs(text ? text : "", out);
 }
 
-static void metadata_name(const struct holders *h, const struct moment_block *b,
-                          char text[SITE_TEXT])
+static void metadata_name(const struct grouped *g, char text[SITE_TEXT])
 {
-    const char *whole = metadata_of(h, b);
+    const char *whole = metadata_of(g);
 
     snprintf(text, SITE_TEXT, "%s", whole ? whole : "no metadata");
 }

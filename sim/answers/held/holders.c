@@ -106,7 +106,7 @@ static char *key_of(const struct holders *h, const struct moment_block *b)
 
     if (!out)
         return NULL;
-    groupings[h->by].key(h, b, out);
+    groupings[h->by].key(&(const struct grouped){h, b}, out);
     failed = ferror(out);
     if (!fclose(out) && !failed)
         return text;
@@ -124,7 +124,7 @@ static bool add_group(struct holders *h, bool short_paths,
     struct holder *g = &h->items[h->count++];
     char name[SITE_TEXT];
 
-    groupings[h->by].name(h, b, name);
+    groupings[h->by].name(&(const struct grouped){h, b}, name);
     *g = (struct holder){.oldest = b->event, .stack = b->stack};
     g->name = strdup(name);
     g->key = named ? strdup(name) : key_of(h, b);
@@ -187,8 +187,10 @@ static enum frag_err group(struct holders *h,
     h->items = calloc(m->count + 1, sizeof(*h->items));
     for (uint64_t i = 0; members && i < m->count; i++)
         if (passes(h, options->filter, &m->blocks[i]))
-            members[h->blocks++] = (struct member){
-                groupings[h->by].number(h, &m->blocks[i]), &m->blocks[i]};
+            members[h->blocks++] =
+                (struct member){groupings[h->by].number(
+                                    &(const struct grouped){h, &m->blocks[i]}),
+                                &m->blocks[i]};
     if (members && h->items) {
         qsort(members, h->blocks, sizeof(*members), by_number);
         done = make_groups(h, options->short_paths, members);
