@@ -51,6 +51,7 @@ static const struct {
      "end with 1, or the numbers of `replay --json'"},
     {"figure", "distributions",
      "use the CSV that `fragsim export' writes, with each request"},
+    {"policy", "vma", "the policy tlsf places in the same way"},
     {"remap", "pack|chunks", "use the policy expandable"},
     {"remap", "lodge", "use the policy compact"},
     {"policies", "keys", "use `fragsim policies torch'"},

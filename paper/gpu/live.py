@@ -34,7 +34,7 @@ import truth
 PROGRAMS = ("diffusion,vit_accumulate,seq2seq,low_rank,rnn_language,contrast,experts,"
             "speech,volumes,distill").split(",")
 POLICIES = ["torch", "torch:expandable_segments:True", "expandable", "best_fit", "remap",
-            "vma", "bfc"]
+            "bfc"]
 # bound: what fit calls it, what truth.py calls it
 BOUNDS = {"capacity": ("capacity", "capacity"), "limit": ("process-limit", "process"),
           "full": ("capacity", "device")}

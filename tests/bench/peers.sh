@@ -5,8 +5,6 @@
 #
 #   tlsf                   github.com/mattconte/tlsf
 #   OffsetAllocator        github.com/sebbbi/OffsetAllocator
-#   VulkanMemoryAllocator  github.com/GPUOpen-LibrariesAndSDKs/VulkanMemoryAllocator,
-#                          with Vulkan-Headers (github.com/KhronosGroup/Vulkan-Headers)
 #   libCacheSim            github.com/1a1a11a/libCacheSim, with glib's headers
 #
 # TRACE is gpt2_train of traces/bundled by default.
@@ -45,7 +43,6 @@ add() { # PEER POLICY...
 }
 add mattconte_tlsf tlsf
 add offset_allocator half_fit size_class
-add vma_virtual vma:block=64GiB vma
 add libcachesim_lru slab
 [ ${#policies[@]} -gt 0 ] || {
     echo "peers.sh: $peers has the sources of no peer" >&2

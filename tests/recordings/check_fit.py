@@ -43,7 +43,7 @@ CASES = [
 # As many live blocks of 256 bytes as fill 1.5 MiB, and their policies.
 HALVES = ("op,id,bytes,stream\n" +
           "".join(f"alloc,{i},256,0\n" for i in range(6144)))
-PLACE_BY_256 = ("rmm_pool", "bfc", "vma")
+PLACE_BY_256 = ("rmm_pool", "bfc")
 SAME = ("first_oom_event", "peak_reserved_bytes", "num_alloc_retries")
 
 

@@ -54,13 +54,12 @@ ROOMS = {
                        "traces/torch_sizes.h +"),
     "policies/remap": ([], "policies/mechanism +"),
     "policies/cuda_async": ([], "policies/mechanism +"),
-    "policies/vma": ([], "policies/mechanism +"),
     "policies/rmm": ([], "policies/mechanism +"),
     "policies": ([], "policies/mechanism +"),
     "policies/plan": ([], "policies policies/remap +"), # they fall back to these
     "policies/policy_list.c": (["policies/policy_list.c"],
                         "policies policies/torch policies/plan policies/remap "
-                        "policies/cuda_async policies/vma policies/rmm +"),
+                        "policies/cuda_async policies/rmm +"),
     "sim": ([], "policies/mechanism traces +"),
     "sim/arena": ([], "sim +"),
     "sim/meter": ([], "sim +"),

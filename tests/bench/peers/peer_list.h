@@ -7,9 +7,6 @@ PEER(mattconte_tlsf)
 #ifdef PEER_offset_allocator
 PEER(offset_allocator)
 #endif
-#ifdef PEER_vma_virtual
-PEER(vma_virtual)
-#endif
 #ifdef PEER_libcachesim_lru
 PEER(libcachesim_lru)
 #endif

@@ -1,4 +1,4 @@
-/* test_damaged_pools.c - tests that the checks of vma, cuda_async and RMM's
+/* test_damaged_pools.c - tests that the checks of cuda_async and RMM's
  * pool report damaged states. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,6 @@
 
 #include "policies/cuda_async/async_state.h"
 #include "policies/rmm/stream_pool.h"
-#include "policies/vma/block.h"
 #include "tests/support/canvas.h"
 #include "tests/support/damage.h"
 
@@ -27,88 +26,6 @@ static void open_pool(const char *policy, frag_size unit, const char *script)
 static void *node_of(char who)
 {
     return canvas.live[who - 'a'].node;
-}
-
-/* ---- vma ---- */
-
-static const char *check_vma(void)
-{
-    return vma_check(&canvas.heap);
-}
-
-static void a_block_of_vma_that_is_not_tiled_is_found(void **state)
-{
-    struct vma_chunk *a, *b;
-    struct vma_block *block;
-
-    (void)state;
-    open_pool("vma:block=16KiB", 256, "a5 b1 c2 -a");
-    b = node_of('b');
-    a = b->below;
-    block = b->block;
-    DAMAGE(a->above, NULL, check_vma(),
-           "a chunk does not know the one above it");
-    DAMAGE(b->block, NULL, check_vma(), "a chunk does not know its block");
-    DAMAGE(b->hole.node.size, 0, check_vma(), "a chunk is empty");
-    DAMAGE(b->hole.node.size, 512, check_vma(),
-           "a chunk does not end where the one above it begins");
-    DAMAGE(b->below, NULL, check_vma(), "the chunks of a block do not fill it");
-    DAMAGE(b->hole.node.left, NULL, check_vma(),
-           "two neighbours are both free");
-    DAMAGE(block->rest->hole.node.left, &block->rest->hole.node, check_vma(),
-           "the rest of a block is used");
-    DAMAGE(block->free, 0, check_vma(),
-           "`free` is not the bytes of the free chunks");
-    canvas_close(&canvas);
-}
-
-/* A block of 16 KiB has 6 octaves and a list: a chunk of 5 units is in octave
- * 3, part 8. */
-static void the_lists_of_vma_that_are_not_right_are_found(void **state)
-{
-    enum { OCTAVE = 3, LIST = OCTAVE * VMA_PARTS + 8 };
-    struct vma_block *block;
-    struct vma_chunk *a;
-
-    (void)state;
-    open_pool("vma:block=16KiB", 256, "a5 b1 c2 -a");
-    a = ((struct vma_chunk *)node_of('b'))->below;
-    block = a->block;
-    assert_ptr_equal(block->lists[LIST], &a->hole);
-    DAMAGE(block->octaves, 0, check_vma(),
-           "the bitmap does not say which octaves have chunks");
-    DAMAGE(block->parts[OCTAVE], 1, check_vma(),
-           "the bitmaps do not say which lists have chunks");
-    DAMAGE(a->hole.equal[0], &a->hole, check_vma(),
-           "a chunk does not know its neighbour");
-    DAMAGE(a->hole.equal[1], &a->hole, check_vma(),
-           "a list has more chunks than are free");
-    for (int i = -1; i < 2; i += 2) {
-        block->lists[LIST] = NULL;
-        block->lists[LIST + i] = &a->hole;
-        block->parts[OCTAVE] = (uint32_t)1 << (8 + i);
-        expect_text(check_vma(), "a chunk is not in the list of its size");
-        block->lists[LIST + i] = NULL;
-        block->parts[OCTAVE] = (uint32_t)1 << 8;
-        block->lists[LIST] = &a->hole;
-    }
-    block->lists[LIST] = NULL;
-    block->octaves = block->parts[OCTAVE] = 0;
-    expect_text(check_vma(),
-                "what the lists and the tree have are not the free chunks");
-    canvas_close(&canvas);
-}
-
-static void a_tree_of_vma_that_lacks_a_chunk_is_found(void **state)
-{
-    struct vma_block *block;
-
-    (void)state;
-    open_pool("vma:block=16KiB,strategy=min_offset", 256, "a5 b1 c2 -a");
-    block = ((struct vma_chunk *)node_of('b'))->block;
-    DAMAGE(block->holes, NULL, check_vma(),
-           "what the lists and the tree have are not the free chunks");
-    canvas_close(&canvas);
 }
 
 /* ---- cuda_async ---- */
@@ -224,9 +141,6 @@ static void blocks_of_a_pool_that_are_not_right_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_of_vma_that_is_not_tiled_is_found),
-        cmocka_unit_test(the_lists_of_vma_that_are_not_right_are_found),
-        cmocka_unit_test(a_tree_of_vma_that_lacks_a_chunk_is_found),
         cmocka_unit_test(blocks_of_cuda_async_that_are_not_right_are_found),
         cmocka_unit_test(ages_of_cuda_async_that_are_not_right_are_found),
         cmocka_unit_test(blocks_of_a_pool_that_are_not_right_are_found),

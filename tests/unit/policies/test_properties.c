@@ -37,8 +37,6 @@ static const struct setting settings[] = {
     {"size_class", "subdivisions=1"},
     {"size_class", "segment=512,subdivisions=64"},
     {"bfc", "region=512KiB,split=64KiB,gc=no"},
-    {"vma", "strategy=min_memory"},
-    {"vma", "strategy=min_offset"},
     {"expandable", "page=6MiB,span=256MiB"},
     {"remap", "budget=0"},
     {"stitch", "fragment=512,reuse=1,pool=0"},
