@@ -1,9 +1,11 @@
 # frontier.gp - draws which policy survives which capacity, and where the other
 #               policies fail.
 # in:  PREFIX.tsv  row, column, policy, capacity, share, runs, survived, ooms,
-#                  done, trace: one row for each policy and capacity; done is
-#                  the share of the events before the first OOM, as the mean of
-#                  the runs; share may be empty
+#                  done, trace, impossible, hopeless: one row for each policy
+#                  and capacity; done is the share of the events before the
+#                  first OOM, as the mean of the runs; share may be empty;
+#                  impossible is the runs that no policy can survive, which are
+#                  not among runs, and hopeless the cells of such runs
 #      PREFIX.note.tsv  limited (1: the figure leaves something out), shown,
 #                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
@@ -20,6 +22,8 @@ stats in.".tsv" skip 1 using (strlen(strcol(3))) nooutput
 names = STATS_max
 stats in.".tsv" skip 1 using 6 nooutput
 most = STATS_max
+hopeless = 0
+stats in.".tsv" skip 1 using (hopeless = $12, $12) nooutput
 number(runs, survived, ooms, done) = runs == 0 ? "" : \
     most > 1 ? sprintf("%d of %d", survived, runs) : \
     ooms == 0 ? "fits" : \
@@ -68,6 +72,11 @@ set label 2 (most > 1 ? (is_share ? "Capacity relative to each trace's peak requ
     "Failed runs: share of the events before the first OOM, number of " \
     ."OOMs.") at screen 24.0/wide, screen 1 - 50.0/high left \
     textcolor rgb soft
+if (hopeless > 0) {
+    set label 3 sprintf("Hatched: the job asks for more than that, so no " \
+        ."policy can survive (%d cell%s).", hopeless, hopeless > 1 ? "s" : "") \
+        at screen 24.0/wide, screen 1 - 68.0/high left textcolor rgb soft
+}
 do for [i=1:columns] {
     set label 10+2*i capacity[i] center at first i-1, \
         screen 1 - (head - (multiple[i] eq "" ? 14 : 32))/high \
@@ -92,6 +101,10 @@ plot in.".tsv" skip 1 using 2:($6 > 0 ? $1 : NaN): \
          ($2 - 0.485):($2 + 0.485):($1 - 0.46):($1 + 0.46): \
          (fill($6, $7, $9)) with boxxyerror linecolor rgb variable \
          title "outcome", \
+     "" skip 1 using 2:($6 == 0 && $11 > 0 ? $1 : NaN): \
+         ($2 - 0.485):($2 + 0.485):($1 - 0.46):($1 + 0.46) \
+         with boxxyerror fillstyle pattern 4 border linecolor rgb soft \
+         title "impossible", \
      "" skip 1 using 2:1:(number($6, $7, $8, $9)): \
          (is_dark(fill($6, $7, $9)) ? 0xffffff : 0x111111) \
          with labels textcolor rgb variable notitle, \

@@ -289,8 +289,11 @@ def check_heatmap(folder):
         assert int(cell["ooms"]) == row["num_ooms"], cell
         seen.add((cell["policy"], cell["column"]))
     assert len(seen) == len(POLICIES) * len(columns)
-    ordered = [float(means[i]["ratio"]) for i in range(len(POLICIES))]
-    assert ordered == sorted(ordered) and ordered[0] >= 1
+    lost = {p: sum(r["num_ooms"] > 0 for r in runs.rows if r["policy"] == p and
+                   r["capacity_bytes"]) for p in POLICIES}
+    ordered = [(lost[means[i]["policy"]], float(means[i]["ratio"]))
+               for i in range(len(POLICIES))]
+    assert ordered == sorted(ordered) and min(r for _, r in ordered) >= 1, ordered
 
 
 def check_frontier(folder):
@@ -303,6 +306,11 @@ def check_frontier(folder):
         room = rooms[int(cell["column"])]
         row = next(r for r in one.rows if r["policy"] == cell["policy"] and
                    (r["capacity_bytes"] or math.inf) == room)
+        hopeless = room < row["demand_bytes"]
+        assert (int(cell["runs"]), int(cell["impossible"]), int(cell["hopeless"])) == \
+            (not hopeless, hopeless, 1), cell
+        if hopeless:
+            continue
         assert int(cell["ooms"]) == row["num_ooms"], cell
         assert int(cell["survived"]) == (row["num_ooms"] == 0), cell
         done = 1 if row["first_oom_event"] is None else \

@@ -4,8 +4,8 @@
 The page must be well-formed, refer to nothing outside of itself, hold the
 numbers of the runs (computed anew from the JSON of the same replay), escape
 texts that come from files, and have the same bytes each time. It shows the
-notes of the traces, recommends no policy that knows the future, and names the
-capacities that no policy can survive. A preface and an appendix stand around it
+notes of the traces, recommends no policy that knows the future, compares the
+policies on the cells that all have, and names the capacities that none can survive. A preface and an appendix stand around it
 as they are. A failure must leave no file. If Chromium is installed, the page is
 also opened, sorted by a click and printed. Skipped without gnuplot.
 Environment: FRAGSIM (the tool; default build/fragsim).
@@ -349,6 +349,83 @@ def check_needs(folder):
         os.unlink(os.path.join(folder, name))
 
 
+def headline(folder, *files):
+    """The words of the verdict, those of what is left out, and the table."""
+    run("report", "-q", "-f", *files, "-o", "c.html", cwd=folder)
+    text = read(folder, "c.html").decode()
+    found = [re.sub(r"\s+", " ", "".join(Page(part).text)) for part in
+             re.findall(r'<p (?:class="verdict"|id="compared").*?</p>', text, re.S)]
+    return found + [""] * (2 - len(found)), Page(text).rows("policies"), text
+
+
+def check_compared(folder):
+    """The policies are compared on the cells that all of them have and that the job
+    can survive; the words name the first and the last policy of the table, and what
+    was left out."""
+    traces = [os.path.join(BUNDLED, name + ".pickle.xz")
+              for name in ("gpt2_train", "multistream")]
+
+    def sweep(out, bounds, *policies, of=traces, command="sweep"):
+        run(command, "-q", "-f", *of, *(w for p in policies for w in ("-p", p)), "-c",
+            bounds, "-o", out + ".h5", "--json", out + ".json", cwd=folder)
+        return {(r["policy"], r["trace"], r["capacity"]): r["num_ooms"] == 0 for r in
+                json.loads(read(folder, out + ".json"))["results"]}
+
+    # Without an unlimited device, no policy is whole; expandable segments survive most.
+    exp, split = "torch:expandable_segments:True", "torch:max_split_size_mb:128"
+    fits = sweep("a", "1.02x,1.05x,1.1x", "torch", "best_fit", exp)
+    survived = {p: sum(ok for key, ok in fits.items() if key[0] == p)
+                for p in ("best_fit", "torch", exp)}
+    assert list(survived.values()) == sorted(set(survived.values())), survived
+    (words, left), table, _ = headline(folder, "a.h5")
+    assert f"Use {exp}. It survives {survived[exp]} of 6 runs on limited devices, " \
+        f"torch survives {survived['torch']}." in words, words
+    assert f"The last is best_fit, which survives {survived['best_fit']}." in words
+    assert "not compared, because a request fails" in words and not left, (words, left)
+    assert [c[1] for c in table] == list(survived)[::-1], table
+    assert [c[6] for c in table] == [math.inf, 0, math.inf], "only torch is whole"
+    # Of two files of different grids, the common cells count, once.
+    many = sweep("b", "0.9x,1.02x,1.1x,1.2x,1.3x,inf", "torch")
+    few = sweep("c", "0.9x,1.1x,1.2x,inf", split)
+    own = sum(ok for key, ok in few.items() if key[2] not in ("0.9x", "inf"))
+    same = sum(ok for key, ok in many.items() if key[2] in ("1.1x", "1.2x"))
+    assert own == same == 4
+    for files in ("b.h5", "c.h5"), ("b.h5", "c.h5", "c.h5"):
+        (words, left), table, text = headline(folder, *files)
+        assert f"torch survives {same} of 4 runs" in words and "No policy" in words, words
+        assert f"The last is {split}, whose peak reserved is 1.82x" in words, words
+        assert "compared on 6 of 12 cells" in left and \
+            f"4 on which not every policy ran ({split} ran on 8)" in left and \
+            "2 whose bound is below what the job asks for" in left, left
+        assert [c[2] for c in table] == [4, 4], table
+        assert "no policy can survive (2 cells)" in text, "the figure counts them"
+    # Policies without a common cell.
+    (words, left), table, _ = headline(folder, "a.h5", "c.h5")
+    assert "Use" not in words and "compared on 2 of " in left, (words, left)
+    sweep("d", "1.03x", "tlsf")
+    (words, left), table, _ = headline(folder, "c.h5", "d.h5")
+    assert words.startswith("Nothing can be compared") and len(table) == 2, words
+    assert "compared on 0 of 10 cells" in left, left
+    # No policy survives.
+    sweep("e", "1.01x", "tlsf", "best_fit", of=traces[1:])
+    assert "No policy survives one of the 1 runs" in headline(folder, "e.h5")[0][0]
+    # Two traces of one name are two, also if they have one content.
+    for place, source in (("x/one", 0), ("x/two", 1), ("y/two", 0)):
+        os.makedirs(os.path.join(folder, place))
+        shutil.copy(traces[source], os.path.join(folder, place, "run.pickle.xz"))
+    sweep("f", "inf", "torch", command="replay",
+          of=["x/one/run.pickle.xz", "./x/two/run.pickle.xz", "y/two/run.pickle.xz"])
+    sweep("g", "inf", "best_fit", of=["./x/one/run.pickle.xz", "x/two/run.pickle.xz",
+                                      "y/two/run.pickle.xz"])
+    (words, left), table, text = headline(folder, "f.h5", "g.h5")
+    assert re.findall(r'id="trace-\d">([^<]*)<', text) == \
+        ["one/run", "x/two/run", "y/two/run"] and not left, left
+    for name in [*("abcdefg"[i] + e for i in range(7) for e in (".h5", ".json")), "c.html"]:
+        os.unlink(os.path.join(folder, name))
+    shutil.rmtree(os.path.join(folder, "x"))
+    shutil.rmtree(os.path.join(folder, "y"))
+
+
 def check_own_words(folder, files):
     """The preface stands first and the appendix last, both as they are; the
     page has one heading of the first rank in either case. A file that cannot
@@ -540,6 +617,7 @@ def main():
         check_page(folder, files, rows)
         check_own_words(folder, files)
         check_needs(folder)
+        check_compared(folder)
         check_baselines(folder)
         check_faults(folder, files)
         check_scratch(folder, files)

@@ -16,7 +16,8 @@ enum { COLUMNS = 9 }; /* capacities for which there is room */
 
 /* Sums over the runs of one policy in one column. */
 struct tile {
-    size_t runs, survived;
+    size_t runs, survived; /* under a bound that a policy can survive */
+    size_t impossible;     /* under another one */
     uint64_t ooms;
     double done; /* share of the events before the first OOM, sum over runs */
 };
@@ -28,8 +29,6 @@ struct frontier {
                                 thousandths */
     size_t count;
     struct tile *tiles; /* [policies][columns] */
-    struct frontier_place
-        *places; /* of the policies, in the order of the figure */
 };
 
 static double share(const struct frontier *f, const struct ranked_entry *e)
@@ -89,42 +88,15 @@ static void add(struct frontier *f, const struct ranked_entry *e)
         bsearch(&key, f->keys, f->count, sizeof(key), by_key);
     struct tile *t = &f->tiles[e->policy * f->count + (size_t)(at - f->keys)];
 
+    if (e->state == RANKED_IMPOSSIBLE) {
+        t->impossible++;
+        return;
+    }
     t->runs++;
     t->survived += m->num_ooms == 0;
     t->ooms += m->num_ooms;
     t->done +=
         m->num_ooms == 0 ? 1.0 : (double)m->first_oom_event / (double)m->events;
-}
-
-/* -- the order of the policies ------------------------------------------- */
-
-/* The rank of a policy: most runs survived first; of equal policies, the one
- * with more events before its first OOM. */
-struct frontier_place {
-    size_t policy, survived;
-    double done;
-};
-
-static int by_place(const void *left, const void *right)
-{
-    const struct frontier_place *a = left, *b = right;
-
-    if (a->survived != b->survived)
-        return a->survived > b->survived ? -1 : 1;
-    if (a->done != b->done)
-        return a->done > b->done ? -1 : 1;
-    return a->policy < b->policy ? -1 : 1;
-}
-
-static struct frontier_place place(const struct frontier *f, size_t policy)
-{
-    struct frontier_place p = {.policy = policy};
-
-    for (size_t i = 0; i < f->count; i++) {
-        p.survived += f->tiles[policy * f->count + i].survived;
-        p.done += f->tiles[policy * f->count + i].done;
-    }
-    return p;
 }
 
 static enum frag_err find(const struct figure_source *s, struct frag_error *e)
@@ -139,14 +111,10 @@ static enum frag_err find(const struct figure_source *s, struct frag_error *e)
     FRAG_TRY(ranking_make(s->runs, r));
     find_columns(f);
     f->tiles = calloc(r->count * f->count, sizeof(*f->tiles));
-    f->places = calloc(r->count, sizeof(*f->places));
-    if (!f->tiles || !f->places)
+    if (!f->tiles)
         return FRAG_NOMEM;
     for (size_t i = 0; i < r->run_count; i++)
         add(f, &r->entries[i]);
-    for (size_t i = 0; i < r->count; i++)
-        f->places[i] = place(f, i);
-    qsort(f->places, r->count, sizeof(*f->places), by_place);
     return FRAG_OK;
 }
 
@@ -157,7 +125,6 @@ static void release(void *found)
     ranking_free(&f->ranking);
     free(f->keys);
     free(f->tiles);
-    free(f->places);
 }
 
 /* -- the file ------------------------------------------------------------ */
@@ -189,22 +156,24 @@ static size_t column_at(const struct frontier *f, size_t i, size_t n)
 }
 
 static void put_tiles(FILE *out, const struct frontier *f, size_t row,
-                      const struct selection *s, const struct frontier_place *p)
+                      const struct selection *s)
 {
+    const struct standing *p = f->ranking.order[row];
     size_t shown = f->count < s->most[1] ? f->count : s->most[1];
 
     for (size_t i = 0; i < shown; i++) {
         size_t column = column_at(f, i, shown);
-        const struct tile *t = &f->tiles[p->policy * f->count + column];
+        const struct tile *t = &f->tiles[p->row * f->count + column];
 
         fprintf(out, "%zu\t%zu\t", row, i);
-        put_cell(out, selection_policy(s, f->ranking.rows[p->policy].first));
+        put_cell(out, selection_policy(s, p->first));
         fputc('\t', out);
         put_column(out, f, column);
         fprintf(out, "\t%zu\t%zu\t%" PRIu64 "\t%.6g\t", t->runs, t->survived,
                 t->ooms, t->runs ? t->done / (double)t->runs : 0.0);
         put_trace(out, s);
-        fputc('\n', out);
+        fprintf(out, "\t%zu\t%zu\n", t->impossible,
+                f->ranking.cell_count[RANKED_IMPOSSIBLE]);
     }
 }
 
@@ -214,10 +183,10 @@ static void rows(FILE *out, const void *user)
     const struct frontier *f = s->found;
 
     fputs("row\tcolumn\tpolicy\tcapacity\tshare\truns\tsurvived\tooms\tdone\t"
-          "trace\n",
+          "trace\timpossible\thopeless\n",
           out);
     for (size_t i = 0; i < f->ranking.count && i < s->runs->most[0]; i++)
-        put_tiles(out, f, i, s->runs, &f->places[i]);
+        put_tiles(out, f, i, s->runs);
 }
 
 static size_t count_columns(const void *found)

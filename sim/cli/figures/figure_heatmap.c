@@ -1,7 +1,6 @@
 /* figure_heatmap.c - figure: peak reserved over the lower bound, policy by
  * trace. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
@@ -17,15 +16,10 @@ static void put_subject(FILE *out, const struct selection *s,
         fprintf(out, ", device %" PRIu64, r->device);
 }
 
-/* What is found is the ranking, the best policy first. */
 static enum frag_err find(const struct figure_source *s, struct frag_error *e)
 {
-    struct ranking *r = s->found;
-
     (void)e;
-    FRAG_TRY(ranking_make(s->runs, r));
-    qsort(r->rows, r->count, sizeof(*r->rows), standing_compare);
-    return FRAG_OK;
+    return ranking_make(s->runs, s->found);
 }
 
 static void release(void *found)
@@ -57,7 +51,7 @@ static void put_place(FILE *out, const struct selection *s, size_t row,
 static void put_row(FILE *out, const struct figure_source *s, size_t row)
 {
     const struct ranking *all = s->found;
-    const struct standing *p = &all->rows[row];
+    const struct standing *p = all->order[row];
     size_t i = 0;
 
     for (; i < columns(s); i++) {
@@ -69,7 +63,7 @@ static void put_row(FILE *out, const struct figure_source *s, size_t row)
                 r ? r->run.summary.num_ooms : 0);
     }
     put_place(out, s->runs, row, i, p);
-    fprintf(out, "\t%.6g\t0\n", p->is_whole ? p->memory : 0.0);
+    fprintf(out, "\t%.6g\t0\n", p->is_whole ? p->reserved : 0.0);
 }
 
 static void cells(FILE *out, const void *user)

@@ -13,9 +13,9 @@
  */
 static bool beats(const struct standing *a, const struct standing *b)
 {
-    return a->is_whole && !a->is_offline && a->memory <= b->memory &&
+    return a->is_whole && !a->is_offline && a->reserved <= b->reserved &&
            a->seconds <= b->seconds &&
-           (a->memory < b->memory || a->seconds < b->seconds);
+           (a->reserved < b->reserved || a->seconds < b->seconds);
 }
 
 static const char *kind(const struct ranking *r, const struct standing *s)
@@ -33,12 +33,13 @@ static const char *kind(const struct ranking *r, const struct standing *s)
 /* The order in which the script connects the front: left to right. */
 static int by_seconds(const void *left, const void *right)
 {
-    const struct standing *a = left, *b = right;
+    const struct standing *a = *(const struct standing *const *)left;
+    const struct standing *b = *(const struct standing *const *)right;
 
     if (a->seconds != b->seconds)
         return a->seconds < b->seconds ? -1 : 1;
-    if (a->memory != b->memory)
-        return a->memory > b->memory ? -1 : 1;
+    if (a->reserved != b->reserved)
+        return a->reserved > b->reserved ? -1 : 1;
     return strcmp(a->first->policy, b->first->policy);
 }
 
@@ -60,7 +61,7 @@ static void put_name(FILE *out, const struct selection *runs,
 
 static bool on_one_point(const struct standing *a, const struct standing *b)
 {
-    return a->memory == b->memory && a->seconds == b->seconds &&
+    return a->reserved == b->reserved && a->seconds == b->seconds &&
            a->is_whole == b->is_whole && a->is_offline == b->is_offline;
 }
 
@@ -75,7 +76,7 @@ static void put_point(FILE *out, const struct selection *s,
 
     put_name(out, s, r, p, others);
     fprintf(out, "\t%.15g\t%.9g\t%s\t%" PRIu64 "\t%zu\t",
-            r->subject_count == 1 ? (double)p->peak : p->memory, p->seconds,
+            r->subject_count == 1 ? (double)p->peak : p->reserved, p->seconds,
             kind(r, p), bound, r->subject_count);
     put_trace(out, s);
     fprintf(out, "\t%d\n", is_named);
@@ -86,6 +87,7 @@ static void put_point(FILE *out, const struct selection *s,
 /* One or more policies with equal results. */
 struct pareto_place {
     const struct standing *first; /* the first of `count` neighbours */
+    size_t at;                    /* its place by seconds */
     size_t count;
     bool is_first; /* its name is shown before those of other places */
     bool is_named;
@@ -106,14 +108,14 @@ static int by_claim(const void *left, const void *right)
 
     if (a->is_first != b->is_first)
         return a->is_first ? -1 : 1;
-    return standing_compare(a->first, b->first);
+    return a->first->rank < b->first->rank ? -1 : 1;
 }
 
 static int by_row(const void *left, const void *right)
 {
     const struct pareto_place *a = left, *b = right;
 
-    return a->first < b->first ? -1 : 1;
+    return a->at < b->at ? -1 : 1;
 }
 
 static bool is_torch(const struct standing *s)
@@ -126,7 +128,7 @@ static void find_places(struct pareto *p)
     const struct ranking *r = &p->ranking;
 
     for (size_t i = 0; i < r->count; i++) {
-        const struct standing *s = &r->rows[i];
+        const struct standing *s = r->order[i];
         struct pareto_place *last = i ? &p->places[p->count - 1] : NULL;
 
         if (last && on_one_point(last->first, s)) {
@@ -134,7 +136,7 @@ static void find_places(struct pareto *p)
             last->is_first = last->is_first || is_torch(s);
         } else {
             p->places[p->count++] = (struct pareto_place){
-                s, 1, is_torch(s) || !strcmp(kind(r, s), "front"), false};
+                s, i, 1, is_torch(s) || !strcmp(kind(r, s), "front"), false};
         }
     }
 }
@@ -149,7 +151,7 @@ static enum frag_err find(const struct figure_source *s, struct frag_error *e)
     p->places = calloc(r->count, sizeof(*p->places));
     if (!p->places)
         return FRAG_NOMEM;
-    qsort(r->rows, r->count, sizeof(*r->rows), by_seconds);
+    qsort(r->order, r->count, sizeof(*r->order), by_seconds);
     find_places(p);
     return FRAG_OK;
 }

@@ -28,11 +28,15 @@ struct names {
     const char *(*of)(const struct frag_loaded_run *r);
 };
 
-/* A name may contain the signs of a pattern: "[256:1,512:2]". */
+/* A name may contain the signs of a pattern: "[256:1,512:2]". Without its
+ * folders it means the traces of all folders. */
 static bool is_named(const struct names *n, const char *text,
                      const struct frag_loaded_run *r)
 {
-    return !strcmp(text, n->of(r)) || fnmatch(text, n->of(r), 0) == 0;
+    const char *name = n->of(r), *slash = strrchr(name, '/');
+
+    return !strcmp(text, name) || fnmatch(text, name, 0) == 0 ||
+           (slash && !strcmp(text, slash + 1));
 }
 
 static bool matches(const struct names *n, const struct frag_loaded_run *r)

@@ -1,5 +1,5 @@
-/* ranking.c - collects the runs by policy and subject, and computes each
- * policy's means. */
+/* ranking.c - collects the runs by policy and subject, finds the cells that are
+ * compared, computes each policy's means, and orders the policies. */
 #include "sim/cli/figures/ranking.h"
 
 #include <math.h>
@@ -40,12 +40,8 @@ static frag_size larger(frag_size a, frag_size b)
 static void learn_need(struct ranked_subject *s, const struct frag_summary *m)
 {
     s->asked = larger(s->asked, m->peak_requested);
-    s->bound = larger(s->bound, larger(m->demand, m->lower_bound));
-}
-
-bool is_impossible(const struct ranking *g, const struct ranked_entry *e)
-{
-    return e->run->bound.bytes < g->subjects[e->subject].bound;
+    s->bound =
+        larger(larger(s->bound, s->asked), larger(m->demand, m->lower_bound));
 }
 
 static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
@@ -60,18 +56,47 @@ static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
     return i;
 }
 
+static int by_size(size_t a, size_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_real(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+/* The first of `count` numbers that is not 0; 0 if there is none. */
+static int first_of(const int *orders, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (orders[i])
+            return orders[i];
+    return 0;
+}
+
 /* Groups the runs by policy and subject, the largest bound first. */
 static int by_kind(const void *left, const void *right)
 {
     const struct ranked_entry *a = left, *b = right;
+    const int orders[] = {by_size(a->policy, b->policy),
+                          by_size(a->subject, b->subject),
+                          frag_bound_order(b->run->bound, a->run->bound),
+                          by_size(a->order, b->order)};
 
-    if (a->policy != b->policy)
-        return a->policy < b->policy ? -1 : 1;
-    if (a->subject != b->subject)
-        return a->subject < b->subject ? -1 : 1;
-    if (frag_bound_order(a->run->bound, b->run->bound))
-        return -frag_bound_order(a->run->bound, b->run->bound);
-    return a->order < b->order ? -1 : a->order > b->order;
+    return first_of(orders, 4);
+}
+
+/* Groups the runs by cell. */
+static int by_cell(const void *left, const void *right)
+{
+    const struct ranked_entry *a = left, *b = right;
+    const int orders[] = {by_size(a->subject, b->subject),
+                          frag_bound_order(b->run->bound, a->run->bound),
+                          by_size(a->policy, b->policy),
+                          by_size(a->order, b->order)};
+
+    return first_of(orders, 4);
 }
 
 double peak_over_bound(const struct frag_loaded_run *r)
@@ -91,7 +116,70 @@ double need_over_bound(const struct frag_loaded_run *r)
                : 1.0;
 }
 
-/* Adds a roomiest run. s->memory and s->need are sums of logarithms until
+/* -- cells --------------------------------------------------------------- */
+
+static bool is_same_cell(const struct ranked_entry *a,
+                         const struct ranked_entry *b)
+{
+    return a->subject == b->subject &&
+           !frag_bound_order(a->run->bound, b->run->bound);
+}
+
+static size_t count_candidates(const struct ranking *r)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->count; i++)
+        count += !r->rows[i].is_offline;
+    return count;
+}
+
+/* The number of runs from `from` on that are of one cell. Runs of a policy
+ * after its first one are marked; *candidates are those with a run. */
+static size_t read_cell(struct ranking *r, size_t from, size_t *candidates)
+{
+    struct ranked_entry *e = &r->entries[from];
+    size_t n = 0;
+
+    for (*candidates = 0; from + n < r->run_count && is_same_cell(e, &e[n]);
+         n++) {
+        struct standing *s = &r->rows[e[n].policy];
+
+        e[n].is_repeated = n && e[n - 1].policy == e[n].policy;
+        s->cells += !e[n].is_repeated;
+        *candidates += !e[n].is_repeated && !s->is_offline;
+    }
+    return n;
+}
+
+static void judge_cells(struct ranking *r)
+{
+    const size_t all = count_candidates(r);
+    size_t n, candidates;
+
+    qsort(r->entries, r->run_count, sizeof(*r->entries), by_cell);
+    for (size_t i = 0; i < r->run_count; i += n) {
+        const struct ranked_entry *e = &r->entries[i];
+        enum ranked_state state = RANKED_COMPARED;
+
+        n = read_cell(r, i, &candidates);
+        if (e->run->bound.bytes < r->subjects[e->subject].bound)
+            state = RANKED_IMPOSSIBLE;
+        else if (candidates < all)
+            state = RANKED_UNSHARED;
+        r->cell_count[state]++;
+        r->subjects[e->subject].is_compared |= state == RANKED_COMPARED;
+        for (size_t k = i; k < i + n; k++)
+            r->entries[k].state = state;
+    }
+    for (size_t i = 0; i < r->subject_count; i++)
+        r->subjects[i].is_compared |= !r->cell_count[RANKED_COMPARED];
+    qsort(r->entries, r->run_count, sizeof(*r->entries), by_kind);
+}
+
+/* -- means --------------------------------------------------------------- */
+
+/* Adds a roomiest run. s->reserved and s->need are sums of logarithms until
  * `finish`. */
 static void add_roomiest(struct standing *s, const struct frag_loaded_run *r)
 {
@@ -100,33 +188,54 @@ static void add_roomiest(struct standing *s, const struct frag_loaded_run *r)
     s->subjects++;
     s->failed += m->num_ooms > 0;
     s->ooms += m->num_ooms;
-    s->memory += log(peak_over_bound(r));
+    s->reserved += log(peak_over_bound(r));
     s->need += log(need_over_bound(r));
     s->seconds += m->modelled_device_seconds;
     s->moved += m->bytes_moved;
-    if (m->peak_reserved > s->peak)
-        s->peak = m->peak_reserved;
+    s->peak = larger(s->peak, m->peak_reserved);
     if (!s->worst || peak_over_bound(r) > peak_over_bound(s->worst))
         s->worst = r;
     if (!s->worst_need || need_over_bound(r) > need_over_bound(s->worst_need))
         s->worst_need = r;
 }
 
-static void add(struct ranking *r, size_t i)
+static bool is_counted(const struct ranked_entry *e)
 {
-    const struct ranked_entry *e = &r->entries[i];
-    struct standing *s = &r->rows[e->policy];
+    return e->state == RANKED_COMPARED && !e->is_repeated;
+}
 
-    if (e->run->bound.bytes != FRAG_UNLIMITED && !is_impossible(r, e)) {
-        s->limited++;
-        s->survived += e->run->run.summary.num_ooms == 0;
+bool ranking_is_limited(const struct ranked_entry *e)
+{
+    return is_counted(e) && e->run->bound.bytes != FRAG_UNLIMITED;
+}
+
+static void count_cell(struct standing *s, const struct ranked_entry *e)
+{
+    s->compared += is_counted(e);
+    s->limited += ranking_is_limited(e);
+    s->survived += ranking_is_limited(e) && e->run->run.summary.num_ooms == 0;
+}
+
+/* Selects the roomiest runs among the cells that are compared, or among the
+ * others, where none is selected yet. */
+static void select_roomiest(struct ranking *r, bool compared)
+{
+    for (size_t i = 0; i < r->run_count; i++) {
+        const struct ranked_entry *e = &r->entries[i];
+        struct standing *s = &r->rows[e->policy];
+        const struct frag_loaded_run **cell =
+            &r->cells[e->policy * r->subject_count + e->subject];
+
+        if (*cell || (e->state == RANKED_COMPARED) != compared)
+            continue;
+        *cell = e->run;
+        if (!compared && s->compared)
+            continue;
+        add_roomiest(s, e->run);
+        r->has_needs =
+            r->has_needs && (e->run->run.summary.num_ooms > 0 ||
+                             e->run->run.summary.need != FRAG_UNLIMITED);
     }
-    if (i && e[-1].policy == e->policy && e[-1].subject == e->subject)
-        return;
-    r->cells[e->policy * r->subject_count + e->subject] = e->run;
-    r->has_needs = r->has_needs && (e->run->run.summary.num_ooms > 0 ||
-                                    e->run->run.summary.need != FRAG_UNLIMITED);
-    add_roomiest(s, e->run);
 }
 
 /* Whether the policy needs the future. A policy that is not in the list was
@@ -143,14 +252,45 @@ static bool knows_future(const char *text)
 
 static void finish(struct ranking *r)
 {
+    size_t subjects = 0;
+
+    for (size_t i = 0; i < r->subject_count; i++)
+        subjects += r->subjects[i].is_compared;
     for (size_t i = 0; i < r->count; i++) {
         struct standing *s = &r->rows[i];
 
-        s->memory = exp(s->memory / (double)s->subjects);
+        s->reserved = exp(s->reserved / (double)s->subjects);
         s->need = exp(s->need / (double)s->subjects);
-        s->is_offline = knows_future(s->first->policy);
-        s->is_whole = s->subjects == r->subject_count && !s->failed;
+        s->memory = r->has_needs ? s->need : s->reserved;
+        s->worst = r->has_needs ? s->worst_need : s->worst;
+        s->is_whole = s->subjects >= subjects && !s->failed;
     }
+}
+
+/* -- the order ----------------------------------------------------------- */
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct standing *a = *(const struct standing *const *)left;
+    const struct standing *b = *(const struct standing *const *)right;
+    const int orders[] = {
+        by_size(a->limited - a->survived, b->limited - b->survived),
+        b->is_whole - a->is_whole,
+        by_real(a->memory, b->memory),
+        by_real(a->seconds, b->seconds),
+        strcmp(a->first->policy, b->first->policy),
+    };
+
+    return first_of(orders, sizeof(orders) / sizeof(*orders));
+}
+
+static void rank(struct ranking *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        r->order[i] = &r->rows[i];
+    qsort(r->order, r->count, sizeof(*r->order), by_rank);
+    for (size_t i = 0; i < r->count; i++)
+        r->rows[r->order[i]->row].rank = i;
 }
 
 static void enter(const struct selection *s, struct ranking *r)
@@ -158,20 +298,36 @@ static void enter(const struct selection *s, struct ranking *r)
     for (; r->run_count < s->count; r->run_count++) {
         const struct frag_loaded_run *run = s->runs[r->run_count];
 
-        r->entries[r->run_count] = (struct ranked_entry){
-            run, policy_of(r, run), subject_of(r, run), r->run_count};
+        r->entries[r->run_count] =
+            (struct ranked_entry){.run = run,
+                                  .policy = policy_of(r, run),
+                                  .subject = subject_of(r, run),
+                                  .order = r->run_count};
     }
-    qsort(r->entries, r->run_count, sizeof(*r->entries), by_kind);
+}
+
+static void compare(struct ranking *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        r->rows[i].is_offline = knows_future(r->rows[i].first->policy);
+    judge_cells(r);
+    for (size_t i = 0; i < r->run_count; i++)
+        count_cell(&r->rows[r->entries[i].policy], &r->entries[i]);
+    select_roomiest(r, true);
+    select_roomiest(r, false);
+    finish(r);
+    rank(r);
 }
 
 enum frag_err ranking_make(const struct selection *s, struct ranking *out)
 {
     struct ranking r = {.rows = calloc(s->count, sizeof(*r.rows)),
+                        .order = calloc(s->count, sizeof(*r.order)),
                         .subjects = calloc(s->count, sizeof(*r.subjects)),
                         .entries = calloc(s->count, sizeof(*r.entries)),
                         .has_needs = s->count > 0};
 
-    if (r.rows && r.subjects && r.entries) {
+    if (r.rows && r.order && r.subjects && r.entries) {
         enter(s, &r);
         r.cells = calloc(r.count * r.subject_count, sizeof(*r.cells));
     }
@@ -179,9 +335,7 @@ enum frag_err ranking_make(const struct selection *s, struct ranking *out)
         ranking_free(&r);
         return FRAG_NOMEM;
     }
-    for (size_t i = 0; i < r.run_count; i++)
-        add(&r, i);
-    finish(&r);
+    compare(&r);
     *out = r;
     return FRAG_OK;
 }
@@ -189,6 +343,7 @@ enum frag_err ranking_make(const struct selection *s, struct ranking *out)
 void ranking_free(struct ranking *r)
 {
     free(r->rows);
+    free(r->order);
     free(r->subjects);
     free(r->entries);
     free(r->cells);
@@ -203,17 +358,4 @@ size_t ranking_count_policies(const void *found)
 size_t ranking_count_subjects(const void *found)
 {
     return ((const struct ranking *)found)->subject_count;
-}
-
-int standing_compare(const void *left, const void *right)
-{
-    const struct standing *a = left, *b = right;
-
-    if (a->is_whole != b->is_whole)
-        return a->is_whole ? -1 : 1;
-    if (a->memory != b->memory)
-        return a->memory < b->memory ? -1 : 1;
-    if (a->seconds != b->seconds)
-        return a->seconds < b->seconds ? -1 : 1;
-    return strcmp(a->first->policy, b->first->policy);
 }

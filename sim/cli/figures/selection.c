@@ -8,24 +8,133 @@
 #include "traces/grow.h"
 #include "traces/text.h"
 
-/* The name of an edited trace contains the edits, so that figures show them and
- * tell it from the trace itself. */
-static enum frag_err name_edited(struct frag_loaded *file)
-{
-    for (uint64_t i = 0; i < file->count; i++) {
-        struct frag_loaded_run *r = &file->runs[i];
-        char *name;
+/* -- the names of traces ------------------------------------------------- */
 
-        if (!*r->edit)
-            continue;
-        name = text_make("%s [%s]", r->trace, r->edit);
-        if (!name)
-            return FRAG_NOMEM;
-        free(r->trace);
-        r->trace = name;
-    }
+/* The trace of some runs. */
+struct named {
+    const char *path, *sha256; /* its key; borrowed */
+    char *name;
+    size_t folders;  /* of the path, that the shown name needs */
+    bool needs_hash; /* folders do not tell it from another trace */
+};
+
+struct nameds {
+    struct named *items;
+    size_t count;
+    uint64_t room;
+};
+
+static const char *path_of(const struct frag_loaded_run *r)
+{
+    return r->trace_path + (strncmp(r->trace_path, "./", 2) ? 0 : 2);
+}
+
+/* The trace of a run in the list; NULL if it is not there. */
+static struct named *find_named(const struct nameds *l,
+                                const struct frag_loaded_run *r)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (!strcmp(l->items[i].path, path_of(r)) &&
+            !strcmp(l->items[i].sha256, r->trace_sha256))
+            return &l->items[i];
+    return NULL;
+}
+
+static enum frag_err add_named(struct nameds *l, struct frag_loaded_run *r)
+{
+    if (find_named(l, r))
+        return FRAG_OK;
+    if (!GROW(l->items, l->room, l->count + 1))
+        return FRAG_NOMEM;
+    l->items[l->count++] = (struct named){.path = path_of(r),
+                                          .sha256 = r->trace_sha256,
+                                          .name = strdup(r->trace)};
+    return l->items[l->count - 1].name ? FRAG_OK : FRAG_NOMEM;
+}
+
+/* Where the last `folders' folders of a path begin. */
+static const char *tail_of(const char *path, size_t folders)
+{
+    const char *at = path + strlen(path);
+
+    for (folders++; at > path; at--)
+        if (at[-1] == '/' && !--folders)
+            break;
+    return at;
+}
+
+/* Gives both names what tells them apart. */
+static void part(struct named *a, struct named *b)
+{
+    size_t folders = 0;
+
+    if (strcmp(a->name, b->name) != 0)
+        return;
+    while (strcmp(a->path, b->path) != 0 &&
+           !strcmp(tail_of(a->path, folders), tail_of(b->path, folders)))
+        folders++;
+    if (!folders)
+        a->needs_hash = b->needs_hash = true;
+    a->folders = a->folders > folders ? a->folders : folders;
+    b->folders = b->folders > folders ? b->folders : folders;
+}
+
+/* "run", "a/run" or "run (SHA-256 0123abcd)", and the edits of the run, so that
+ * figures show them. NULL if the host has no memory. */
+static char *shown_of(const struct named *n, const struct frag_loaded_run *r)
+{
+    const char *tail = tail_of(n->path, n->folders);
+    const int folders = (int)(tail_of(n->path, 0) - tail);
+    char hash[24] = "";
+
+    if (n->needs_hash)
+        snprintf(hash, sizeof(hash), " (SHA-256 %.8s)", n->sha256);
+    return *r->edit ? text_make("%.*s%s%s [%s]", folders, tail, n->name, hash,
+                                r->edit)
+                    : text_make("%.*s%s%s", folders, tail, n->name, hash);
+}
+
+static enum frag_err find_names(const struct result_files *f, struct nameds *l)
+{
+    for (size_t i = 0; i < f->count; i++)
+        for (uint64_t k = 0; k < f->files[i].count; k++)
+            FRAG_TRY(add_named(l, &f->files[i].runs[k]));
+    for (size_t i = 0; i < l->count; i++)
+        for (size_t k = 0; k < i; k++)
+            part(&l->items[i], &l->items[k]);
     return FRAG_OK;
 }
+
+static enum frag_err rename_traces(struct result_files *f,
+                                   const struct nameds *l)
+{
+    for (size_t i = 0; i < f->count; i++)
+        for (uint64_t k = 0; k < f->files[i].count; k++) {
+            struct frag_loaded_run *r = &f->files[i].runs[k];
+            char *name = shown_of(find_named(l, r), r);
+
+            if (!name)
+                return FRAG_NOMEM;
+            free(r->trace);
+            r->trace = name;
+        }
+    return FRAG_OK;
+}
+
+/* Two traces of one name are named with what tells them apart. */
+static enum frag_err name_traces(struct result_files *f)
+{
+    struct nameds l = {0};
+    enum frag_err err = find_names(f, &l);
+
+    FRAG_THEN(err, rename_traces(f, &l));
+    for (size_t i = 0; i < l.count; i++)
+        free(l.items[i].name);
+    free(l.items);
+    return err;
+}
+
+/* -- bounds -------------------------------------------------------------- */
 
 /* The quantum of the lower bounds of all runs; 0 if they differ, or if a file
  * is older than the column. */
@@ -68,8 +177,8 @@ enum frag_err result_files_load(const char *const *paths, size_t count,
     while (err == FRAG_OK && f.count < count) {
         err = frag_results_load(paths[f.count], &f.files[f.count], e);
         f.count += err == FRAG_OK;
-        FRAG_THEN(err, name_edited(&f.files[f.count - 1]));
     }
+    FRAG_THEN(err, name_traces(&f));
     if (err != FRAG_OK) {
         result_files_free(&f);
         return err;

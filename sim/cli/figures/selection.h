@@ -23,7 +23,9 @@ struct result_files {
     size_t count;
 };
 
-/* The name of a run's trace that was edited has the edits in brackets. The
+/* A trace is known by its path and contents. Of two that have one name, the
+ * name gets as many folders as tell them apart ("a/run", "b/run"), or some
+ * digits of the hash; that of an edited trace has the edits in brackets. The
  * lower bounds and demands of all runs have the same quantum. Errors
  * of frag_results_load; then nothing need be freed. */
 enum frag_err result_files_load(const char *const *paths, size_t count,

@@ -30,22 +30,9 @@ static double recorded(const struct ranking *r)
     double sum = 0;
 
     for (size_t i = 0; i < r->subject_count; i++)
-        sum += duration(r->subjects[i].first);
+        if (r->subjects[i].is_compared)
+            sum += duration(r->subjects[i].first);
     return sum;
-}
-
-static size_t failures(const struct standing *s)
-{
-    return s->limited - s->survived;
-}
-
-static int by_worth(const void *left, const void *right)
-{
-    const struct standing *a = left, *b = right;
-
-    if (a->is_whole == b->is_whole && failures(a) != failures(b))
-        return failures(a) < failures(b) ? -1 : 1;
-    return standing_compare(a, b);
 }
 
 const char *review_setting(const struct standing *s)
@@ -66,9 +53,10 @@ double review_extra(const struct review *r, const struct standing *s)
                            : 0;
 }
 
+/* Always true of the baseline. */
 static bool is_affordable(const struct review *r, const struct standing *s)
 {
-    return s->is_whole && !s->is_offline && review_extra(r, s) <= r->slowdown;
+    return !s->is_offline && review_extra(r, s) <= r->slowdown;
 }
 
 static void set_baseline(struct review *r, const struct standing *s,
@@ -85,8 +73,8 @@ static enum frag_err named_baseline(struct review *r, struct frag_error *e)
     const char *name = r->baseline_name;
 
     for (size_t i = 0; i < r->ranking.count; i++)
-        if (!strcmp(r->order[i].first->policy, name))
-            set_baseline(r, &r->order[i], BASELINE_NAMED);
+        if (!strcmp(r->ranking.order[i]->first->policy, name))
+            set_baseline(r, r->ranking.order[i], BASELINE_NAMED);
     if (!r->baseline)
         return frag_fail(e, FRAG_INVALID,
                          "--baseline: the results have no run of %s; they have "
@@ -115,12 +103,10 @@ static bool has_params(const struct frag_loaded_run *run, const char *params)
 /* The candidate whose runs came first. */
 static const struct standing *first_candidate(const struct review *r)
 {
-    const struct standing *first = NULL;
-
     for (size_t i = 0; i < r->ranking.count; i++)
-        if (!r->order[i].is_offline && (!first || r->order[i].row < first->row))
-            first = &r->order[i];
-    return first;
+        if (!r->ranking.rows[i].is_offline)
+            return &r->ranking.rows[i];
+    return NULL;
 }
 
 static enum frag_err usual_baseline(struct review *r, struct frag_error *e)
@@ -129,11 +115,11 @@ static enum frag_err usual_baseline(struct review *r, struct frag_error *e)
 
     FRAG_TRY(frag_params_read(frag_policy_find("torch"), "", &plain, e));
     for (size_t i = 0; i < r->ranking.count; i++)
-        if (!strcmp(r->order[i].first->policy, "torch"))
-            set_baseline(r, &r->order[i], BASELINE_PLAIN);
+        if (!strcmp(r->ranking.order[i]->first->policy, "torch"))
+            set_baseline(r, r->ranking.order[i], BASELINE_PLAIN);
     for (size_t i = 0; i < r->ranking.count; i++)
-        if (has_params(r->order[i].first, plain->text))
-            set_baseline(r, &r->order[i], BASELINE_EQUAL);
+        if (has_params(r->ranking.order[i]->first, plain->text))
+            set_baseline(r, r->ranking.order[i], BASELINE_EQUAL);
     free(plain);
     set_baseline(r, first_candidate(r), BASELINE_FIRST);
     if (r->baseline)
@@ -149,24 +135,17 @@ static enum frag_err find_baseline(struct review *r, struct frag_error *e)
     return r->baseline_name ? named_baseline(r, e) : usual_baseline(r, e);
 }
 
-static size_t count_impossible(const struct ranking *g)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < g->run_count; i++)
-        count += is_impossible(g, &g->entries[i]);
-    return count;
-}
-
-/* Selects the first policy of each kind in r->order. */
+/* Selects the first policy of each kind in the order, and the last one. */
 static void choose(struct review *r)
 {
-    r->impossible = count_impossible(&r->ranking);
     for (size_t i = 0; i < r->ranking.count; i++) {
-        const struct standing *s = &r->order[i];
+        const struct standing *s = r->ranking.order[i];
 
         r->is_limited = r->is_limited || s->limited;
-        if (!r->ceiling && s->is_whole && !s->is_offline)
+        if (s->is_offline)
+            continue;
+        r->loser = s;
+        if (!r->ceiling)
             r->ceiling = s;
         if (!r->choice && is_affordable(r, s))
             r->choice = s;
@@ -174,20 +153,10 @@ static void choose(struct review *r)
             (review_setting(s) || s == r->baseline))
             r->setting = s;
     }
-    if (!r->choice)
-        r->choice = r->baseline;
     if (r->setting == r->baseline)
         r->setting = NULL;
-}
-
-/* The need of a policy decides whether a job runs; its peak without a bound
- * does not. */
-static void compare_needs(struct review *r)
-{
-    for (size_t i = 0; r->ranking.has_needs && i < r->ranking.count; i++) {
-        r->order[i].memory = r->order[i].need;
-        r->order[i].worst = r->order[i].worst_need;
-    }
+    for (size_t i = 0; i < r->ranking.run_count; i++)
+        r->impossible += r->ranking.entries[i].state == RANKED_IMPOSSIBLE;
 }
 
 enum frag_err review_make(struct review *r, struct frag_error *e)
@@ -195,17 +164,9 @@ enum frag_err review_make(struct review *r, struct frag_error *e)
     enum frag_err err = selection_choose(r->files, &r->runs, e);
 
     FRAG_THEN(err, ranking_make(&r->runs, &r->ranking));
-    if (err == FRAG_OK) {
-        r->order = calloc(r->ranking.count, sizeof(*r->order));
-        err = r->order ? FRAG_OK : FRAG_NOMEM;
-    }
-    if (err == FRAG_OK) {
-        memcpy(r->order, r->ranking.rows, r->ranking.count * sizeof(*r->order));
-        compare_needs(r);
-        qsort(r->order, r->ranking.count, sizeof(*r->order), by_worth);
+    if (err == FRAG_OK)
         r->recorded = recorded(&r->ranking);
-        err = find_baseline(r, e);
-    }
+    FRAG_THEN(err, find_baseline(r, e));
     if (err == FRAG_OK)
         choose(r);
     else
@@ -217,6 +178,4 @@ void review_free(struct review *r)
 {
     selection_free(&r->runs);
     ranking_free(&r->ranking);
-    free(r->order);
-    r->order = NULL;
 }

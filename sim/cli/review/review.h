@@ -2,10 +2,9 @@
  * recommendation.
  *
  * The question is always the same: which policy or setting fits where others
- * fail, what does it save, and what does it cost? Policies are ordered by the
- * number of failed runs on limited devices, then by memory, then by modelled
- * seconds. Memory is the need if the results have it (`fragsim sweep --need'),
- * else peak reserved. A policy whose driver calls add too much to the recorded
+ * fail, what does it save, and what does it cost? ranking.h orders the policies
+ * and says on which runs they are compared; the words, the tables and the
+ * figures follow it. A policy whose driver calls add too much to the recorded
  * time is shown but never chosen. A policy that knows the future is a bound,
  * not a candidate: it is shown apart, never chosen, and never the baseline.
  */
@@ -41,21 +40,17 @@ struct review {
     /* Output of review_make. */
     struct selection runs;
     struct ranking ranking;
-    /* Copies of ranking.rows, the best first. If ranking.has_needs, their
-     * memory and worst are those of the need. */
-    struct standing *order;
-    /* Pointers into order. */
+    /* Pointers into ranking.order. */
     const struct standing *baseline;
     enum review_baseline baseline_kind;
-    const struct standing *choice;  /* best within the slowdown; the baseline
-                                       if there is none */
+    const struct standing *choice;  /* best within the slowdown */
     const struct standing *setting; /* best within the slowdown that is a
                                        setting of PyTorch; NULL: none, or the
                                        baseline is best */
-    const struct standing *ceiling; /* best that can run, at any cost; may be
-                                       NULL */
-    double recorded; /* s, sum over subjects; 0: the traces have no times */
-    bool is_limited; /* at least one run is on a limited device and possible */
+    const struct standing *ceiling; /* best that can run, at any cost */
+    const struct standing *loser;   /* last that can run */
+    double recorded;   /* s, sum over subjects; 0: the traces have no times */
+    bool is_limited;   /* at least one compared run is on a limited device */
     size_t impossible; /* runs that no policy can survive */
 };
 

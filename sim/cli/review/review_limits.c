@@ -92,7 +92,7 @@ void page_trace_notes(struct page *p, size_t subject)
  */
 static bool is_new_limit(const struct ranking *g, size_t k)
 {
-    if (!is_impossible(g, &g->entries[k]))
+    if (g->entries[k].state != RANKED_IMPOSSIBLE)
         return false;
     for (size_t i = 0; i < k; i++)
         if (g->entries[i].subject == g->entries[k].subject &&

@@ -37,7 +37,7 @@ static void put_params(FILE *out, const struct review *r)
           "</th><th class=\"l\">backend</th></tr></thead><tbody>\n",
           out);
     for (size_t i = 0; i < r->ranking.count; i++) {
-        const struct frag_loaded_run *run = r->order[i].first;
+        const struct frag_loaded_run *run = r->ranking.order[i]->first;
 
         fputs("<tr>", out);
         html_code(out, run->policy);

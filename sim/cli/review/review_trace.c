@@ -19,7 +19,7 @@ static void for_runs(struct page *p, size_t subject,
     for (size_t i = 0; i < g->count; i++)
         for (size_t k = 0; k < g->run_count; k++)
             if (g->entries[k].subject == subject &&
-                g->entries[k].policy == p->review->order[i].row)
+                g->entries[k].policy == g->order[i]->row)
                 use(p, &g->entries[k]);
 }
 
@@ -49,8 +49,7 @@ static void count_fits(FILE *out, const struct review *r,
         const struct ranked_entry *e = &r->ranking.entries[k];
 
         if (e->subject != subject || e->policy != s->row ||
-            e->run->bound.bytes == FRAG_UNLIMITED ||
-            is_impossible(&r->ranking, e))
+            !ranking_is_limited(e))
             continue;
         runs++;
         survived += e->run->run.summary.num_ooms == 0;
@@ -65,7 +64,7 @@ static size_t count_impossible(const struct review *r, size_t subject)
 
     for (size_t k = 0; k < r->ranking.run_count; k++)
         count += r->ranking.entries[k].subject == subject &&
-                 is_impossible(&r->ranking, &r->ranking.entries[k]);
+                 r->ranking.entries[k].state == RANKED_IMPOSSIBLE;
     return count;
 }
 
@@ -179,7 +178,7 @@ static bool is_compared(const struct review *r,
 static void put_remedy(FILE *out, const struct ranking *g,
                        const struct ranked_entry *e)
 {
-    if (is_impossible(g, e))
+    if (e->state == RANKED_IMPOSSIBLE)
         fprintf(out,
                 "<td class=\"l bad\">none: the job asks for %s, none of these "
                 "policies can help</td>",
@@ -304,8 +303,8 @@ static enum frag_err bars(struct page *p, size_t subject, struct frag_error *e)
     enum frag_err err = FRAG_OK;
 
     for (size_t i = 0; err == FRAG_OK && i < r->ranking.count; i++)
-        if (s.count < BARS || &r->order[i] == r->baseline)
-            err = add_run(&s, roomiest(r, &r->order[i], subject));
+        if (s.count < BARS || r->ranking.order[i] == r->baseline)
+            err = add_run(&s, roomiest(r, r->ranking.order[i], subject));
     if (err == FRAG_OK)
         err = page_figure(p, &figure_breakdown, &s, "Parts of the peak", e);
     selection_free(&s);

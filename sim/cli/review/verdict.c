@@ -34,27 +34,42 @@ static double saving(const struct review *r, const struct standing *s)
 
 /* -- sentences ----------------------------------------------------------- */
 
+/* Whether the means of s and the baseline are of the same traces. */
+static bool is_comparable(const struct review *r, const struct standing *s)
+{
+    return s->is_whole && r->baseline->is_whole;
+}
+
 static void say_memory(FILE *out, const struct review *r,
                        const struct standing *s)
 {
     double x = saving(r, s);
 
+    if (!is_comparable(r, s)) {
+        fprintf(out,
+                "Its %s is not compared, because a request fails under the "
+                "largest bound. Its",
+                memory_of(r));
+        return;
+    }
     if (fabs(x) < 0.0005)
         fprintf(out, "Its %s is the baseline's", memory_of(r));
     else
         fprintf(out, "Its %s is <b>%.1f %% %s</b> than the baseline's",
                 memory_of(r), 100 * fabs(x), x > 0 ? "lower" : "higher");
-    if (r->ranking.subject_count > 1)
-        fprintf(out, " (geometric mean over %zu traces)",
-                r->ranking.subject_count);
+    if (s->subjects > 1)
+        fprintf(out, " (geometric mean over %zu traces)", s->subjects);
+    fputs(", and its", out);
 }
 
+/* Its memory and its driver time, beside those of the baseline. */
 static void say_price(FILE *out, const struct review *r,
                       const struct standing *s)
 {
     char mine[32], theirs[32];
 
-    fprintf(out, ", and its modelled driver calls take <b>%s</b> instead of %s",
+    say_memory(out, r, s);
+    fprintf(out, " modelled driver calls take <b>%s</b> instead of %s",
             html_duration(s->seconds, mine),
             html_duration(r->baseline->seconds, theirs));
     if (r->recorded > 0)
@@ -76,39 +91,108 @@ static void say_fits(FILE *out, const struct review *r,
     fputs(". ", out);
 }
 
-static void say_choice(FILE *out, const struct review *r)
+/* The last candidate, if it is worse than the choice. */
+static void say_loser(FILE *out, const struct review *r)
 {
-    const struct standing *s = r->choice;
+    const struct standing *s = r->loser;
 
-    fputs("<p class=\"verdict\">", out);
-    if (s == r->baseline) {
-        fputs("No policy", out);
-        if (r->recorded > 0)
-            fprintf(out,
-                    " that adds at most %.3g %% of the recorded time in driver "
-                    "calls",
-                    100 * r->slowdown);
-        fputs(" is better than ", out);
-        put_policy(out, s);
-        fputs(".", out);
-        if (r->is_limited) {
-            fputs(" ", out);
-            put_policy(out, s);
-            say_fits(out, r, s);
-        }
-        fputs("</p>\n", out);
+    if (s->survived == r->choice->survived && s->memory == r->choice->memory)
         return;
-    }
-    fputs("Use ", out);
+    fputs("The last is ", out);
     put_policy(out, s);
+    if (s == r->baseline)
+        fputs(".", out);
+    else if (s->survived < r->choice->survived)
+        fprintf(out, ", which survives %zu.", s->survived);
+    else
+        fprintf(out, ", whose %s is %.2fx the lower bound.", memory_of(r),
+                s->memory);
+}
+
+static void say_baseline_wins(FILE *out, const struct review *r)
+{
+    fputs("No policy", out);
+    if (r->recorded > 0)
+        fprintf(out,
+                " that adds at most %.3g %% of the recorded time in driver "
+                "calls",
+                100 * r->slowdown);
+    fputs(" is better than ", out);
+    put_policy(out, r->baseline);
+    fputs(". ", out);
+    if (r->is_limited) {
+        put_policy(out, r->baseline);
+        say_fits(out, r, r->baseline);
+    }
+    say_loser(out, r);
+}
+
+static void say_winner(FILE *out, const struct review *r)
+{
+    fputs("Use ", out);
+    put_policy(out, r->choice);
     fputs(". ", out);
     if (r->is_limited) {
         fputs("It", out);
-        say_fits(out, r, s);
+        say_fits(out, r, r->choice);
     }
-    say_memory(out, r, s);
-    say_price(out, r, s);
+    say_price(out, r, r->choice);
+    say_loser(out, r);
+}
+
+/* Whether a policy can be recommended. */
+static bool has_winner(const struct review *r)
+{
+    return r->ranking.cell_count[RANKED_COMPARED] &&
+           (!r->is_limited || r->ceiling->survived || r->ceiling->is_whole);
+}
+
+static void say_choice(FILE *out, const struct review *r)
+{
+    fputs("<p class=\"verdict\">", out);
+    if (!r->ranking.cell_count[RANKED_COMPARED])
+        fputs("Nothing can be compared: no trace has runs of all policies "
+              "under a bound that it can survive.",
+              out);
+    else if (!has_winner(r))
+        fprintf(out,
+                "No policy survives one of the %zu runs on limited devices.",
+                r->baseline->limited);
+    else if (r->choice == r->baseline)
+        say_baseline_wins(out, r);
+    else
+        say_winner(out, r);
     fputs("</p>\n", out);
+}
+
+/* The cells on which the policies are not compared, and why. */
+static void say_left_out(FILE *out, const struct review *r)
+{
+    const size_t *cells = r->ranking.cell_count;
+    const size_t left = cells[RANKED_UNSHARED] + cells[RANKED_IMPOSSIBLE];
+    const struct standing *least = r->baseline;
+
+    if (!left)
+        return;
+    for (size_t i = 0; i < r->ranking.count; i++)
+        if (!r->ranking.rows[i].is_offline &&
+            r->ranking.rows[i].cells < least->cells)
+            least = &r->ranking.rows[i];
+    fprintf(out,
+            "<p id=\"compared\">The policies are compared on %zu of %zu cells; "
+            "a cell is a trace under a bound. Left out:",
+            cells[RANKED_COMPARED], cells[RANKED_COMPARED] + left);
+    if (cells[RANKED_UNSHARED]) {
+        fprintf(out, " %zu on which not every policy ran (",
+                cells[RANKED_UNSHARED]);
+        put_policy(out, least);
+        fprintf(out, " ran on %zu)%s", least->cells,
+                cells[RANKED_IMPOSSIBLE] ? ", and" : "");
+    }
+    if (cells[RANKED_IMPOSSIBLE])
+        fprintf(out, " %zu whose bound is below what the job asks for",
+                cells[RANKED_IMPOSSIBLE]);
+    fputs(".</p>\n", out);
 }
 
 static void say_export(FILE *out, const struct standing *s)
@@ -130,7 +214,6 @@ static void say_setting(FILE *out, const struct review *r)
             say_fits(out, r, r->setting);
         else
             fputs(" fits. ", out);
-        say_memory(out, r, r->setting);
         say_price(out, r, r->setting);
         fputs("</p>\n", out);
     }
@@ -152,7 +235,7 @@ static void say_ceiling(FILE *out, const struct review *r)
 {
     const struct standing *s = r->ceiling;
 
-    if (!s || s == r->choice || !is_worth_more(s, r->choice))
+    if (s == r->choice || !is_worth_more(s, r->choice))
         return;
     fputs("<p>At a higher cost in driver calls more is possible: ", out);
     put_policy(out, s);
@@ -160,7 +243,6 @@ static void say_ceiling(FILE *out, const struct review *r)
         say_fits(out, r, s);
     else
         fprintf(out, " has the least %s. ", memory_of(r));
-    say_memory(out, r, s);
     say_price(out, r, s);
     fputs("</p>\n", out);
 }
@@ -178,7 +260,9 @@ static void put_tiles(FILE *out, const struct review *r)
                 "<div class=\"tile\"><b>%zu of %zu</b><span>runs on limited "
                 "devices survived; baseline %zu</span></div>\n",
                 s->survived, s->limited, b->survived);
-    fprintf(out,
+    if (is_comparable(r, s))
+        fprintf(
+            out,
             "<div class=\"tile\"><b>%.2fx</b><span>%s over the lower bound; "
             "baseline %.2fx</span></div>\n",
             s->memory, memory_of(r), b->memory);
@@ -230,6 +314,9 @@ void page_verdict(struct page *p)
     put_policy(out, r->baseline);
     fprintf(out, "%s.</p>\n", baselines[r->baseline_kind]);
     say_choice(out, r);
+    say_left_out(out, r);
+    if (!has_winner(r))
+        return;
     put_tiles(out, r);
     say_setting(out, r);
     say_ceiling(out, r);
@@ -273,9 +360,12 @@ static void put_row(FILE *out, const struct review *r, const struct standing *s,
     html_text(out, s->worst->trace);
     fputs("</td>", out);
     if (r->ranking.has_needs)
-        html_ratio(out, r->ranking.rows[s->row].memory);
-    fprintf(out, "<td data-v=\"%.17g\">%.1f %%</td>", saving(r, s),
-            100 * saving(r, s));
+        html_ratio(out, s->reserved);
+    if (is_comparable(r, s))
+        fprintf(out, "<td data-v=\"%.17g\">%.1f %%</td>", saving(r, s),
+                100 * saving(r, s));
+    else
+        html_none(out);
     html_seconds(out, s->seconds);
     if (r->recorded > 0)
         fprintf(out, "<td data-v=\"%.17g\">%+.2f %%</td>", review_extra(r, s),
@@ -309,15 +399,15 @@ static void put_table(FILE *out, const struct review *r, const char *id,
     fputs("<th>moved</th><th class=\"l\">needs</th></tr></thead><tbody>\n",
           out);
     for (size_t i = 0; i < r->ranking.count; i++)
-        if (r->order[i].is_offline == is_offline)
-            put_row(out, r, &r->order[i], ++rank);
+        if (r->ranking.order[i]->is_offline == is_offline)
+            put_row(out, r, r->ranking.order[i], ++rank);
     fputs("</tbody></table></div>\n", out);
 }
 
 static bool has_bounds(const struct review *r)
 {
     for (size_t i = 0; i < r->ranking.count; i++)
-        if (r->order[i].is_offline)
+        if (r->ranking.order[i]->is_offline)
             return true;
     return false;
 }
@@ -327,15 +417,19 @@ void page_policies(struct page *p)
     const struct review *r = p->review;
     FILE *out = p->out;
 
-    fprintf(out,
-            "<h2>Policies, ranked</h2>\n<p>Ordered by the runs that they "
-            "survive, then by memory, then by the time of their driver calls. "
-            "Memory is %s. Click a heading to sort.</p>\n",
-            r->ranking.has_needs
-                ? "the need: the least bound from which on nothing fails. "
-                  "Reserved is the peak on the largest device, where a policy "
-                  "may keep more than it needs"
-                : "compared on the largest device");
+    fprintf(
+        out,
+        "<h2>Policies, ranked</h2>\n<p>Ordered by the runs that they "
+        "survive, then by memory, then by the time of their driver calls%s. "
+        "Memory is %s. Click a heading to sort.</p>\n",
+        r->ranking.cell_count[RANKED_COMPARED]
+            ? ""
+            : "; as nothing can be compared, each by its own runs",
+        r->ranking.has_needs
+            ? "the need: the least bound from which on nothing fails. "
+              "Reserved is the peak on the largest device, where a policy "
+              "may keep more than it needs"
+            : "compared on the largest device");
     put_table(out, r, "policies", false);
     if (!has_bounds(r))
         return;
