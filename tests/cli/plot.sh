@@ -2,7 +2,7 @@
 # titles for the mouse are set afterwards.
 drawn() { sed 's/<title>[^<]*<.title>//g' "$1"; }
 fragsim replay small.csv -q -p torch -p direct -p tlsf:segment=2MiB -p tlsf -c 30MiB,inf -o r.h5 >/dev/null
-figures="timeline compare pareto breakdown heatmap frontier sweep"
+figures="timeline compare pareto breakdown heatmap frontier"
 command -v gnuplot >/dev/null || { printf "kept %s\n" $figures; echo figures; echo "CreationDate (D:20231114221320"; exit 0; }
 for figure in $figures; do
     fragsim plot r.h5 $figure -o $figure.svg --keep kept &&

@@ -29,3 +29,5 @@ gone fit small.csv --bound limit
 gone replay small.csv --limit 1GiB
 gone replay small.csv --gpu=1
 gone top small.csv --limit 3
+gone plot small.csv map --color-by size -o x.html
+gone explain small.csv --map x.html

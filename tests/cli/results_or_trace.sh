@@ -8,7 +8,7 @@ try() {
 }
 try replay a.h5
 try info a.h5
-try plot a.h5 map -o x.svg
+try plot a.h5 map -o x.html
 try plot t.h5 compare -o x.svg
 try plot small.csv compare -o x.svg
 try merge m.h5 t.h5

@@ -22,7 +22,7 @@ try info small.csv --recorded-limit 24
 try export small.csv out.csv --recorded-limit 24
 try import small.csv out.h5 --recorded-limit 24
 try validate small.csv --total 24
-try plot small.csv map -o map.svg -c 24
+try plot small.csv map -o map.html -c 24
 try compare small.csv -c 24
 printf 'trace small.csv\ncapacity 24\n' >grid
 try sweep --grid grid --list

@@ -47,9 +47,9 @@ complete_to recorded fragsim replay t.pickle -p torch @ rec
 complete_to 2.15 fragsim tune t.pickle --torch-version 2.1
 complete_to expandable_segments: fragsim policies torch : expandable_
 complete_to expandable_segments: fragsim conf expandable_
-complete_to need fragsim plot results.h5 ne
+complete_to pareto fragsim plot results.h5 pa
 complete_to "$root/README.md" fragsim plot "$root/READ"
-complete_to print fragsim plot results.h5 need --theme p
+complete_to print fragsim plot results.h5 pareto --theme p
 complete_to fragmentation_ratio fragsim plot results.h5 compare --measure frag
 COMP_WORDS=(fragsim replay -p tlsf : max_sp) COMP_CWORD=5
 _fragsim 2>/dev/null

@@ -10,7 +10,6 @@ is drawn twice as SVG, and the first one also as PNG and PDF, because the tool r
 the dates of a PDF in one place for all figures.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
-import itertools
 import json
 import math
 import os
@@ -203,29 +202,18 @@ def check_compare(folder):
 
 
 def check_need(folder):
-    """The need of each policy, as fit finds it, the least first."""
+    """The need of each policy, as fit finds it."""
     trace = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
     policies = ["torch", "torch:expandable_segments:True", "best_fit", "bfc"]
     chosen = [word for p in policies for word in ("-p", p)]
     path, rows = (os.path.join(folder, "need" + s) for s in (".h5", ".json"))
-    run("sweep", "-q", trace, *chosen, "-c", "inf,1.05x", "--need", "capacity",
-        "-o", path)
+    run("sweep", "-q", trace, *chosen, "-c", "inf", "--need", "capacity", "-o", path)
     run("fit", "-q", trace, *chosen, "--json", rows)
     with open(rows, encoding="utf-8") as file:
-        fits = sorted(json.load(file)["results"],
-                      key=lambda r: r["need_bytes"])
-    kept = draw_from(folder, path, "need")
+        fits = {r["policy"]: r["need_bytes"] for r in json.load(file)["results"]}
+    kept = draw_from(folder, path, "compare", "--measure", "need_bytes")
     found = cells(os.path.join(kept, "compare.tsv"))
-    assert [c["label"] for c in found] == [r["policy"] for r in fits], found
-    assert [int(c["value"]) for c in found] == \
-        [r["need_bytes"] for r in fits], found
-    assert all(0 < float(c["mark"]) <= float(c["value"]) for c in found), found
-    texts = texts_of(os.path.join(folder, "need-a.svg"))
-    assert not texts or any("8.11 GiB" in t for t in texts), texts
-    bare = several_runs(folder).path
-    words = run("plot", bare, "need", "-o", os.path.join(folder, "no.svg"),
-                code=(2,))
-    assert "fragsim sweep --need" in words, words
+    assert {c["label"]: int(c["value"]) for c in found} == fits, (found, fits)
 
 
 def check_timeline(folder):
@@ -335,158 +323,16 @@ def check_frontier(folder):
             (len(TRACES), sum(mine)), cell
 
 
-def paths_of(picture):
-    """The corners of each line that a series of an SVG draws."""
-    for group in xml.parse(picture).getroot().iter(SPACE + "g"):
-        if group.get("id", "").startswith("gnuplot_plot_"):
-            for path in group.iter(SPACE + "path"):
-                yield len(re.findall(r"[\d.]+,[\d.]+", path.get("d")))
-
-
-def joined(data, picture):
-    """No line joins a run with an OOM to another run: an empty row, at which
-    gnuplot breaks a line, is beside it, and the lines of the SVG have as many
-    corners as there are survivors in a row."""
-    with open(data, encoding="utf-8") as file:
-        parts = [[line.split("\t") for line in part.splitlines()
-                  if not line.startswith("line")]
-                 for part in file.read().split("\n\n")]
-    failed = [part for part in parts if any(int(c[3]) for c in part)]
-    assert failed and all(len(part) == 1 for part in failed), failed
-    rows = [len(list(run)) for part in parts if part not in failed
-            for _, run in itertools.groupby(part, lambda cell: cell[0])]
-    if os.path.exists(picture):
-        found = sorted(n for n in paths_of(picture) if n > 1)
-        assert found == sorted(n for n in rows if n > 1), (found, rows)
-
-
-def check_sweep(folder):
-    values = ["1GiB", "2MiB", "64MiB"]
-    runs = Runs(folder, "sweep", ["leak", "cudagraph"],
-                ["tlsf:segment=" + v for v in values] + ["torch"], "1.1x,inf")
-    kept = draw(folder, runs, "sweep")
-    ticks = cells(os.path.join(kept, "sweep.values.tsv"))
-    assert [t["text"] for t in ticks] == ["2MiB", "64MiB", "1GiB"]
-    assert {(t["policy"], t["parameter"]) for t in ticks} == \
-        {("tlsf", "segment")}
-    lines = {}
-    for cell in cells(os.path.join(kept, "sweep.tsv")):
-        value = ticks[int(cell["value"])]["text"]
-        limited = " on " in cell["label"]
-        row = next(r for r in runs.rows if r["policy"].endswith("=" + value) and
-                   cell["label"].startswith(r["trace"]) and
-                   (r["capacity_bytes"] is not None) == limited)
-        # Where nothing was served there is no bound, and no waste.
-        assert near(cell["reserved"], row["peak_reserved_bytes"] /
-                    row["lower_bound_bytes"] if row["lower_bound_bytes"]
-                    else 1), cell
-        assert int(cell["ooms"]) == row["num_ooms"], cell
-        lines.setdefault(cell["line"], []).append(cell["label"])
-    assert len(lines) == 4
-    assert all(len(set(l)) == 1 and len(l) == 3 for l in lines.values())
-    joined(os.path.join(kept, "sweep.tsv"),
-                 os.path.join(folder, "sweep-a.svg"))
-
-    # What cannot be drawn of these runs says what it needs.
+def check_lacking(folder):
+    """What cannot be drawn of these runs says what it needs."""
     bare = os.path.join(folder, "bare.h5")
     run("replay", "-q", os.path.join(BUNDLED, "leak.pickle.xz"), "--points",
         "0", "-o", bare)
-    for figure in ("sweep", "frontier", "timeline"):
+    for figure in ("frontier", "timeline"):
         words = run("plot", bare, figure, "-o",
                     os.path.join(folder, "no.svg"), code=(2,))
         assert "it needs" in words or "no series" in words, words
         assert not os.path.exists(os.path.join(folder, "no.svg"))
-
-
-def requests(trace):
-    """(bytes, lifetime in events) of every request, from the exported events."""
-    done = subprocess.run([FRAGSIM, "export", trace], check=True,
-                          capture_output=True, text=True)
-    live, out = {}, []
-    lines = done.stdout.splitlines()[1:]
-    for event, line in enumerate(lines):
-        op, slot, size, _ = line.split(",")
-        if op == "alloc":
-            live[slot] = event, int(size)
-        elif op == "free":
-            born, size = live.pop(slot)
-            out.append((size, event - born))
-    out += [(size, len(lines) - born) for born, size in live.values()]
-    return out
-
-
-def grid(kept):
-    with open(os.path.join(kept, "map.cells"), encoding="utf-8") as file:
-        return [list(map(float, line.split())) for line in file]
-
-
-def check_map(folder):
-    trace = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
-    for policy in sample(("torch", "torch:expandable_segments:True", "compact"), 2):
-        one = Runs(folder, "map-" + policy[:9], ["gpt2_train"], [policy], "inf")
-        kept = draw_from(folder, trace, "map", "-p", policy)
-        facts = cells(os.path.join(kept, "map.tsv"))[0]
-        rows = grid(kept)
-        assert int(facts["peak"]) == one.rows[0]["peak_reserved_bytes"]
-        assert {len(r) for r in rows} == {860} and len(rows) == 480
-        # What a column shows as reserved is what the replay measured there,
-        # and the area of all blocks is what the trace asks for.
-        steps = cells(os.path.join(draw(folder, one, "timeline"),
-                                   "timeline.tsv"))
-        steps = [(int(s["# event"]), int(s["reserved"])) for s in steps]
-        events, scale = int(facts["events"]), int(facts["bytes"]) / 480
-        checked, area = 0, 0
-        for x in range(860):
-            low, high = x * events / 860, (x + 1) * events / 860
-            near_by = {s[1] for s in steps if low - 60 < s[0] < high + 60}
-            column = [r[x] for r in rows]
-            area += sum(v >= 0 for v in column) * scale * events / 860
-            if len(near_by) == 1:
-                held = sum(v > -2 for v in column) * scale
-                assert abs(held - min(near_by)) < 0.02 * int(facts["bytes"]), \
-                    (policy, x, held, near_by)
-                checked += 1
-        assert checked > 400, (policy, checked)
-        asked = sum(size * life for size, life in requests(trace))
-        assert abs(area / asked - 1) < 0.05, (policy, area / asked)
-        values = [v for r in rows for v in r if v >= 0]
-        longest = max(life for _, life in requests(trace))
-        assert max(values) <= math.log2(longest) + 0.01
-    # Who gives every block back to the device holds nothing that is free.
-    rows = grid(draw_from(folder, trace, "map", "-p", "direct"))
-    free = sum(v == -1 for r in rows for v in r)
-    assert free < 0.02 * sum(v >= 0 for r in rows for v in r), free
-    sizes = grid(draw_from(folder, trace, "map", "--color-by", "size"))
-    largest = max(size for size, _ in requests(trace))
-    assert abs(max(map(max, sizes)) - math.log2(largest)) < 0.1
-
-    # A device that is too small is marked where requests fail.
-    limited = Runs(folder, "map-ooms", ["gpt2_train"], ["torch"], "1.02x")
-    kept = draw_from(folder, trace, "map", "-c", "1.02x")
-    events = [int(c["event"]) for c in
-              cells(os.path.join(kept, "map.ooms.tsv"))[1:]]
-    assert len(events) == limited.rows[0]["num_ooms"]
-    assert events[0] == limited.rows[0]["first_oom_event"]
-    facts = cells(os.path.join(kept, "map.tsv"))[0]
-    assert int(facts["first_oom"]) == events[0], facts
-    assert facts["recorded_oom"] == "-1", facts
-    words = texts_of(os.path.join(folder, "map-a.svg"))
-    assert not words or any("the first of them" in w for w in words), words
-
-    for options in (("--rows", "3"), ("--trace", "x"),
-                    ("-p", "torch", "-p", "direct")):
-        words = run("plot", trace, "map", *options, "-o",
-                    os.path.join(folder, "no.svg"), code=(2,))
-        assert "is a figure of a trace" in words, words
-
-    # So is the event at which the recorded job died.
-    dead = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
-    kept = draw_from(folder, dead, "map")
-    facts = cells(os.path.join(kept, "map.tsv"))[0]
-    assert facts["first_oom"] == "-1" and facts["ooms"] == "0", facts
-    assert 0.9 < int(facts["recorded_oom"]) / int(facts["events"]) < 1, facts
-    words = texts_of(os.path.join(folder, "map-a.svg"))
-    assert not words or any("ran out of memory" in w for w in words), words
 
 
 def check_pareto(folder):
@@ -668,7 +514,7 @@ LONG = "a_training_job_with_a_long_name_and_seed_{}_on_eight_gpus_of_a_node"
 NAMES = ["#1 {Symbol a}^b_c @d &{e}", "it's 'q' `id` $(id) <b>x",
          "&amp; %d %s \\n \\\\ \\'"]
 LIMITS = {"timeline": 48, "compare": 1000, "breakdown": 48, "heatmap": 56,
-          "frontier": 60, "sweep": 36, "pareto": 32}
+          "frontier": 60, "pareto": 32}
 
 
 class Grid:
@@ -772,7 +618,6 @@ def check_scale(folder):
             (traces, "timeline", "12 of 324 runs"),
             (traces, "breakdown", "24 of 324 runs"),
             (traces, "heatmap", "24 of 27 traces"),
-            (traces, "sweep", "12 of 81 lines"),
             (policies, "frontier", "9 of 12 capacities")):
         hinted(*draw_small(folder, runs, figure)[:2], count)
         draw_small(folder, runs, figure, "--rows", str(LIMITS[figure]),
@@ -870,27 +715,6 @@ def check_names(folder):
         {LONG.format(i) for i in range(24)} | set(NAMES)
 
 
-def check_legends(folder):
-    """No two lines of a sweep look alike, and none has another one's name."""
-    kept = draw_small(folder, many_traces(folder), "sweep", "--rows", "36",
-                      formats=(".svg",))[2]
-    rows = cells(os.path.join(kept, "sweep.tsv"))
-    names = {r["line"]: r["label"] for r in rows}
-    assert len(names) == len(set(names.values())) == 36, names
-    if not shutil.which("gnuplot"):
-        return
-    with open(os.path.join(kept, "canvas.gp"), encoding="utf-8") as file:
-        inks = re.findall(r"array line_ink[^]]*\][^]]*\]", file.read())
-    with open(os.path.join(kept, "sweep.gp"), encoding="utf-8") as file:
-        looks = [line for line in file if line.startswith(
-            ("array shape", "color_of", "shape_of"))]
-    script = inks[0] + "\n" + "".join(looks) + "do for [i=1:36] " \
-        "{ print color_of(i), shape_of(i) }\n"
-    done = subprocess.run(["gnuplot"], input=script, capture_output=True,
-                          text=True, check=True).stderr.splitlines()
-    assert len(done) == len(set(done)) == 36, done
-
-
 # -- the look -----------------------------------------------------------------
 
 PAPERS = {"light": "#ffffff", "dark": "#15181d", "print": "#ffffff"}
@@ -898,15 +722,13 @@ PAPERS = {"light": "#ffffff", "dark": "#15181d", "print": "#ffffff"}
 
 def check_look(folder):
     """--title, --size, --font and --theme."""
-    trace = os.path.join(BUNDLED, "leak_frames.pickle.xz")
     runs = several_runs(folder)
     title = "A title & <more> of 'mine'"
     out = os.path.join(folder, "look")
     drawn = shutil.which("gnuplot") is not None
     for command in sample((
             ("plot", runs.path, "timeline", "-o"),
-            ("plot", runs.path, "heatmap", "-o"), ("plot", trace, "map", "-o")),
-            2):
+            ("plot", runs.path, "heatmap", "-o")), 2):
         for theme, paper in PAPERS.items():
             run(*command, out + ".svg", "-f", "-q", "--title", title, "--size",
                 "1500x900", "--font", "DejaVu Serif,12", "--theme", theme,

@@ -24,8 +24,8 @@ JSON = ["info", "validate", "explain", "summary", "replay -p torch@recorded",
         "replay -p torch -p torch@2.6", "fit -p torch@recorded -p best_fit",
         "steps", "leaks", "top"]
 TEXTS = [*JSON, "diff {} {}", "tune", "import -o i.h5", "export -o x.csv",
-         "export --to snapshot -p torch@recorded -o x.pickle", "plot {} map -o m.svg",
-         "edit -e drop:min=1GiB -o e.h5"]
+         "export --to snapshot -p torch@recorded -o x.pickle", "plot {} map -o m.html",
+         "explain -o m.svg", "edit -e drop:min=1GiB -o e.h5"]
 
 
 def later(snapshot):

@@ -239,7 +239,7 @@ def check_figures(name, trace, results):
         run(name, "plot", results, figure, "-o", out, "-f", "-q")
         check_svg(out)
         os.unlink(out)
-    run(name, "plot", trace, "map", "-o", "x.svg", "-f", "-q")
+    run(name, "explain", trace, "-c", "64MiB", "-o", "x.svg", "-f", "-q")
     check_svg("x.svg")
     out = b"x" + name[:200] + b".html"
     run(name, "report", results, "-o", out)

@@ -91,7 +91,7 @@ def main():
         print("check_progress: no pseudo-terminal; skipped")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
-        figure = os.path.join(folder, "map.svg")
+        figure = os.path.join(folder, "map.html")
         for words in (["replay", TRACE], ["fit", TRACE],
                       ["plot", TRACE, "map", "-o", figure]):
             command = [FRAGSIM, *words, "-p", LONG]

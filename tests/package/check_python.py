@@ -166,7 +166,7 @@ def check_errors(folder):
              lambda: fragsim.answer("explain", __file__)),
             (3, ValueError, "expected a snapshot",
              lambda: fragsim.answer("explain", {"segment": []})),
-            (2, ValueError, "FILE.svg",
+            (2, ValueError, "FILE.html",
              lambda: fragsim.plot(SMALL, "map", "map.txt"))]:
         error = raised(kind, call)
         assert isinstance(error, fragsim.Error), error
@@ -617,7 +617,7 @@ def check_plot(folder):
         assert file.read(4) == b"\x89PNG"
     error = raised(fragsim.Error, fragsim.plot, path, "compare", folder + "/a.png")
     assert error.code == 4 and "exists" in str(error), error
-    assert "<svg" in fragsim.plot(SMALL, "map", policy="best_fit").svg
+    assert "<canvas" in fragsim.plot(SMALL, "map", policy="best_fit").html
 
 
 def check_example(folder):

@@ -49,7 +49,7 @@ VERBS = {
     "import": ["{T}", "-o", "{D}/trace.h5"],
     "edit": ["{T}", "-e", "pool:to=0:0", "-o", "{D}/edited.h5"],
     "export": ["{T}", "--to", "snapshot", "-o", "{D}/out.pickle"],
-    "plot": ["{T}", "map", "-p", "torch@2.15", "-o", "{D}/map.svg"],
+    "plot": ["{T}", "map", "-p", "torch@2.15", "-o", "{D}/map.html"],
     "report": ["{D}/grid.h5", "-o", "{D}/report.html"],
     "conf": None, "policies": None, "gen": None, "help": None, "record": None,
     "run": None, "dry": None, "compare": None,

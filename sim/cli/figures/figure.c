@@ -30,10 +30,9 @@ static enum frag_err draw(const struct figure *f, const struct figure_source *s,
     memcpy(files, f->files, sizeof(f->files));
     while (files[n].suffix)
         n++;
-    if (s->note)
-        files[n++] = (struct gnuplot_file){".note.tsv", put_note};
+    files[n++] = (struct gnuplot_file){".note.tsv", put_note};
     files[n].suffix = NULL;
-    return gnuplot_draw(f->script ? f->script : f->name, files, s, d, e);
+    return gnuplot_draw(f->name, files, s, d, e);
 }
 
 static enum frag_err find(const struct figure *f, struct figure_source *s,
@@ -138,17 +137,5 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
     }
     release(f, &source);
     selection_free(&shown);
-    return err;
-}
-
-enum frag_err figure_draw_trace(const struct figure *f,
-                                const struct trace_view *v,
-                                const struct drawing *d, struct frag_error *e)
-{
-    struct figure_source s = {.trace = v};
-    enum frag_err err = find(f, &s, e);
-
-    FRAG_THEN(err, draw(f, &s, d, e));
-    release(f, &s);
     return err;
 }

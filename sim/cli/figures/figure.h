@@ -10,36 +10,15 @@
 
 #include "sim/cli/figures/selection.h"
 #include "sim/cli/gnuplot/gnuplot.h"
-#include "sim/cli/output/progress.h"
-#include "sim/experiments/choices.h"
-
-/* A device of a trace, and the policy that replays it; borrowed. */
-struct trace_view {
-    const struct frag_trace *trace; /* of the device */
-    const struct frag_device_trace *device;
-    const char *name; /* of the trace */
-    const struct policy_choice *policy;
-    const struct frag_params *params; /* of the policy */
-    struct frag_bound bound;
-    unsigned color; /* index in FIGURE_COLORS */
-    struct progress *progress;
-};
-
-/* Names of the properties by which the figure `map` colours blocks, and their
- * values: --color-by. */
-#define FIGURE_COLORS "lifetime|size"
-enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE };
 
 struct figure_note;
 
-/* What a figure shows: runs of result files or a trace; the other pointer is
- * NULL. */
+/* What a figure shows: runs of result files. */
 struct figure_source {
     const struct selection *runs;
-    const struct trace_view *trace;
-    void *found;                    /* by the figure's `find` */
-    const struct figure_note *note; /* of runs */
-    const char *measure;            /* of runs; see figure_wish */
+    void *found; /* by the figure's `find` */
+    const struct figure_note *note;
+    const char *measure; /* see figure_wish */
 };
 
 /* A figure has room for a limited number of panels, rows, columns or lines. Of
@@ -77,9 +56,9 @@ struct figure_wish {
 };
 
 struct figure {
-    const char *name;
-    const char *script; /* in plots/, without .gp; NULL: that of the name */
-    bool is_of_trace, has_measure;
+    const char *name; /* also of its script in plots/ */
+    bool has_measure;
+    bool is_of_trace; /* no figure of runs: the map, which view.h writes */
     struct gnuplot_file files[5]; /* `user` of their functions is a struct
                                      figure_source */
     /* Computes what the files share, in `size` bytes at s->found that are
@@ -109,11 +88,5 @@ enum frag_err figure_draw(const struct figure *f, const struct selection *s,
                           const struct figure_wish *wish,
                           const struct drawing *d, struct figure_note *note,
                           struct frag_error *e) FRAG_MUST_CHECK;
-
-/* The same for a figure of a trace; also errors of its replay. */
-enum frag_err figure_draw_trace(const struct figure *f,
-                                const struct trace_view *v,
-                                const struct drawing *d,
-                                struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

@@ -5,10 +5,8 @@
 FIGURE(timeline, "reserved and allocated memory over the events of each run, "
                  "with capacity and OOM points")
 FIGURE(compare, "one number of each run, which --measure names: peak reserved, "
-                "against peak requested; more than 24 runs are sorted")
-FIGURE(need, "the least bound from which on nothing fails, of each policy, "
-             "against its peak allocated; of the results of fragsim sweep "
-             "--need")
+                "against peak requested, or need_bytes, the least bound from "
+                "which on nothing fails; more than 24 runs are sorted")
 FIGURE(pareto, "memory and its price: peak reserved over the lower bound "
                "against modelled seconds of driver calls, one point for each "
                "policy, and the front of the policies that no other policy "
@@ -19,8 +17,6 @@ FIGURE(heatmap, "peak reserved over the lower bound, policy by trace, in "
                 "numbers and colours")
 FIGURE(frontier, "which policy survives which capacity; for the others, where "
                  "the first OOM is and how many OOMs there are")
-FIGURE(sweep, "peak reserved over the values of one parameter of a policy")
-FIGURE(map, "of a trace: addresses over events under a policy; blocks are "
-            "coloured by lifetime or size. With -o FILE.html it is a page for "
-            "a browser: one zooms into blocks, sees their stacks, and compares "
-            "two policies")
+FIGURE(map, "of a trace: addresses over events under one policy or two, as a "
+            "page for a browser, FILE.html: one zooms into blocks, sees their "
+            "stacks, and compares the policies")

@@ -4,7 +4,20 @@
 #ifndef FRAG_SIM_CLI_FIGURES_FIGURE_TRACK_H
 #define FRAG_SIM_CLI_FIGURES_FIGURE_TRACK_H
 
-#include "sim/cli/figures/figure.h"
+#include "sim/cli/output/progress.h"
+#include "sim/experiments/choices.h"
+#include "sim/replay/replay.h"
+
+/* A device of a trace, and the policy that replays it; borrowed. */
+struct trace_view {
+    const struct frag_trace *trace; /* of the device */
+    const struct frag_device_trace *device;
+    const char *name; /* of the trace */
+    const struct policy_choice *policy;
+    const struct frag_params *params; /* of the policy */
+    struct frag_bound bound;
+    struct progress *progress;
+};
 
 /* A block or a reserved range over time: it exists from event `from` to event
  * `to` (not included). */

@@ -253,7 +253,6 @@ static void put_data(const struct view *v, FILE *out)
     frag_json_number(&j, "columns", v->columns);
     frag_json_number(&j, "wide", v->wide);
     frag_json_number(&j, "high", v->high);
-    frag_json_bool(&j, "bySize", v->runs[0].of->color == FIGURE_SIZE);
     put_times(&j, v);
     put_places(&j, v);
     put_nodes(&j, &v->stacks);

@@ -10,7 +10,7 @@
 #ifndef FRAG_SIM_CLI_REVIEW_VIEW_H
 #define FRAG_SIM_CLI_REVIEW_VIEW_H
 
-#include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/figure_track.h"
 
 enum { VIEW_RUNS = 2 }; /* the most policies of a view */
 

@@ -133,7 +133,7 @@ function describe(r, i) {
 /* -- state and axes -------------------------------------------------------------------------- */
 
 const state = {
-  mode: 'address', axis: 'event', colour: hasStacks ? 'site' : data.bySize ? 'size' : 'lifetime',
+  mode: 'address', axis: 'event', colour: hasStacks ? 'site' : 'lifetime',
   stream: '', pool: '', stack: '', least: '', most: '', /* the filters */
   x0: 0, x1: events, y0: 0, y1: tallest,                /* the window */
   moment: data.peak, cursor: null, picked: null, held: null, frame: 0,

@@ -20,7 +20,6 @@ struct plot_values {
     const char *measure; /* NULL: the figure's */
     uint64_t limit;      /* 0: the figure's */
     uint64_t device;     /* INPUT_ANY_DEVICE: the only one */
-    unsigned color;
     bool force;
 };
 
@@ -107,8 +106,7 @@ static enum frag_err make_views(const struct plot_values *v,
     return FRAG_OK;
 }
 
-static enum frag_err draw_views(const struct figure *f,
-                                const struct plot_values *v,
+static enum frag_err draw_views(const struct plot_values *v,
                                 const struct frag_trace *t,
                                 const struct trace_view *common,
                                 struct frag_error *e)
@@ -116,27 +114,23 @@ static enum frag_err draw_views(const struct figure *f,
     struct trace_views views = {.count = 0};
     enum frag_err err = make_views(v, t, common, &views, e);
 
-    FRAG_THEN(err, view_can(v->drawing.out)
-                       ? view_write(views.items, views.count, v->drawing.out, e)
-                       : figure_draw_trace(f, views.items, &v->drawing, e));
+    FRAG_THEN(err, view_write(views.items, views.count, v->drawing.out, e));
     for (size_t i = 0; i < VIEW_RUNS; i++)
         free(views.params[i]);
     policy_choices_free(views.policies, views.count);
     return err;
 }
 
-static enum frag_err view_trace(const struct figure *f,
-                                const struct plot_values *v,
+static enum frag_err view_trace(const struct plot_values *v,
                                 const struct frag_trace *t,
                                 struct progress *progress, struct frag_error *e)
 {
     char *name = frag_trace_name(t->path);
-    struct trace_view common = {
-        .trace = t, .name = name, .color = v->color, .progress = progress};
+    struct trace_view common = {.trace = t, .name = name, .progress = progress};
     enum frag_err err = name ? FRAG_OK : FRAG_NOMEM;
 
     FRAG_THEN(err, input_device(t, v->device, &common.device, e));
-    FRAG_THEN(err, draw_views(f, v, t, &common, e));
+    FRAG_THEN(err, draw_views(v, t, &common, e));
     progress_clear(progress);
     if (err == FRAG_OK && !v->common.quiet) {
         input_say_notes(t->path, t);
@@ -152,7 +146,6 @@ static enum frag_err plot_trace(const struct figure *f,
 {
     struct progress progress = progress_start(&v->common);
     const struct trace_reading raw = {READING_RAW, .limit = 0};
-    const size_t most = view_can(v->drawing.out) ? VIEW_RUNS : 1;
     struct frag_trace *trace;
     enum frag_err err;
 
@@ -166,15 +159,14 @@ static enum frag_err plot_trace(const struct figure *f,
                          "%s is a figure of a trace: --trace, --rows and "
                          "--measure are for runs of result files",
                          f->name);
-    if (v->wanted.policies.count > most)
+    if (v->wanted.policies.count > VIEW_RUNS)
         return frag_fail(e, FRAG_INVALID,
                          "%s is a figure of a trace: "
-                         "expected %s --policy, found %zu",
-                         f->name, most == 1 ? "one" : "one or two",
-                         v->wanted.policies.count);
+                         "expected one or two --policy, found %zu",
+                         f->name, v->wanted.policies.count);
     FRAG_TRY(input_open(v->common.args.items[0], &raw, &progress, &trace, e));
     progress_step(&progress, 0, 0, " events", 1, f->name);
-    err = view_trace(f, v, trace, &progress, e);
+    err = view_trace(v, trace, &progress, e);
     progress_clear(&progress);
     frag_trace_close(trace);
     return err;
@@ -199,14 +191,19 @@ static int no_such_figure(const struct call *call, const char *name)
                       nearest_names(&near, "figures", names));
 }
 
-/* The interactive view is of a map, and has one look. */
+/* The map is a page of one look. */
 static int check_output(const struct call *call, const struct plot_values *v,
                         const struct figure *f)
 {
     const struct drawing *d = &v->drawing;
 
-    if (f != &figure_map || !view_can(d->out))
+    if (!f->is_of_trace)
         return drawing_check(call, d, v->force);
+    if (!view_can(d->out))
+        return cli_misuse(call,
+                          "expected -o FILE.html: %s is a page for a "
+                          "browser",
+                          f->name);
     if (d->keep || d->title || d->size || d->font || d->theme)
         return cli_misuse(call, "--keep, --title, --size, --font and --theme "
                                 "are for gnuplot, which draws no FILE.html");
@@ -235,30 +232,25 @@ static int plot_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct plot_values, field)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", OPTION_TEXT, AT(drawing.out), NULL,
-     "file of the figure: .svg, .png or .pdf; of a map also .html, the "
-     "interactive view"},
+     "file of the figure: .svg, .png or .pdf; of a map .html"},
     FORCE_OPTION(AT(force)),
     {"trace", 0, "NAME", OPTION_LIST, AT(wanted.traces), NULL,
      "draw only the runs of this trace; NAME may be a pattern such as 'bert*'; "
      "repeat the option for more traces"},
     {"policy", 'p', "POLICY", OPTION_LIST, AT(wanted.policies), NULL,
      "draw only the runs of this policy, or of those that the pattern matches; "
-     "repeat the option for more policies. For a figure of a trace: the policy "
-     "(default: torch); for the interactive view, one or two policies, side by "
-     "side"},
+     "repeat the option for more policies. For a map: one or two policies, side "
+     "by side (default: torch)"},
     {"capacity", 'c', "SIZE,...", OPTION_LIST,
      AT(wanted.bounds[FRAG_BOUND_CAPACITY]), NULL,
      "draw only the runs on a device of this capacity, such as 24GiB, 0.9x or "
-     "inf. For a figure of a trace: memory of the device (default: inf)"},
+     "inf. For a map: memory of the device (default: inf)"},
     {"rows", 0, "N", OPTION_NUMBER, AT(limit), NULL,
      "draw at most N runs, policies or lines; the figure says what it leaves "
      "out and by which rule (default: by the figure, such as 12 runs of a "
      "timeline)"},
     {"device", 0, "N", OPTION_DEVICE, AT(device), NULL,
-     "for a figure of a trace: number of the device, if there are several"},
-    {"color-by", 0, "WHAT", OPTION_CHOICE, AT(color), FIGURE_COLORS,
-     "for a map: the property that sets the colour of a block: lifetime "
-     "(default) or size"},
+     "for a map: number of the device, if there are several"},
     {"measure", 0, "COLUMN", OPTION_TEXT, AT(measure), NULL,
      "for compare: the number of a run that is compared, a column of `fragsim "
      "help results' such as overhead, need_bytes or modelled_device_seconds "

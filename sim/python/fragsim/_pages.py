@@ -128,25 +128,25 @@ def report(*results: _inputs.Input, progress: bool = True,
 
 
 def plot(source: _inputs.Input, figure: str, output: _options.Path | None = None,
-         **options: _options.Option) -> Picture | str:
-    """Draws a figure of `fragsim help plot`: of one or more result files, or,
-    for `map`, of a trace. gnuplot must be installed.
+         **options: _options.Option) -> Picture | Page | str:
+    """Draws a figure of `fragsim help plot` of one or more result files, for which
+    gnuplot must be installed, or `map`, the page of a trace.
 
         fragsim.plot("results.h5", "timeline")                  # in a notebook
         fragsim.plot("results.h5", "compare", "compare.pdf")
 
-    With `output`, a path that ends in .svg, .png or .pdf (for `map` also .html,
-    the interactive view, which needs no gnuplot), writes the file and returns
-    its path (force=True overwrites an existing one); without it, returns a
-    Picture. `capacity`, `policy` and `trace` choose runs. Error if
+    With `output`, a path that ends in .svg, .png or .pdf (for `map` .html), writes
+    the file and returns its path (force=True overwrites an existing one); without
+    it, returns a Picture, or for `map` a Page. `capacity`, `policy` and `trace` choose runs. Error if
     the tool cannot draw it.
     """
+    is_page = figure == "map"
     with _inputs.Files() as files:
-        path = os.fspath(output or files.output(".svg"))
+        path = os.fspath(output or files.output(".html" if is_page else ".svg"))
         _tool.call(["plot", "--quiet",
                     *_options.words("plot", {**options, "output": path}), "--",
                     *files.paths(source), figure])
         if output:
             return path
         with open(path, encoding="utf-8") as file:
-            return Picture(file.read())
+            return Page(file.read(), _inputs.Files()) if is_page else Picture(file.read())
