@@ -24,7 +24,6 @@ static const struct {
     {"fit|replay|sweep|policies", "plugin-memory",
      "set the variable FRAGSIM_PLUGIN_MEMORY"},
     {"compare", "from", "write `compare --calibrate FILE'"},
-    {"explain", "map", "use `fragsim plot SNAPSHOT map -o FILE'"},
     {"explain", "settings",
      "the settings are those of the recording, so leave it out"},
     {"summary", "abbreviated", "the rows of the pools are always printed"},
