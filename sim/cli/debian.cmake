@@ -55,7 +55,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The stand-ins for CUDA's libraries use the one for the driver, which is beside them.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/dry)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS gnuplot-nox)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "chromium, slurm-client, parallel")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "slurm-client, parallel")
 # Only libfragsim is for programs of others, so CPack does not list the libraries.
 file(CONFIGURE OUTPUT debian/shlibs @ONLY
      CONTENT "libfragsim 0 fragsim (>= @PROJECT_VERSION@)\n")

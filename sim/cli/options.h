@@ -50,7 +50,7 @@ extern const struct option_row common_options[]; /* ended by a NULL name */
      "number of threads (default: the processors that the process may use)"}
 #define PAGE_OPTION(at)                                                        \
     {"output", 'o', "FILE", OPTION_TEXT, at, NULL,                             \
-     "file of the page: .html, or .pdf, which Chromium prints"}
+     "file of the page: .html, which a browser also prints"}
 #define RECORDED_LIMIT_OPTION(at)                                              \
     {"recorded-limit", 0, "SIZE", OPTION_SIZE, at, NULL,                       \
      "memory limit that was set in the recorded process, if there was one "    \

@@ -1,16 +1,15 @@
 #!/bin/sh
 # policy_review.sh FOLDER [TRACE...]: should a training platform switch its
 # default to expandable segments? Replays recordings of its jobs with PyTorch's
-# default and with expandable segments, and writes FOLDER/report.html and
-# FOLDER/report.pdf: one page with the answer and a row for each job; then, as
-# its appendix, tables and figures, method and limits.
+# default and with expandable segments, and writes FOLDER/report.html: one page
+# with the answer and a row for each job; then, as its appendix, tables and
+# figures, method and limits.
 #
 # Without traces it takes the recordings that come with fragsim, one for each
 # job. policy_review.awk, beside this script, puts the answer into words. FOLDER
 # also has the data, and preface.html and appendix.html, which `fragsim report`
 # puts around its page. fragsim must be on PATH. Exit 1: a replay of a recording
-# is not exact; 4: gnuplot is missing, or Chromium, which prints the PDF, and
-# report.html is left; otherwise the code of fragsim.
+# is not exact; 4: gnuplot is missing; otherwise the code of fragsim.
 set -eu
 folder=${1:?usage: policy_review.sh FOLDER [TRACE...]}
 shift
@@ -42,8 +41,6 @@ for part in preface appendix; do
         "$folder/runs.csv" "$folder/recorded.csv" "$folder/tune.txt" \
         "$folder/conf.txt" "$folder/validate.txt" >"$folder/$part.html"
 done
-for page in html pdf; do
-    (cd "$folder" && fragsim report -q -f runs.h5 --preface preface.html \
-        --appendix appendix.html -o "report.$page")
-done
+(cd "$folder" && fragsim report -q -f runs.h5 --preface preface.html \
+    --appendix appendix.html -o report.html)
 (cd "$folder" && rm -f info.json conf.txt recorded.h5)

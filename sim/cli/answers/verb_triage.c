@@ -233,7 +233,7 @@ static int check_options(const struct call *call, const char *path,
     if (code != EXIT_DONE)
         return code;
     if (v->out && !publish_can(v->out))
-        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
+        return cli_misuse(call, PUBLISH_EXPECTED);
     if (!strcmp(path, "-"))
         return cli_misuse(call, "expected the name of a file, found \"-\": "
                                 "the commands of the page read it again");

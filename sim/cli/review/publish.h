@@ -1,5 +1,4 @@
-/* publish.h - writes a page to a file: HTML, or PDF if the name ends in .pdf.
- */
+/* publish.h - writes a page of HTML to a file. */
 #ifndef FRAG_SIM_CLI_REVIEW_PUBLISH_H
 #define FRAG_SIM_CLI_REVIEW_PUBLISH_H
 
@@ -7,12 +6,14 @@
 
 #include "traces/base.h"
 
-/* Whether the name ends in .html or .pdf. */
+/* What a command says of a name for which publish_can is false. */
+#define PUBLISH_EXPECTED "expected -o FILE.html; a browser prints it as PDF"
+
+/* Whether the name ends in .html. */
 bool publish_can(const char *path);
 
-/* Calls `write` with a file for the HTML of the page, and prints the page if
- * the name ends in .pdf. The file at `path` appears complete or not at all.
- * Errors of write and of browser_print; IO. */
+/* Calls `write` with a file for the HTML of the page. The file at `path`
+ * appears complete or not at all. Errors of write; IO. */
 enum frag_err publish(const char *path,
                       enum frag_err (*write)(void *user, FILE *out,
                                              struct frag_error *e),

@@ -1,5 +1,5 @@
 /* verb_report.c - the command report: writes a review of result files as one
- * page, HTML or PDF. The page itself is made in sim/cli/review/. */
+ * page. The page itself is made in sim/cli/review/. */
 #include "sim/cli/cli.h"
 #include "sim/cli/cli_versions.h"
 #include "sim/cli/gnuplot/drawing.h"
@@ -57,7 +57,7 @@ static int report_run(const struct call *call, const void *values)
     int code;
 
     if (!publish_can(v->out))
-        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
+        return cli_misuse(call, PUBLISH_EXPECTED);
     code = drawing_check_look(call, &v->look);
     if (code == EXIT_DONE)
         code = cli_may_replace(call, v->out, v->force);

@@ -81,8 +81,7 @@ def _page(command: str, inputs: Any, progress: bool,
     try:
         path = os.fspath(options.get("output") or files.output(".html"))
         if not path.endswith(".html"):
-            raise ValueError(f"output: expected a name that ends in .html, found "
-                             f"{path!r}; fragsim.run({command!r}, ...) makes a PDF")
+            raise ValueError(f"output: expected a name that ends in .html, found {path!r}")
         answer = files.output(".json")
         meter = _progress.meter() if progress else None
         _tool.call([command, "--color=never" if meter else "--quiet",
