@@ -128,7 +128,7 @@ enum frag_err moment_read(const struct frag_trace *t,
                           uint64_t *event, struct frag_error *e)
 {
     if (!d->count)
-        return frag_fail(e, FRAG_INVALID,
+        return frag_fail(e, FRAG_CORRUPT,
                          "%s: %s has no events: nothing was recorded on it",
                          t->path, FRAG_DEVICE_NAME(d->device));
     if (!strcmp(text, "peak"))

@@ -38,6 +38,32 @@ const struct verb *verb_find(const struct verb *const *verbs, const char *name)
     return NULL;
 }
 
+#define OF_PROGRAM "or the exit code of the program"
+
+const struct exit_case exit_cases[] = {
+    {"record", EXIT_DONE, OF_PROGRAM},
+    {"run", EXIT_DONE, OF_PROGRAM},
+    {"dry", EXIT_DONE, OF_PROGRAM},
+    {"tune", EXIT_NO, "no setting survives"},
+    {"fit", EXIT_NO,
+     "a policy does not fit the size that was named, or breaks its contract"},
+    {"replay", EXIT_NO, "a policy breaks its contract"},
+    {"sweep", EXIT_NO, "a policy breaks its contract"},
+    {"merge", EXIT_NO, "shards of the sweep are missing"},
+    {"leaks", EXIT_NO, "with --fail: a trace has a leak"},
+    {"diff", EXIT_NO, "there is more growth than --fail-over allows"},
+    {"validate", EXIT_NO, "the replay differs from what was recorded"},
+    {"validate", EXIT_UNKNOWN,
+     "a trace holds too little to judge, and no other one differs"},
+    {"dry", EXIT_NO, "the program does not fit the GPU that was named"},
+    {"compare", EXIT_NO,
+     "a run on the GPU differs from the simulation, or leaves memory on it"},
+    {"policies", EXIT_NO,
+     "PyTorch refuses or ignores a setting, or with --test: the policy breaks "
+     "its contract"},
+    {NULL, EXIT_DONE, NULL},
+};
+
 static int exit_code(enum frag_err err)
 {
     static const int codes[] = {

@@ -17,28 +17,21 @@
 #include "sim/results/results.h"
 
 /* Exit codes: name, number, description in the manual. */
-#define FRAG_EXITS(X)                                                    \
-    X(DONE, 0,                                                           \
-      "success; a simulated out-of-memory is a result, not a "           \
-      "failure")                                                         \
-    X(NO, 1,                                                             \
-      "the answer is no: validate or compare found a difference, fit "   \
-      "found a policy that does not fit, --check found a policy that "   \
-      "breaks its contract, tune found no setting within the bounds, "   \
-      "policies torch:SETTINGS found a setting that PyTorch refuses or " \
-      "ignores, dry found "                                              \
-      "that a program does not fit the GPU that was named, diff "        \
-      "found more growth than --fail-over allows, or merge did not "     \
-      "find all shards of a sweep")                                      \
-    X(USE, 2,                                                            \
-      "wrong use: an unknown or invalid option, policy or "              \
-      "parameter")                                                       \
-    X(INPUT, 3,                                                          \
-      "an input is malformed; the message names the file and the "       \
-      "place; a command with several traces answers for the others")     \
-    X(FILES, 4,                                                          \
-      "a file could not be read or written, or the host has no memory")  \
-    X(DEVICE, 5, "there is no device, or the device failed")             \
+#define FRAG_EXITS(X)                                                   \
+    X(DONE, 0,                                                          \
+      "success; a simulated out-of-memory is a result, not a "          \
+      "failure")                                                        \
+    X(NO, 1, "the answer is no")                                        \
+    X(USE, 2,                                                           \
+      "wrong use: an unknown or invalid option, policy or "             \
+      "parameter")                                                      \
+    X(INPUT, 3,                                                         \
+      "an input is malformed; the message names the file and the "      \
+      "place; a command with several traces answers for the others")    \
+    X(FILES, 4,                                                         \
+      "a file could not be read or written, or the host has no memory") \
+    X(DEVICE, 5, "there is no device, or the device failed")            \
+    X(UNKNOWN, 6, "the recording holds too little for an answer")       \
     X(INTERRUPTED, 130, "interrupted; no output was changed")
 
 enum exit_code {
@@ -46,6 +39,14 @@ enum exit_code {
     FRAG_EXITS(X)
 #undef X
 };
+
+/* What an exit code says of one command. */
+struct exit_case {
+    const char *verb;
+    enum exit_code code;
+    const char *text;
+};
+extern const struct exit_case exit_cases[]; /* ended by a NULL verb */
 
 /* One run of a command. */
 struct call {

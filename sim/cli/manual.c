@@ -54,8 +54,12 @@ enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
 
 static void print_exits(FILE *out)
 {
-    for (size_t i = 0; i < EXITS; i++)
+    for (size_t i = 0; i < EXITS; i++) {
         fprintf(out, "  %-4d %s\n", exits[i].code, exits[i].text);
+        for (const struct exit_case *c = exit_cases; c->verb; c++)
+            if ((int)c->code == exits[i].code)
+                fprintf(out, "       %-10s %s\n", c->verb, c->text);
+    }
 }
 
 static void print_table(FILE *out, const char *title,
@@ -287,6 +291,9 @@ const struct topic topics[] = {
 
 void manual_overview(FILE *out, const struct verb *const *verbs)
 {
+    static const char *const first[] = {"triage", "dry", "fit", "replay",
+                                        "report"};
+
     fprintf(out, "fragsim - %s\n\n", purpose);
     fputs("usage: fragsim COMMAND ...\n\n", out);
     for (size_t i = 0; verbs[i]; i++)
@@ -298,9 +305,8 @@ void manual_overview(FILE *out, const struct verb *const *verbs)
     for (size_t i = 0; topics[i].name; i++)
         fprintf(out, "  %-10s %s\n", topics[i].name, topics[i].summary);
     fputs("\nFirst steps:\n\n", out);
-    for (size_t i = 0; verbs[i]; i++)
-        if (verbs[i]->example)
-            fprintf(out, "  %s\n", verbs[i]->example);
+    for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+        fprintf(out, "  %s\n", verb_find(verbs, first[i])->example);
 }
 
 /* -- the man page -------------------------------------------------------- */
@@ -376,7 +382,8 @@ static void verb_section(FILE *out, const struct verb *v)
     option_entries(out, v->options);
 }
 
-static void exit_section(FILE *out)
+/* Of one command, or of all: NULL. */
+static void exit_section(FILE *out, const struct verb *v)
 {
     section(out, "EXIT STATUS", NULL);
     for (size_t i = 0; i < EXITS; i++) {
@@ -384,6 +391,13 @@ static void exit_section(FILE *out)
 
         snprintf(code, sizeof(code), "%d", exits[i].code);
         entry(out, code, exits[i].text);
+        for (const struct exit_case *c = exit_cases; c->verb; c++)
+            if ((int)c->code == exits[i].code &&
+                (!v || !strcmp(v->name, c->verb))) {
+                fputs(".RS\n", out);
+                entry(out, c->verb, c->text);
+                fputs(".RE\n", out);
+            }
     }
 }
 
@@ -410,7 +424,7 @@ void manual_verb_page(FILE *out, const struct verb *v)
     section(out, "OPTIONS", NULL);
     option_entries(out, v->options);
     option_entries(out, common_options);
-    exit_section(out);
+    exit_section(out, v);
     if (v->example)
         section(out, "EXAMPLE", NULL);
     example(out, v);
@@ -470,7 +484,7 @@ void manual_page(FILE *out, const struct verb *const *verbs)
     section(out, "COMMON OPTIONS", NULL);
     option_entries(out, common_options);
     policy_section(out);
-    exit_section(out);
+    exit_section(out, NULL);
     section(out, "ENVIRONMENT", NULL);
     for (size_t i = 0; i < VARIABLES; i++)
         entry(out, variables[i].name, variables[i].text);

@@ -4,6 +4,7 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,6 +209,19 @@ static error_t on_key(int key, char *text, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
+static void add_doc(struct parser *p, const char *format, ...)
+    FRAG_PRINTF(2, 3);
+
+static void add_doc(struct parser *p, const char *format, ...)
+{
+    const size_t n = strlen(p->doc);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(p->doc + n, sizeof(p->doc) - n, format, args);
+    va_end(args);
+}
+
 static void prepare(struct parser *p, const struct verb *verb, void *values)
 {
     size_t count = 0;
@@ -216,9 +230,12 @@ static void prepare(struct parser *p, const struct verb *verb, void *values)
     add_rows(p, &count, verb->options);
     add_rows(p, &count, common_options);
     snprintf(p->name, sizeof(p->name), "fragsim %s", verb->name);
-    snprintf(p->doc, sizeof(p->doc), "%s.\v%s%s%s", verb->summary, verb->about,
-             verb->example ? "\n\nExample: " : "",
-             verb->example ? verb->example : "");
+    snprintf(p->doc, sizeof(p->doc), "%s.\v%s", verb->summary, verb->about);
+    for (const struct exit_case *c = exit_cases; c->verb; c++)
+        if (!strcmp(c->verb, verb->name))
+            add_doc(p, "\n\nExit code %d: %s", (int)c->code, c->text);
+    if (verb->example)
+        add_doc(p, "\n\nExample: %s", verb->example);
     p->argp = (struct argp){.options = p->options,
                             .parser = on_key,
                             .args_doc = verb->args,

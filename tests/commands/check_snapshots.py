@@ -78,7 +78,7 @@ def check_late():
 
 def check_without_history():
     write("still.pickle", [segment(0, False)], [[]])
-    expect(run("validate", "still.pickle", code=1),
+    expect(run("validate", "still.pickle", code=6),
            "device 0: not enough to judge",
            "device 0: the device has no history", "0 of 1 exact")
     expect(run("top", "still.pickle"), ": 1 block holds 20 MiB")
@@ -89,7 +89,7 @@ def check_without_history():
     refuse(page, "the picture shows events")
     write("nothing.pickle", [], [[]])
     for command in ("top", "summary"):
-        expect(run(command, "nothing.pickle", code=2),
+        expect(run(command, "nothing.pickle", code=3),
                "nothing.pickle: device 0 has no events")
 
 
@@ -97,12 +97,12 @@ def check_devices():
     life = [entry("segment_alloc", 20 * MIB, BASE), entry("alloc", addr=BASE)]
     write("mixed.pickle", [segment(0, False), segment(2, False)],
           [[], life, []])
-    text = run("validate", "mixed.pickle", code=1)
+    text = run("validate", "mixed.pickle", code=6)
     expect(text, "device 0: not enough to judge", "device 1: exact",
            "device 2: not enough to judge", "device 2: the device has no history",
            "1 of 3 exact")
     rows = json.loads(run("validate", "-q", "mixed.pickle", "--json", "-",
-                          code=1))["results"]
+                          code=6))["results"]
     assert [r["verdict"] for r in rows] == \
         ["no evidence", "exact", "no evidence"], rows
     assert "has no history" in rows[2]["notes"][-1], rows
@@ -110,6 +110,9 @@ def check_devices():
     write("two.pickle", [], [life, [dict(e) for e in life]])
     text = run("explain", "two.pickle")
     expect(text, "\n\ntwo.pickle, device 1\n")
+    expect(run("top", "two.pickle", "mixed.pickle"), "two, device 0, event 0",
+           "two, device 1, event 0", "mixed, device 1, event 0", "imbalance")
+    run("top", "two.pickle", "--folded", "-", code=2)
     refuse(text, "\\n")
 
 

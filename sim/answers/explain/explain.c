@@ -272,7 +272,7 @@ static enum frag_err explain_snapshot(struct explain_work *w)
         d->recorded.has_end ? &d->recorded.end : &d->recorded.start;
 
     if (!layout->segment_count)
-        return frag_fail(w->e, FRAG_UNSUPPORTED,
+        return frag_fail(w->e, FRAG_CORRUPT,
                          "%s: %s has neither events nor "
                          "segments: nothing can be explained; record the job "
                          "with torch.cuda.memory._record_memory_history()",

@@ -87,7 +87,8 @@ int unread_exit(const struct unread *u, int code)
 {
     struct frag_error e;
 
-    if (!u->count || (code != EXIT_DONE && code != EXIT_NO))
+    if (!u->count ||
+        (code != EXIT_DONE && code != EXIT_NO && code != EXIT_UNKNOWN))
         return code;
     snprintf(e.text, sizeof(e.text),
              "%zu of %zu traces could not be used; the answers are those of "

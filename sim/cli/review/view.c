@@ -35,7 +35,7 @@ static enum frag_err fill_run(struct view *v, struct view_run *r,
     if (!heights_make(&r->track.reserved, &r->heights))
         return frag_no_memory(e, "the view");
     if (!r->heights.bytes)
-        return frag_fail(e, FRAG_INVALID, "%s: the policy reserved no memory",
+        return frag_fail(e, FRAG_CORRUPT, "%s: the policy reserved no memory",
                          v->name);
     for (r->unit = 1; r->heights.bytes / r->unit > UINT32_MAX;)
         r->unit *= 2;

@@ -446,9 +446,9 @@ static int validate_run(const struct call *call, const void *values)
         return cli_fail(call, err, &e);
     if (!v->common.quiet)
         say_verdicts(&w);
-    return unread_exit(&w.unread, w.verdicts[FRAG_VERDICT_DIFFERS] ||
-                                          w.verdicts[FRAG_VERDICT_NO_EVIDENCE]
-                                      ? EXIT_NO
+    return unread_exit(&w.unread, w.verdicts[FRAG_VERDICT_DIFFERS] ? EXIT_NO
+                                  : w.verdicts[FRAG_VERDICT_NO_EVIDENCE]
+                                      ? EXIT_UNKNOWN
                                       : EXIT_DONE);
 }
 
@@ -481,10 +481,9 @@ const struct verb verb_validate = {
         "snapshot, and the counters of memory_stats if there is a file of "
         "them. A history that ends before the snapshot was taken is compared "
         "up to its last entry. With --predicted, a replay that differs in "
-        "addresses only is equal in sizes. The exit code is 1 if anything "
-        "else differs, or if nothing that the allocator decided could be "
-        "compared: no address, no segment that was taken, no OOM, no counter. "
-        "If the keys of the snapshot show a release of PyTorch that places "
+        "addresses only is equal in sizes. There is not enough to judge if "
+        "nothing that the allocator decided could be compared: no address, no "
+        "segment that was taken, no OOM, no counter. If the keys of the snapshot show a release of PyTorch that places "
         "otherwise, the replay follows its rules, and a note says so.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,

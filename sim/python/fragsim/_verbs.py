@@ -11,7 +11,7 @@ from . import _inputs, _options, _progress, _tables, _tool
 if TYPE_CHECKING:
     import pandas
 
-ANSWER_IS_NO = 1
+ANSWER_IS_NO, NOT_KNOWN = 1, 6
 
 
 class Verb(NamedTuple):
@@ -137,7 +137,7 @@ def parsed(command: str, words: list[str],
            meter: _progress.Meter | None = None) -> Answer:
     """The JSON of a command with these arguments."""
     line = [command, "--json=-", *words]
-    out, found = _tool.call(line, fine=(0, ANSWER_IS_NO), meter=meter)
+    out, found = _tool.call(line, fine=(0, ANSWER_IS_NO, NOT_KNOWN), meter=meter)
     if not out:
         raise _tool.error_of(ANSWER_IS_NO, line, found)
     made = Answer(json.loads(out))
