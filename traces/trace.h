@@ -379,19 +379,6 @@ enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
                                    uint64_t repeat,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes the events of one device as the CSV log of RMM's
- * logging_resource_adaptor, which RMM's replay benchmark reads:
- * Thread,Time,Action,Pointer,Size,Stream. The path "-" is stdout. A request
- * that failed is an "allocate failure". The log has no free_requested, no
- * record_stream and no empty_cache: a block is freed at its FREE. All threads
- * are 0. Where the trace lacks an address, the log has one above all recorded
- * addresses, and no two live blocks overlap there. Times are times of day in
- * UTC; if the trace has no times, event i is at i us. INVALID if the trace has
- * no such device or needs more than 2^64 bytes of addresses; IO, NOMEM. */
-enum frag_err frag_trace_write_rmm(const struct frag_trace *trace,
-                                   uint32_t device, const char *path,
-                                   struct frag_error *e) FRAG_MUST_CHECK;
-
 /* Checks the event columns of a device: ids, streams and pools are in range, no
  * slot is allocated while live or freed while free, sizes are from 1 to
  * 2^63 - 1. CORRUPT at the first violation, with its event in e; NOMEM. The

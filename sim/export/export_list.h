@@ -25,12 +25,6 @@ FORMAT(chrome,
        " best_fit -o run.json",
        HOLDS_EVERYTHING & ~(HOLDS_STREAMS | HOLDS_FREE_STREAMS |
        HOLDS_POOLS | HOLDS_STACKS), SIZE_MAX)
-FORMAT(rmm,
-       "the log of RMM's logging adaptor, which RMM's replay benchmark and "
-       "every command can read. Example: fragsim export run.pickle --to rmm -o"
-       " run.dev0.csv",
-       HOLDS_STREAMS | HOLDS_FREE_STREAMS | HOLDS_TIMES | HOLDS_FAILED |
-       HOLDS_SIZES | HOLDS_LIVE, 0)
 FORMAT(minimalloc,
        "the blocks as buffers id,lower,upper,size of static storage "
        "allocation. Times are event numbers; sizes are rounded up to 512 "

@@ -164,13 +164,6 @@ enum frag_err export_csv(const struct export_job *job, const char *path,
                                 job->repeat ? job->repeat : 1, e);
 }
 
-enum frag_err export_rmm(const struct export_job *job, const char *path,
-                         struct export_notes *notes, struct frag_error *e)
-{
-    (void)notes;
-    return frag_trace_write_rmm(job->trace, job->device->device, path, e);
-}
-
 enum frag_err export_write(enum export_format_number format,
                            const struct export_job *job, const char *path,
                            struct export_notes *notes, struct frag_error *e)

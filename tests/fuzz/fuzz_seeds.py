@@ -158,7 +158,7 @@ def exports():
     """A bundled trace in each format that fragsim writes and reads."""
     trace = os.path.join(BUNDLED, "leak.pickle.xz")
     small = os.path.join(BUNDLED, "late_start.pickle.xz")
-    for form, to in [("csv", "csv"), ("static", "minimalloc"), ("rmm", "rmm")]:
+    for form, to in [("csv", "csv"), ("static", "minimalloc")]:
         yield form, first_lines(run(FRAGSIM, "export", "-q", trace, "--to", to))
     yield "torch", run(FRAGSIM, "export", "-q", small, "--to", "snapshot")
 

@@ -92,7 +92,7 @@ static const struct {
              "interleave:file=@trace,by=turns|keep:site=train|@edit;@edit|"
              "@text:@n"},
     {"figure", "timeline|compare|pareto|breakdown|heatmap|frontier"},
-    {"to", "csv|snapshot|chrome|rmm|minimalloc"},
+    {"to", "csv|snapshot|chrome|minimalloc"},
     {"moment", "peak|oom|end|0|@n"},
     {"topic", "torch|replay|results|edits|@text"},
     {"by", "auto|site|function|stack|size|class|age|seconds|events|pool|"

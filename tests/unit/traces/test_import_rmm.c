@@ -1,5 +1,5 @@
-/* test_import_rmm.c - tests the importer of RMM's logs and the writer of such
- * logs, on lines written by hand and on random logs. */
+/* test_import_rmm.c - tests the importer of RMM's logs, on lines written by
+ * hand and on random logs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +134,7 @@ static void times_go_on_after_midnight(void **state)
     frag_trace_close(t);
 }
 
-/* ---- the writer ---- */
+/* ---- trace files ---- */
 
 static char written[] = "/tmp/frag_rmm_XXXXXX";
 
@@ -170,42 +170,6 @@ static void write_random_log(uint64_t seed)
             bytes[k] = 0;
     }
     fclose(file);
-}
-
-static void text_of(const char *path, char *text, size_t room)
-{
-    FILE *file = fopen(path, "rb");
-    const size_t count = fread(text, 1, room - 1, file);
-
-    text[count] = '\0';
-    fclose(file);
-}
-
-static void a_written_log_reads_back_equal(void **state)
-{
-    static char text[1 << 20], again_text[1 << 20];
-    struct frag_trace *t = NULL, *again = NULL;
-    const char *difference;
-
-    (void)state;
-    write_random_log(11);
-    if (frag_trace_open(log_path, NULL, &t, &log_error) != FRAG_OK ||
-        frag_trace_write_rmm(t, 0, written, &log_error) != FRAG_OK ||
-        frag_trace_open(written, NULL, &again, &log_error) != FRAG_OK)
-        fail_msg("%s", log_error.text);
-    assert_true(t->devices[0].free_streams);
-    difference = traces_differ(t, again);
-    if (difference)
-        fail_msg("%s", difference);
-    text_of(log_path, text, sizeof(text));
-    text_of(written, again_text, sizeof(again_text));
-    assert_string_equal(text, again_text);
-    assert_int_equal(frag_trace_write_rmm(t, 1, written, &log_error),
-                     FRAG_INVALID);
-    assert_int_equal(frag_trace_write_rmm(t, 0, "/nowhere/x", &log_error),
-                     FRAG_IO);
-    frag_trace_close(t);
-    frag_trace_close(again);
 }
 
 /* Through a trace file: the streams of frees are in it. */
@@ -250,51 +214,6 @@ static void a_repeated_trace_keeps_the_streams_of_frees(void **state)
     frag_trace_close(twice);
 }
 
-/* Blocks without recorded addresses get addresses that do not overlap. */
-static void addresses_are_invented_where_none_are_recorded(void **state)
-{
-    static const struct {
-        const char *csv, *log;
-    } cases[] = {
-        {"op,id,bytes,stream\nalloc,1,300,0\nalloc,2,5,9\nfree,1,,\n"
-         "alloc,3,100,0\nempty_cache,,,\nrecord_stream,2,,4\n"
-         "free_requested,2,,\nfree,2,,\n",
-         HEADER "0,00:00:00.000000,allocate,0x7f0000000000,300,0\n"
-                "0,00:00:00.000001,allocate,0x7f0000000200,5,0x9\n"
-                "0,00:00:00.000002,free,0x7f0000000000,300,0\n"
-                "0,00:00:00.000003,allocate,0x7f0000000000,100,0\n"
-                "0,00:00:00.000007,free,0x7f0000000200,5,0x9\n"},
-    };
-    char text[1024];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct frag_trace *t;
-
-        assert_int_equal(log_open(cases[i].csv, &t), FRAG_OK);
-        assert_int_equal(frag_trace_write_rmm(t, 0, written, &log_error),
-                         FRAG_OK);
-        text_of(written, text, sizeof(text));
-        assert_string_equal(text, cases[i].log);
-        frag_trace_close(t);
-    }
-}
-
-static void addresses_beyond_64_bits_are_refused(void **state)
-{
-    static const char csv[] = "op,id,bytes,stream\n"
-                              "alloc,1,9223372036854775807,0\n"
-                              "alloc,2,9223372036854775807,0\n";
-    struct frag_trace *t;
-
-    (void)state;
-    assert_int_equal(log_open(csv, &t), FRAG_OK);
-    assert_int_equal(frag_trace_write_rmm(t, 0, written, &log_error),
-                     FRAG_INVALID);
-    assert_non_null(strstr(log_error.text, "2^64 addresses"));
-    frag_trace_close(t);
-}
-
 /* The stream of a free is checked only where it means something. */
 static void a_free_on_a_stream_beyond_the_table_is_refused(void **state)
 {
@@ -329,11 +248,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_is_refused_with_its_line),
         cmocka_unit_test(times_go_on_after_midnight),
-        cmocka_unit_test(a_written_log_reads_back_equal),
         cmocka_unit_test(a_trace_file_keeps_the_streams_of_frees),
         cmocka_unit_test(a_repeated_trace_keeps_the_streams_of_frees),
-        cmocka_unit_test(addresses_are_invented_where_none_are_recorded),
-        cmocka_unit_test(addresses_beyond_64_bits_are_refused),
         cmocka_unit_test(a_free_on_a_stream_beyond_the_table_is_refused),
     };
     const int log = mkstemp(log_path), rmm = mkstemp(written);

@@ -20,7 +20,7 @@
 
 static struct frag_error error;
 static char folder[] = "/tmp/frag_faults_XXXXXX";
-static char csv[64], rmm[64], trace_file[64];
+static char csv[64], trace_file[64];
 
 /* A recording that needs every step of the builder: a late beginning, missing
  * completions on one device, empty_cache calls, pools, streams, texts. */
@@ -191,8 +191,6 @@ static void writing_survives_every_failure(void **state)
         err = frag_trace_write(t, trace_file, 2, &error);
         if (err == FRAG_OK)
             err = frag_trace_write_csv(t, 0, csv, 1, &error);
-        if (err == FRAG_OK)
-            err = frag_trace_write_rmm(t, 0, rmm, &error);
         failed = !calls_to_failure;
         calls_to_failure = 0;
         assert_int_equal(err != FRAG_OK, failed);
@@ -211,7 +209,6 @@ static int make_folder(void **state)
     if (!mkdtemp(folder) || build(&t) != FRAG_OK)
         return -1;
     snprintf(csv, sizeof(csv), "%s/a.csv", folder);
-    snprintf(rmm, sizeof(rmm), "%s/rmm.csv", folder);
     snprintf(trace_file, sizeof(trace_file), "%s/a.h5", folder);
     if (frag_trace_write_csv(t, 0, csv, 1, &error) != FRAG_OK ||
         frag_trace_write(t, trace_file, 1, &error) != FRAG_OK)
@@ -224,7 +221,6 @@ static int remove_folder(void **state)
 {
     (void)state;
     unlink(csv);
-    unlink(rmm);
     unlink(trace_file);
     return rmdir(folder);
 }
