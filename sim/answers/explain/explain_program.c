@@ -87,14 +87,23 @@ static enum frag_err find_bounds(struct program *p, struct frag_error *e)
     return FRAG_OK;
 }
 
+/* The Python frames, from the outermost one on, up to a function named forward;
+ * 0: the stack has none. */
+static uint64_t frames_to_forward(const struct frag_trace *t, uint32_t stack)
+{
+    struct site_walk w = site_walk(t, stack);
+    uint64_t n = 1;
+
+    for (const struct frag_frame *f; (f = site_step_in(&w)); n++)
+        if (!strcmp(t->strings[f->function], "forward"))
+            return n;
+    return 0;
+}
+
 static void find_forward(struct program *p)
 {
-    const struct frag_trace *t = p->trace;
-
-    for (uint32_t k = 0; p->device->stack && k < t->stack_count; k++)
-        for (uint64_t i = t->stack_first[k]; i < t->stack_first[k + 1]; i++)
-            if (!strcmp(t->strings[t->frames[i].function], "forward"))
-                p->forward[k] = true;
+    for (uint32_t k = 0; p->device->stack && k < p->trace->stack_count; k++)
+        p->forward[k] = frames_to_forward(p->trace, k) != 0;
 }
 
 static bool is_kept(const struct program *p, uint64_t block)
@@ -319,8 +328,9 @@ struct op {
 };
 
 struct layers {
-    struct op *ops; /* of each stack */
-    uint32_t *of;   /* of each block: 1 + its call; 0: none */
+    struct op *ops;  /* of each stack */
+    uint64_t *times; /* for each number of frames: see count_repeats */
+    uint32_t *of;    /* of each block: 1 + its call; 0: none */
     struct call *calls;
     uint64_t count;
     struct explain_edit *edits;
@@ -411,19 +421,6 @@ static void count_repeats(const struct program *p, const struct op *ops,
     }
 }
 
-/* The frames, from the outermost one on, up to a function named forward; 0: the
- * stack has none. */
-static uint64_t frames_to_forward(const struct frag_trace *t, uint32_t stack)
-{
-    struct site_walk w = site_walk(t, stack);
-    uint64_t n = 1;
-
-    for (const struct frag_frame *f; (f = site_step_in(&w)); n++)
-        if (!strcmp(t->strings[f->function], "forward"))
-            return n;
-    return 0;
-}
-
 /* The frames of the op from the outermost one on to that which calls the
  * layers: the outermost one in the forward pass that calls often what calls the
  * op. One line within a layer may call it more often. */
@@ -464,28 +461,21 @@ static const struct frag_frame *caller_of_layers(const struct program *p,
     return caller;
 }
 
-/* Keeps the ops of the layers that lie below one line. *caller
- * is that line, or NULL. */
-static enum frag_err find_layers(const struct program *p, struct op *ops,
-                                 uint32_t most,
-                                 const struct frag_frame **caller,
-                                 struct frag_error *e)
+/* Keeps the ops that lie below the frame which calls the layers. Returns the
+ * line to name. */
+static const struct frag_frame *find_layers(const struct program *p,
+                                            struct layers *l, uint32_t most)
 {
-    uint64_t *times, frames;
+    uint64_t frames;
 
     for (uint32_t k = 0; k < p->trace->stack_count; k++)
-        ops[k].shared = shared_frames(p->trace, most, k);
-    times = calloc((size_t)ops[most].shared + 1, sizeof(*times));
-    if (!times)
-        return frag_no_memory(e, "the layers of the program");
-    count_repeats(p, ops, most, times);
-    frames = frames_to_layers(p, most, ops[most].shared, times);
-    free(times);
+        l->ops[k].shared = shared_frames(p->trace, most, k);
+    count_repeats(p, l->ops, most, l->times);
+    frames = frames_to_layers(p, most, l->ops[most].shared, l->times);
     for (uint32_t k = 0; k < p->trace->stack_count; k++)
-        if (ops[k].shared < frames)
-            ops[k].bytes = 0;
-    *caller = caller_of_layers(p, most, frames);
-    return FRAG_OK;
+        if (l->ops[k].shared < frames)
+            l->ops[k].bytes = 0;
+    return caller_of_layers(p, most, frames);
 }
 
 /* Numbers the calls: each begins with the op that is the first. */
@@ -557,19 +547,18 @@ static void plan_edits(const struct program *p, struct layers *l)
         qsort(l->edits, l->edit_count, sizeof(*l->edits), edits_by_event);
 }
 
-static enum frag_err try_layers(struct program *p, struct layers *l,
-                                struct frag_error *e)
+static enum frag_err try_layers(struct program *p, struct layers *l)
 {
     struct explain_change change = {.kind = EXPLAIN_RECOMPUTE,
                                     .event = UINT64_MAX};
     struct attempt a = trial_attempt(p->trial);
     const uint32_t most = weigh(p, l->ops);
-    const struct frag_frame *caller = NULL;
+    const struct frag_frame *caller;
     char frame[SITE_TEXT];
 
     if (!l->ops[most].bytes)
         return FRAG_OK;
-    FRAG_TRY(find_layers(p, l->ops, most, &caller, e));
+    caller = find_layers(p, l, most);
     number_calls(p, l);
     describe_calls(p, l);
     plan_edits(p, l);
@@ -587,19 +576,22 @@ static enum frag_err try_layers(struct program *p, struct layers *l,
 
 static enum frag_err try_recompute(struct program *p, struct frag_error *e)
 {
-    const uint64_t blocks = p->blocks.count;
+    const struct frag_trace *t = p->trace;
+    const size_t blocks = p->blocks.count + 1, stacks = t->stack_count;
     struct layers l = {
-        .ops = calloc((size_t)p->trace->stack_count + 1, sizeof(*l.ops)),
-        .of = calloc(blocks + 1, sizeof(*l.of)),
-        .calls = calloc(blocks + 1, sizeof(*l.calls)),
-        .edits = calloc(2 * blocks + 1, sizeof(*l.edits)),
+        .ops = calloc(stacks + 1, sizeof(*l.ops)),
+        .times = calloc(t->stack_first[stacks] + 1, sizeof(*l.times)),
+        .of = calloc(blocks, sizeof(*l.of)),
+        .calls = calloc(blocks, sizeof(*l.calls)),
+        .edits = calloc(2 * blocks, sizeof(*l.edits)),
     };
     const enum frag_err err =
-        l.ops && l.of && l.calls && l.edits
-            ? try_layers(p, &l, e)
+        l.ops && l.times && l.of && l.calls && l.edits
+            ? try_layers(p, &l)
             : frag_no_memory(e, "the layers of the program");
 
     free(l.ops);
+    free(l.times);
     free(l.of);
     free(l.calls);
     free(l.edits);
