@@ -36,8 +36,7 @@ void moment_close(struct moment *m);
 /* Reads the text of --at: "peak" (the first event at which most bytes are
  * requested), "oom" (the last request that the recorded allocator could not
  * meet), "end", or the number of an event. INVALID, with what is known; CORRUPT
- * if the device has no events; NOMEM.
- */
+ * if the device has no events; NOMEM. */
 enum frag_err moment_read(const struct frag_trace *t,
                           const struct frag_device_trace *d, const char *text,
                           uint64_t *event,

@@ -160,6 +160,10 @@ def check_devices(folder, made):
     compare(path, "device 1", rows[1:], results("top", "-q", path, "--device", 1))
     compare(path, "device 0", rows[0]["held_bytes"], peak_of(trace[:900]).live)
     run("top", "-q", path, "--folded", "-", code=2)
+    with open(path, "wb") as file:
+        pickle.dump(dict(made, segments=[], device_traces=[[], trace, []]), file)
+    for verb in "top", "leaks", "steps":
+        compare(verb, "devices", [row["device"] for row in results(verb, path)], [1])
 
 
 def main():

@@ -94,6 +94,8 @@ static enum frag_err visit(void *user, const struct input *in,
     enum frag_err err;
 
     progress_clear(&s->progress);
+    if (!in->device->count && !input_replays(in, v->device))
+        return FRAG_OK; /* nothing was recorded on it, but on another one */
     FRAG_TRY(moment_read(in->trace, in->device, v->at, &event, e));
     FRAG_TRY(holders_find(in->trace, in->device, event, &options, &h, e));
     err = v->folded ? write_folded(s, in, event, e) : FRAG_OK;

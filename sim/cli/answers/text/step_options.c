@@ -89,6 +89,8 @@ static enum frag_err visit(void *user, const struct input *in,
     struct step_command *c = user;
     const struct frag_device_trace *one;
 
+    if (!input_replays(in, c->values->cell.device))
+        return FRAG_OK;
     FRAG_TRY(input_has_history(in, e));
     if (c->values->drawing.out)
         FRAG_TRY(input_device(in->trace, c->values->cell.device, &one, e));
