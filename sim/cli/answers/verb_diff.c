@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/answers/held/difference_report.h"
+#include "sim/cli/answers/held/held_report.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/cli_versions.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
-#include "traces/bytes/sink.h"
 #include "traces/name.h"
 
 struct diff_values {
@@ -26,10 +26,10 @@ struct diff {
     const struct call *call;
     const struct diff_values *values;
     struct difference_view view;
-    struct sink json;
-    struct frag_json writer;
-    uint64_t failures; /* runs; for traces 0 or 1 */
-    double growth;     /* of traces */
+    FILE *out;
+    struct frag_json *json; /* NULL: as text */
+    uint64_t failures;      /* runs; for traces 0 or 1 */
+    double growth;          /* of traces */
 };
 
 /* One trace and its moment. */
@@ -41,30 +41,6 @@ struct side {
     uint64_t event;
     struct holders holders;
 };
-
-/* -- outputs ------------------------------------------------------------- */
-
-static enum frag_err open_json(struct diff *s, struct frag_error *e)
-{
-    const char *path = s->values->outputs.json;
-
-    if (!path)
-        return FRAG_OK;
-    FRAG_TRY(sink_open(&s->json, path, e));
-    cli_json_open(s->call, &s->writer, s->json.out);
-    return FRAG_OK;
-}
-
-static enum frag_err commit_json(struct diff *s, struct frag_error *e)
-{
-    frag_results_json_close(&s->writer);
-    return sink_commit(&s->json, e);
-}
-
-static bool has_text(const struct diff *s)
-{
-    return !sink_is_stdout(s->values->outputs.json);
-}
 
 /* -- traces -------------------------------------------------------------- */
 
@@ -114,20 +90,19 @@ static enum frag_err find_groups(const struct diff *s, struct side sides[2],
     return FRAG_OK;
 }
 
-static enum frag_err write_difference(struct diff *s, const struct side *sides,
-                                      const struct difference *d,
-                                      struct frag_error *e)
+static enum frag_err write_difference(const struct diff *s,
+                                      const struct side *sides,
+                                      const struct difference *d)
 {
     struct difference_side both[2];
 
     for (int i = 0; i < 2; i++)
         both[i] = (struct difference_side){&sides[i].holders, sides[i].name,
                                            sides[i].at};
-    if (s->values->outputs.json) {
-        difference_json(d, both, &s->view, &s->writer);
-        FRAG_TRY(commit_json(s, e));
-    }
-    return has_text(s) ? difference_print(d, both, &s->view, stdout) : FRAG_OK;
+    if (!s->json)
+        return difference_print(d, both, &s->view, s->out);
+    difference_json(d, both, &s->view, s->json);
+    return FRAG_OK;
 }
 
 static enum frag_err compare_sides(struct diff *s, struct side sides[2],
@@ -141,7 +116,7 @@ static enum frag_err compare_sides(struct diff *s, struct side sides[2],
     s->growth = difference_growth(sides[0].holders.requested,
                                   sides[1].holders.requested);
     s->failures = s->growth > s->view.most;
-    err = write_difference(s, sides, &d, e);
+    err = write_difference(s, sides, &d);
     difference_close(&d);
     return err;
 }
@@ -165,27 +140,20 @@ static enum frag_err compare_traces(struct diff *s, struct frag_error *e)
 
 /* -- results ------------------------------------------------------------- */
 
-static enum frag_err write_runs(struct diff *s, const struct run_changes *r,
-                                struct frag_error *e)
-{
-    if (s->values->outputs.json) {
-        run_changes_json(r, &s->view, &s->writer);
-        FRAG_TRY(commit_json(s, e));
-    }
-    return has_text(s) ? run_changes_print(r, &s->view, stdout) : FRAG_OK;
-}
-
 static enum frag_err compare_files(struct diff *s,
                                    const struct frag_loaded files[2],
                                    struct frag_error *e)
 {
     struct run_changes r;
-    enum frag_err err;
+    enum frag_err err = FRAG_OK;
 
     FRAG_TRY(run_changes_find(&files[0], &files[1], &r, e));
     for (uint64_t i = 0; i < r.count; i++)
         s->failures += run_is_worse(&r.items[i], s->view.most);
-    err = write_runs(s, &r, e);
+    if (s->json)
+        run_changes_json(&r, &s->view, s->json);
+    else
+        err = run_changes_print(&r, &s->view, s->out);
     run_changes_close(&r);
     return err;
 }
@@ -260,6 +228,18 @@ static int say_failures(const struct diff *s, bool results)
     return EXIT_NO;
 }
 
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    struct diff *s = user;
+
+    s->out = out;
+    s->json = j;
+    return frag_results_is(s->values->common.args.items[0])
+               ? compare_results(s, e)
+               : compare_traces(s, e);
+}
+
 static int diff_run(const struct call *call, const void *values)
 {
     struct diff s = {.call = call, .values = values};
@@ -279,9 +259,8 @@ static int diff_run(const struct call *call, const void *values)
                           "found \"%.40s\"",
                           v->fail_over);
     cli_catch_signals();
-    err = open_json(&s, &e);
-    FRAG_THEN(err, results ? compare_results(&s, &e) : compare_traces(&s, &e));
-    sink_abort(&s.json);
+    err = answer_write(call, &(const struct answer){put, NULL, &s},
+                       v->outputs.json, &e);
     return err == FRAG_OK ? say_failures(&s, results) : cli_fail(call, err, &e);
 }
 

@@ -1,5 +1,5 @@
 /* verb_top.c - the command top: what holds memory at one moment of a trace. */
-#include "sim/cli/answers/held/holders_report.h"
+#include "sim/cli/answers/held/held_report.h"
 #include "sim/cli/answers/text/ranks_text.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"

@@ -1,10 +1,9 @@
 /* difference_report.c - the table of the groups that changed, and their JSON.
  */
-#include "sim/cli/answers/held/difference_report.h"
+#include "sim/cli/answers/held/held_report.h"
 
 #include <inttypes.h>
 
-#include "sim/cli/answers/held/holders_report.h"
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 

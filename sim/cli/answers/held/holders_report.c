@@ -1,5 +1,5 @@
 /* holders_report.c - the table of the groups, and their JSON. */
-#include "sim/cli/answers/held/holders_report.h"
+#include "sim/cli/answers/held/held_report.h"
 
 #include <inttypes.h>
 

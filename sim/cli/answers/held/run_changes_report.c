@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "sim/cli/answers/held/difference_report.h"
+#include "sim/cli/answers/held/held_report.h"
 #include "sim/cli/output/table.h"
 
 /* A number of a run. */
