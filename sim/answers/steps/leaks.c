@@ -19,10 +19,10 @@ const struct leaks_reason_row leaks_reasons[] = {
 };
 
 /* The four constants below were chosen by reason and fitted to nothing. The
- * verdicts on the 154 made-up programs of check_leak_programs.py and the 149
- * traces of check_leaks.py, all of which are right, do not hang on them: they
- * were the same with least_freed 1, 2 and 3 (with 16, four are wrong),
- * least_shown 0.1 and 0.9, most_freed 0.05 and 0.75, and most_work 1 and 5. */
+ * verdicts on 154 of the made-up programs and on the 149 recordings of
+ * check_leaks.py, all of which are right, do not hang on them: they were the
+ * same with least_freed 1, 2 and 3 (with 16, four are wrong), least_shown 0.1
+ * and 0.9, most_freed 0.05 and 0.75, and most_work 1 and 5. */
 
 /* Memory piles up if less than this, relative to the rise of the live bytes, is
  * freed meanwhile. */
