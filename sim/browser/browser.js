@@ -8,8 +8,8 @@ const VERBS = [
     ["validate", "FILE", "Does the simulated allocator repeat the recording?"],
     ["explain", "FILE", "Why did the job die?"],
     ["fit", "FILE -p torch -p torch:expandable_segments:True", "How much memory does it need?"],
-    ["tune", "FILE", "Which setting should be exported?"],
-    ["triage", "FILE --capacity 24GiB -o review.html", "All answers on one page"],
+    ["tune", "FILE", "Which setting does it need?"],
+    ["triage", "FILE -o review.html", "All answers on one page"],
 ];
 
 const $ = id => document.getElementById(id);

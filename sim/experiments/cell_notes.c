@@ -102,10 +102,11 @@ static void note_bound(struct frag_bound bound, char text[RELEASE_NOTE])
     if (bound.most)
         snprintf(text, RELEASE_NOTE,
                  "no snapshot records the limit of its process; the OOMs show "
-                 "a %s, and the run uses the middle, %s; --recorded-limit "
-                 "states the "
-                 "exact limit",
-                 FRAG_SHOW_BOUND(bound), FRAG_SHOW_SIZE(bound.bytes));
+                 "a %s, and the run uses the %s, %s; --recorded-limit states "
+                 "the exact limit",
+                 FRAG_SHOW_BOUND(bound),
+                 bound.bytes == bound.least ? "least" : "middle",
+                 FRAG_SHOW_SIZE(bound.bytes));
 }
 
 static bool ends_with(const char *text, const char *end)

@@ -33,7 +33,7 @@ fragsim conf "$(printf 'a\033[1mb:1')" | sed -n 1p
 
 # A release that fragsim does not know.
 fragsim conf torch_version:3.0,expandable_segments:False
-fragsim tune small.csv --torch-version 2.16 | sed -n '/settings tried/p'
+fragsim tune small.csv -c inf --torch-version 2.16 | sed -n '/settings tried/p'
 
 # Wrong use.
 fragsim conf torch_version:1.13,a:b

@@ -14,8 +14,8 @@ fragsim explain -q small.csv -c 30MiB | grep -A 1 ' because '
 fragsim explain -q "$bundled/leak_frames.pickle.xz" -c 300MiB | grep -A 2 ' because \| leave behind.*saves'
 fragsim explain -q "$bundled/late_start.pickle.xz" | head -n 2 | tail -n 1
 # A replay from the recorded layout fails; one on fresh memory does not.
-fragsim explain -q "$bundled/late_start.pickle.xz" -c 2GiB | grep -A 1 '^failed\|^advice\|^what'
-fragsim explain -q dead.pickle.xz --process-limit 5GiB | grep '^failed\|^  process limit\|^advice'
+fragsim explain -q "$bundled/late_start.pickle.xz" -c 2GiB | grep -A 1 '^failed\|^What'
+fragsim explain -q dead.pickle.xz --process-limit 5GiB | grep '^failed\|^  process limit\|^What'
 fragsim explain -q dead.pickle.xz --json answer.json && grep -c '"limit_source": "inferred"' answer.json
 echo "--- wrong"
 fragsim explain -q dead.pickle.xz --json answer.json

@@ -10,7 +10,7 @@ fragsim replay small.csv -q -o small.h5 >table
 {
     fragsim replay small.csv other.csv -q | head -n 1
     fragsim fit small.csv other.csv -q --frontier frontier.csv | head -n 1
-    fragsim tune small.csv -q |
+    fragsim tune small.csv -q -c inf |
         sed -n 's/^#   \(saves\|knobs\)/\1/p'
     fragsim steps -q "$trace" "$frames" | sed -n '/^rank/p'
     fragsim top -q "$trace" "$frames" | sed -n '/^rank/p'

@@ -290,37 +290,15 @@ function table_of_jobs(    i, j) {
     table_ends()
 }
 
-# What `fragsim tune` found, without the notes on traces, which the page has,
-# and the setting that saves most without more time than the default takes.
-function other_settings(    i, rows, said, c, n, unit, plain, best, setting) {
-    unit["us"] = 1e-6
-    unit["ms"] = 1e-3
-    unit["s"] = 1
+# What `fragsim tune` found, without the notes on traces, which the page has.
+function other_settings(    i) {
     print "<h2>Is there a better default?</h2>\n<p>Other settings on all " \
-        "recordings at once (<code>fragsim tune</code>; no part was held " \
-        "out, so the choice fits these recordings).</p>\n<pre>"
-    for (i = 1; i <= tune_count; i++) {
-        if (tune[i] ~ /^# note on /)
-            continue
-        print html(tune[i])
-        said = tune[i]
-        sub(/^# \*/, "#", said)
-        n = split(said, c, " +")
-        rows = rows || said ~ /^# settings tried/
-        if (rows && said ~ / PyTorch's default(, as recorded)?$/)
-            plain = c[6] * unit[c[7]]
-        if (rows && n == 9 && c[4] == "%" && c[8] == "yes" && \
-            c[6] * unit[c[7]] <= plain && c[3] + 0 > best) {
-            best = c[3] + 0
-            setting = c[9]
-        }
-    }
+        "recordings at once (<code>fragsim tune -c inf</code>; no part was " \
+        "held out, so the choice fits these recordings).</p>\n<pre>"
+    for (i = 1; i <= tune_count; i++)
+        if (tune[i] !~ /^# note on /)
+            print html(tune[i])
     print "</pre>"
-    if (setting != "")
-        printf "<p>Of these, <code>%s</code> saves most, %.1f %%, without " \
-            "more time in the driver, over all recordings together, than " \
-            "the default takes; <code>fragsim conf</code> says which " \
-            "versions of PyTorch know it.</p>\n", html(setting), best
 }
 
 function appendix() {

@@ -33,7 +33,7 @@ fragsim sweep -q "$@" -p torch -p "torch:$switch" \
     -o "$folder/runs.h5" --csv "$folder/runs.csv"
 fragsim sweep -q "$@" -p torch -p "torch:$switch" --as-recorded -f \
     -o "$folder/recorded.h5" --csv "$folder/recorded.csv"
-fragsim tune -q "$@" >"$folder/tune.txt" || [ $? -eq 1 ]
+fragsim tune -q -c inf "$@" >"$folder/tune.txt" || [ $? -eq 1 ]
 fragsim conf "$switch" >"$folder/conf.txt"
 
 for part in preface appendix; do

@@ -89,12 +89,6 @@ static enum frag_err explain(struct verdict *v, struct frag_bound bound,
     return FRAG_OK;
 }
 
-static bool is_bound_of(const struct explain *x, struct frag_bound bound)
-{
-    return x->bound.kind == bound.kind && x->limit_least <= bound.bytes &&
-           bound.bytes <= x->limit_most;
-}
-
 static enum frag_err explain_both(struct verdict *v, struct frag_error *e)
 {
     const struct verdict_question *q = &v->question;
@@ -107,7 +101,7 @@ static enum frag_err explain_both(struct verdict *v, struct frag_error *e)
     if (!tells)
         return FRAG_OK;
     begin(v, 3, "the capacity");
-    if (v->failure && !q->rest && is_bound_of(v->failure, q->about.bound)) {
+    if (v->failure && !q->rest && !q->at && question_is_recorded(&q->about)) {
         v->here = v->failure;
         return FRAG_OK;
     }

@@ -476,25 +476,48 @@ bool tune_is_exact(const struct tune_ladder *l, size_t i)
     return l->cases[i].peak && l->base[i].peak == l->cases[i].peak;
 }
 
-/* A job that died under this bound did so with the recorded settings, whatever
- * their replay says. If that is kinder, as it is where blocks were live before
- * the recording, no other replay proves a thing. */
-static void judge_death(struct tune_ladder *l, size_t i)
+/* Whether the recorded settings fail under the bound, whatever their run says:
+ * the job died there, or it began before the recording, and a replay from its
+ * recorded segments fails, where one that places its blocks afresh does not. */
+static enum frag_err find_death(const struct tune_ladder *l,
+                                const struct tune_case *c, bool *dies,
+                                struct frag_error *e)
+{
+    struct tune_ladder there = *l;
+    struct cell_settings settings = *l->settings;
+    struct tune_result run;
+
+    *dies = c->completion.reach && c->recorded.bytes != FRAG_UNLIMITED &&
+            c->bound.bytes <= c->recorded.bytes;
+    if (*dies || !c->device->initial || c->bound.bytes == FRAG_UNLIMITED)
+        return FRAG_OK;
+    settings.from_requests = false;
+    there.settings = &settings;
+    FRAG_TRY(tune_run(&there, c, NULL, c->bound, &run, e));
+    *dies = run.outcome == TUNE_FAILS;
+    return FRAG_OK;
+}
+
+/* If the run of the recorded settings is kinder than the truth, no other run
+ * proves a thing. */
+static enum frag_err judge_death(struct tune_ladder *l, size_t i,
+                                 struct frag_error *e)
 {
     const struct tune_case *c = &l->cases[i];
-    const bool is_kinder = l->rungs[0].results[i].outcome != TUNE_FAILS &&
-                           l->rungs[0].results[i].need <= c->bound.bytes;
+    const bool lives = l->rungs[0].results[i].outcome != TUNE_FAILS &&
+                       l->rungs[0].results[i].need <= c->bound.bytes;
+    bool dies;
 
-    if (!c->completion.reach || c->recorded.bytes == FRAG_UNLIMITED ||
-        c->bound.bytes > c->recorded.bytes)
-        return;
-    l->rungs[0].results[i].odds = (struct odds){.verdict = ODDS_NOT};
-    for (size_t k = 1; k < l->count && is_kinder; k++) {
+    FRAG_TRY(find_death(l, c, &dies, e));
+    if (dies)
+        l->rungs[0].results[i].odds = (struct odds){.verdict = ODDS_NOT};
+    for (size_t k = 1; k < l->count && dies && lives; k++) {
         struct odds *odds = &l->rungs[k].results[i].odds;
 
         if (odds->verdict == ODDS_ENOUGH)
             *odds = (struct odds){.verdict = ODDS_TRY};
     }
+    return FRAG_OK;
 }
 
 /* ---- the choice ---- */
@@ -580,7 +603,7 @@ enum frag_err tune_climb(struct tune_ladder *l, struct frag_error *e)
         l->progress.began(l->progress.user, l->cases, l->case_count);
     FRAG_TRY(parallel_run(&l->on, rows, run_row, l, e));
     for (size_t i = 0; i < l->case_count; i++)
-        judge_death(l, i);
+        FRAG_TRY(judge_death(l, i, e));
     for (size_t i = 0; i < l->count; i++)
         judge(l, &l->rungs[i]);
     l->best = tune_choose(l);

@@ -2,7 +2,7 @@
 have avoided this out-of-memory error, and at what price?
 
     import fragsim
-    page = fragsim.triage("oom.pickle", capacity="24GiB")   # a notebook shows it
+    page = fragsim.triage("oom.pickle")   # a notebook shows it
     fragsim.explain("oom.pickle").evidence[0]
     fragsim.explain("oom.pickle", table="changes")
     fragsim.replay("a.pickle", "b.pickle", policies=["torch", "best_fit"],

@@ -33,7 +33,7 @@ class Page:
     what to do, how sure that is; and each command on the page is an attribute: its
     JSON, as fragsim.answer returns it, computed when it is first read.
 
-        page = fragsim.triage("oom.pickle", capacity="24GiB")
+        page = fragsim.triage("oom.pickle")
         page.verdict["action"]["text"]
         page.explain["results"][0]["cause"]
         page.tune.rows()
@@ -103,7 +103,7 @@ def triage(snapshot: _inputs.Input, *, progress: bool = True,
            **options: _options.Option) -> Page:
     """All answers about a failed job, as a page that a notebook shows.
 
-        page = fragsim.triage("oom.pickle", capacity="24GiB")
+        page = fragsim.triage("oom.pickle")
         page                                     # in a notebook: the page
         page.verdict["action"]["text"]           # what to do
         page.tune["results"][0]["chosen"]        # the JSON of a command on it

@@ -39,15 +39,15 @@ VERBS = {
         'fit("oom.pickle", policies=["torch", "best_fit"]).need_bytes',
         ["results", "results.frontier"]),
     "tune": Verb(
-        "Finds the simplest PYTORCH_CUDA_ALLOC_CONF that saves memory: one row for "
-        "each setting that was tried. `chosen` has the one to export, and no row if "
-        "no setting survives.",
+        "Finds the PYTORCH_CUDA_ALLOC_CONF that a job needs: one row for each setting "
+        "that was tried. `chosen` has the one to export, and no row if none is known "
+        "to be enough; `best` is then the one that may be.",
         'tune("oom.pickle", capacity="24GiB", table="chosen").settings',
-        ["results.ladder", "results.chosen", "results.cases", "results"]),
+        ["results.ladder", "results.chosen", "results.best", "results.cases", "results"]),
     "explain": Verb(
         "Explains why a request of a recorded job failed: one row for each device, "
         "with the cause in one word (\"none\" if no request failed), the evidence in "
-        "a sentence and the best change as advice_change. `changes` has all that "
+        "a sentence and what to do as advice_text. `changes` has all that "
         "would have served it. The counters in NAME.json beside NAME.pickle, as "
         "record writes them, are read too.",
         'explain(torch.cuda.memory._snapshot()).evidence[0]',
