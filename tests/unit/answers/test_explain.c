@@ -135,25 +135,19 @@ static const struct line combed[] = {
     {'+', 17, 100, 0}, {'+', 18, 100, 0}, {'-', 11, 0, 0},   {'-', 13, 0, 0},
     {'-', 15, 0, 0},   {'-', 17, 0, 0},   {'+', 2, 150, 0},
 };
+enum { COMBED = sizeof(combed) / sizeof(*combed) };
 
 static void small_holes_are_fragmentation(void **state)
 {
-    const size_t n = sizeof(combed) / sizeof(*combed);
-    struct line lines[sizeof(combed) / sizeof(*combed) + 1];
+    struct line lines[COMBED + 1];
     const struct explain_change *freed;
     struct frag_trace *t;
     struct explain x;
 
     (void)state;
-    /* What the program never frees belongs to it. */
-    t = SCRIPT(combed);
-    explained_at(t, 900, &x);
-    assert_null(explain_served_by(&x, EXPLAIN_FREE));
-    explain_close(&x);
-    frag_trace_close(t);
     memcpy(lines, combed, sizeof(combed));
-    lines[n] = (struct line){'-', 12, 0, 0}; /* after the request */
-    t = script(lines, n + 1);
+    lines[COMBED] = (struct line){'-', 12, 0, 0}; /* after the request */
+    t = SCRIPT(lines);
     explained_at(t, 900, &x);
     assert_int_equal(x.cause, EXPLAIN_FRAGMENTATION);
     assert_int_equal(x.event, 14);
@@ -229,23 +223,22 @@ static void what_a_setting_survives_is_no_demand(void **state)
 /* The combed trace goes on: a larger request follows the one that fails. */
 static void a_served_request_is_no_promise(void **state)
 {
-    struct line lines[sizeof(combed) / sizeof(*combed) + 2];
-    const size_t n = sizeof(combed) / sizeof(*combed);
+    struct line lines[COMBED + 2];
     const struct explain_change *c;
     struct frag_trace *t;
     struct explain x;
 
     (void)state;
     memcpy(lines, combed, sizeof(combed));
-    lines[n] = (struct line){'-', 2, 0, 0};
-    lines[n + 1] = (struct line){'+', 3, 520, 0};
+    lines[COMBED] = (struct line){'-', 2, 0, 0};
+    lines[COMBED + 1] = (struct line){'+', 3, 520, 0};
     t = SCRIPT(lines);
     explained_at(t, 900, &x);
-    assert_int_equal(x.event, n - 1);
+    assert_int_equal(x.event, COMBED - 1);
     c = change(&x, "expandable_segments:True");
     assert_true(c->served);
     assert_int_equal(c->result, EXPLAIN_FAILS);
-    assert_int_equal(c->fails_at, n + 1);
+    assert_int_equal(c->fails_at, COMBED + 1);
     c = change(&x, "a capacity of");
     assert_int_equal(c->result, EXPLAIN_SURVIVES);
     assert_int_equal(c->fails_at, UINT64_MAX);
@@ -462,6 +455,10 @@ static void a_trace_without_failure_has_no_cause(void **state)
     explain_close(&x);
     explained_at(t, 2000, &x);
     assert_false(x.failed);
+    explain_close(&x);
+    /* What the program never frees belongs to it. */
+    explained_at(t, 900, &x);
+    assert_null(explain_served_by(&x, EXPLAIN_FREE));
     explain_close(&x);
     frag_trace_close(t);
 }
