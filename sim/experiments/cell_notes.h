@@ -6,7 +6,7 @@
 #include "sim/experiments/cell.h"
 #include "sim/experiments/release.h"
 
-enum { CELL_NOTES = 7, CELL_PLACE = 192 };
+enum { CELL_NOTES = 8, CELL_PLACE = 192 };
 
 /* The notes of a cell; none names the policy or the bound. */
 struct cell_notes {

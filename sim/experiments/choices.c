@@ -159,7 +159,14 @@ static const char *second_policy(const char *text)
 static enum frag_err check_meaning(const char *text, struct frag_error *e)
 {
     const char *variable = variable_of(text), *second = second_policy(text);
+    char name[64];
 
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ":"), text);
+    if (torch_setting_find(name) && !frag_policy_find(name))
+        return frag_fail(e, FRAG_INVALID,
+                         "\"%s\": expected a policy, found a setting of "
+                         "PyTorch; did you mean torch:%s?",
+                         text, text);
     if (variable)
         return frag_fail(e, FRAG_INVALID,
                          "\"%s\": expected a policy; write torch: before the "

@@ -23,3 +23,4 @@ try sweep small.csv -o x.json
 ls
 # A parameter has one value.
 try replay small.csv -p best_fit:segment=2MiB,segment=4MiB
+fragsim replay small.csv -p max_split_size_mb:64
