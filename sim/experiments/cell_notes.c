@@ -109,16 +109,17 @@ static void note_bound(struct frag_bound bound, char text[RELEASE_NOTE])
                  FRAG_SHOW_SIZE(bound.bytes));
 }
 
-/* Whether the run has a threshold of garbage collection, which PyTorch obeys
- * only if the process has a limit. */
-static bool collects_nothing(const struct cell_result *on)
+const char *cell_collects_nothing(const char *settings, struct frag_bound bound)
 {
     const char *share =
-        torch_value_of(on->params, "garbage_collection_threshold");
+        torch_value_of(settings, "garbage_collection_threshold");
 
-    return on->policy->policy == &frag_policy_torch && share &&
-           strtod(share, NULL) > 0 && on->bound.kind == FRAG_BOUND_CAPACITY &&
-           !torch_value_of(on->params, "per_process_memory_fraction");
+    if (!share || !(strtod(share, NULL) > 0) ||
+        bound.kind != FRAG_BOUND_CAPACITY ||
+        torch_value_of(settings, "per_process_memory_fraction"))
+        return NULL;
+    return "garbage_collection_threshold has no effect, as in PyTorch, if the "
+           "process has no limit (--process-limit)";
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -163,10 +164,10 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                  "the program has convolutions: where a workspace of cuDNN is "
                  "refused, PyTorch tries one that needs less, so the program "
                  "may survive with less memory than a replay needs");
-    if (collects_nothing(on))
-        snprintf(out->texts[out->count++], RELEASE_NOTE,
-                 "garbage_collection_threshold has no effect, as in PyTorch, "
-                 "if the process has no limit (--process-limit)");
+    if (on->policy->policy == &frag_policy_torch &&
+        cell_collects_nothing(on->params, on->bound))
+        snprintf(out->texts[out->count++], RELEASE_NOTE, "%s",
+                 cell_collects_nothing(on->params, on->bound));
     if (on->policy->policy->assumes)
         snprintf(out->texts[out->count++], RELEASE_NOTE, "%s",
                  on->policy->policy->assumes);

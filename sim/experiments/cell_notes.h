@@ -43,6 +43,11 @@ struct cell_result {
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
+/* The note on a run of policy torch under a bound that makes PyTorch ignore the
+ * threshold of garbage collection in the settings; NULL: none. */
+const char *cell_collects_nothing(const char *settings,
+                                  struct frag_bound bound);
+
 /* Writes "POLICY, capacity SIZE" or "POLICY, process limit SIZE" to text, and
  * returns text. */
 const char *cell_place(const char *policy, struct frag_bound bound,

@@ -1,4 +1,5 @@
 # Each unknown name has the nearest known one in its message.
+fragsim replay small.csv -p max_split_size_mb:64
 try() {
     fragsim "$@"
     echo "$?"
@@ -23,4 +24,3 @@ try sweep small.csv -o x.json
 ls
 # A parameter has one value.
 try replay small.csv -p best_fit:segment=2MiB,segment=4MiB
-fragsim replay small.csv -p max_split_size_mb:64

@@ -119,6 +119,18 @@ def check_cells(notes):
     assert f"# note on late: {own[0]}\n" in text, text
 
 
+def check_collection():
+    """A threshold of garbage collection does nothing without a limit."""
+    words = "garbage_collection_threshold has no effect"
+    policy = ["-p", "torch:garbage_collection_threshold:0.5", "-f", "-o", "gc.h5"]
+    for bound, said in (("-c", 1), ("--process-limit", 0)):
+        assert run("sweep", "late.pickle", *policy, bound,
+                   "20GiB").stderr.count(words) == said, bound
+        run("report", "-q", "gc.h5", "-f", "-o", "gc.html")
+        with open("gc.html", encoding="utf-8") as file:
+            assert file.read().count(words) == said, bound
+
+
 def check_whole():
     assert notes_of(WHOLE) == []
     for verb, more in ("fit", []), ("replay", []), ("tune", []):
@@ -195,6 +207,7 @@ def main():
         os.chdir(folder)
         make_traces()
         check_late()
+        check_collection()
         check_whole()
         check_bare()
         check_half()

@@ -221,7 +221,8 @@ def check_notes(folder, page, text):
         assert words.count(LATE + ": " + note) == 1, note
     assert words.index(notes[0]) < words.index("Policies, ranked")
     assert words.count("Notes on this trace") == 2, "late_start, cudagraph"
-    assert re.search(r"\d+ notes on the traces: what the numbers", words)
+    assert re.search(r"\d+ notes on the traces and policies: what the numbers",
+                     words)
     assert re.search(r"of the recorded \d\.\d+ s", words), words[:1500]
 
 

@@ -1,9 +1,11 @@
 /* review_limits.c - the parts of the page that limit what its numbers mean: the
- * notes of the traces, and the capacities that no policy can survive. */
+ * notes, and the capacities that no policy can survive. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "sim/cli/review/html.h"
 #include "sim/cli/review/review_page.h"
+#include "sim/experiments/cell_notes.h"
 
 enum { SHOWN = 16 }; /* a box with more lines is closed until a click */
 
@@ -31,12 +33,24 @@ static bool is_new_trace(const struct review *r, size_t i)
     return true;
 }
 
+/* The note on the first run of a policy; NULL: none. */
+static const char *note_on(const struct standing *s)
+{
+    const char *settings = strchr(s->first->policy, ':');
+
+    return settings && !strncmp(s->first->policy, "torch", strlen("torch"))
+               ? cell_collects_nothing(settings + 1, s->first->bound)
+               : NULL;
+}
+
 static uint64_t count_notes(const struct review *r)
 {
     uint64_t count = 0;
 
     for (size_t i = 0; i < r->ranking.subject_count; i++)
         count += is_new_trace(r, i) ? first_of(r, i)->note_count : 0;
+    for (size_t i = 0; i < r->ranking.count; i++)
+        count += note_on(&r->ranking.rows[i]) != NULL;
     return count;
 }
 
@@ -59,7 +73,8 @@ void page_notes(struct page *p)
         return;
     open_box(p->out, "notes", all);
     fprintf(p->out,
-            "%" PRIu64 " note%s on the traces: what the numbers of this page "
+            "%" PRIu64
+            " note%s on the traces and policies: what the numbers of this page "
             "do not show</summary>\n<ul>\n",
             all, all == 1 ? "" : "s");
     for (size_t i = 0; i < r->ranking.subject_count; i++) {
@@ -68,6 +83,12 @@ void page_notes(struct page *p)
         for (uint64_t k = 0; is_new_trace(r, i) && k < t->note_count; k++)
             put_linked_note(p->out, r, i, t->trace_notes[k]);
     }
+    for (size_t i = 0; i < r->ranking.count; i++)
+        if (note_on(&r->ranking.rows[i])) {
+            fputs("<li>", p->out);
+            html_text(p->out, r->ranking.rows[i].first->policy);
+            fprintf(p->out, ": %s</li>\n", note_on(&r->ranking.rows[i]));
+        }
     fputs("</ul></details>\n", p->out);
 }
 

@@ -93,7 +93,8 @@ static char *make_command(const struct sweep_values *v)
     if (c->total)
         fprintf(out, " --total %s", frag_size_argument(c->total, bytes));
     if (c->limit)
-        fprintf(out, " --recorded-limit %s", frag_size_argument(c->limit, bytes));
+        fprintf(out, " --recorded-limit %s",
+                frag_size_argument(c->limit, bytes));
     fputs(c->as_recorded ? " --as-recorded" : "", out);
     if (c->further)
         fprintf(out, " --further-steps %" PRIu64, c->further);

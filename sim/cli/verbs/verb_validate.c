@@ -483,7 +483,8 @@ const struct verb verb_validate = {
         "up to its last entry. With --predicted, a replay that differs in "
         "addresses only is equal in sizes. There is not enough to judge if "
         "nothing that the allocator decided could be compared: no address, no "
-        "segment that was taken, no OOM, no counter. If the keys of the snapshot show a release of PyTorch that places "
+        "segment that was taken, no OOM, no counter. If the keys of the "
+        "snapshot show a release of PyTorch that places "
         "otherwise, the replay follows its rules, and a note says so.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
