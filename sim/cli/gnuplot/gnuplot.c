@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/cli/gnuplot/pdf.h"
-#include "sim/cli/gnuplot/svg.h"
+#include "sim/cli/gnuplot/settle.h"
 #include "sim/cli/program.h"
 #include "sim/cli/scratch.h"
 #include "traces/bytes/atomic_file.h"
@@ -238,11 +237,9 @@ static enum frag_err draw(const struct gnuplot *g, const struct drawing *d,
     if (err == FRAG_OK && (stat(file.partial, &made) < 0 || !made.st_size))
         err = frag_fail(e, FRAG_IO, "%s: gnuplot wrote nothing to it", out);
     if (err == FRAG_OK)
-        err = svg_set_titles(file.partial, d->title ? d->title : g->name, e);
-    if (err == FRAG_OK) {
-        pdf_settle_dates(file.partial);
+        err = settle_picture(file.partial, d->title ? d->title : g->name, e);
+    if (err == FRAG_OK)
         return atomic_file_commit(&file, e);
-    }
     atomic_file_abort(&file);
     return err;
 }

@@ -32,6 +32,14 @@ void html_text(FILE *out, const char *text)
     put_text(out, text, text + strlen(text));
 }
 
+void html_between(FILE *out, const char *before, const char *text,
+                  const char *after)
+{
+    fputs(before, out);
+    html_text(out, text);
+    fputs(after, out);
+}
+
 void html_lines(FILE *out, const char *text)
 {
     for (;;) {
@@ -114,9 +122,7 @@ void html_ratio(FILE *out, double x)
 
 void html_code(FILE *out, const char *text)
 {
-    fputs("<td class=\"l w\"><code>", out);
-    html_text(out, text);
-    fputs("</code></td>", out);
+    html_between(out, "<td class=\"l w\"><code>", text, "</code></td>");
 }
 
 void html_none(FILE *out)

@@ -17,6 +17,9 @@ void html_close(FILE *out);
 
 /* Writes the printable form of text with & < > " ' escaped. */
 void html_text(FILE *out, const char *text);
+/* The same between two pieces of HTML. */
+void html_between(FILE *out, const char *before, const char *text,
+                  const char *after);
 /* The same for a text of several lines, each of which ends with a line break in
  * the output. */
 void html_lines(FILE *out, const char *text);

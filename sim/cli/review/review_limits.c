@@ -59,9 +59,7 @@ static void put_linked_note(FILE *out, const struct review *r, size_t subject,
 {
     fputs("<li>", out);
     page_trace_link(out, r, subject);
-    fputs(": ", out);
-    html_text(out, note);
-    fputs("</li>\n", out);
+    html_between(out, ": ", note, "</li>\n");
 }
 
 void page_notes(struct page *p)
@@ -100,9 +98,7 @@ void page_trace_notes(struct page *p, size_t subject)
         return;
     fputs("<div class=\"note\"><b>Notes on this trace</b>\n<ul>\n", p->out);
     for (uint64_t k = 0; k < t->note_count; k++) {
-        fputs("<li>", p->out);
-        html_text(p->out, t->trace_notes[k]);
-        fputs("</li>\n", p->out);
+        html_between(p->out, "<li>", t->trace_notes[k], "</li>\n");
     }
     fputs("</ul></div>\n", p->out);
 }

@@ -10,13 +10,9 @@ static void put_file(FILE *out, const char *path, const struct frag_loaded *l)
     fputs("<tr>", out);
     html_code(out, path);
     html_count(out, l->count);
-    fputs("<td class=\"l\">fragsim ", out);
-    html_text(out, l->version);
-    fputs(", commit ", out);
+    html_between(out, "<td class=\"l\">fragsim ", l->version, ", commit ");
     html_text(out, l->commit);
-    fputs("</td><td class=\"l\">", out);
-    html_text(out, l->started);
-    fputs("</td></tr>\n", out);
+    html_between(out, "</td><td class=\"l\">", l->started, "</td></tr>\n");
 }
 
 static void put_files(FILE *out, const struct review *r)
@@ -42,9 +38,7 @@ static void put_params(FILE *out, const struct review *r)
         fputs("<tr>", out);
         html_code(out, run->policy);
         html_code(out, run->run.params);
-        fputs("<td class=\"l\">", out);
-        html_text(out, run->backend);
-        fputs("</td></tr>\n", out);
+        html_between(out, "<td class=\"l\">", run->backend, "</td></tr>\n");
     }
     fputs("</tbody></table></div>\n", out);
 }

@@ -10,9 +10,7 @@
 
 static void put_policy(FILE *out, const struct standing *s)
 {
-    fputs("<code>", out);
-    html_text(out, s->first->policy);
-    fputs("</code>", out);
+    html_between(out, "<code>", s->first->policy, "</code>");
 }
 
 static void put_plural(FILE *out, size_t n, const char *word, const char *more)
@@ -356,9 +354,7 @@ static void put_row(FILE *out, const struct review *r, const struct standing *s,
     html_ratio(out, s->memory);
     html_ratio(out, r->ranking.has_needs ? need_over_bound(s->worst)
                                          : peak_over_bound(s->worst));
-    fputs("<td class=\"l\">", out);
-    html_text(out, s->worst->trace);
-    fputs("</td>", out);
+    html_between(out, "<td class=\"l\">", s->worst->trace, "</td>");
     if (r->ranking.has_needs)
         html_ratio(out, s->reserved);
     if (is_comparable(r, s))

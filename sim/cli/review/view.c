@@ -18,13 +18,6 @@
 static const char begin_mark[] = "<!-- view -->\n";
 static const char end_mark[] = "<!-- end of view -->\n";
 
-bool view_can(const char *path)
-{
-    const size_t length = strlen(path);
-
-    return length > 5 && !strcmp(path + length - 5, ".html");
-}
-
 /* -- the data ------------------------------------------------------------ */
 
 static enum frag_err fill_run(struct view *v, struct view_run *r,
@@ -293,9 +286,8 @@ static enum frag_err put_page(void *user, FILE *out, struct frag_error *e)
 
     snprintf(title, sizeof(title), "Memory of %.200s", v->name);
     html_open(out, title);
-    fputs("<h1>", out);
-    html_text(out, title);
-    fprintf(out, "</h1>\n%s<style>\n%s</style>\n%s", begin_mark, text_view_css,
+    html_between(out, "<h1>", title, "</h1>\n");
+    fprintf(out, "%s<style>\n%s</style>\n%s", begin_mark, text_view_css,
             text_view_html);
     fputs("<script type=\"application/json\">\n", out);
     FRAG_TRY(put_script(v, out, e));

@@ -14,9 +14,6 @@
 
 enum { VIEW_RUNS = 2 }; /* the most policies of a view */
 
-/* Whether the name ends in .html. */
-bool view_can(const char *path);
-
 /* Replays the runs, which are of one device and differ in their policies, and
  * writes the page. The file appears complete or not at all. INVALID if a policy
  * reserves no memory or the device has 2^32 events or more; errors of

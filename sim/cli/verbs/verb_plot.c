@@ -8,6 +8,7 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/filter.h"
 #include "sim/cli/output/inputs.h"
+#include "sim/cli/review/publish.h"
 #include "sim/cli/review/view.h"
 #include "sim/experiments/recording.h"
 #include "traces/name.h"
@@ -199,7 +200,7 @@ static int check_output(const struct call *call, const struct plot_values *v,
 
     if (!f->is_of_trace)
         return drawing_check(call, d, v->force);
-    if (!view_can(d->out))
+    if (!publish_can(d->out))
         return cli_misuse(call,
                           "expected -o FILE.html: %s is a page for a "
                           "browser",

@@ -7,20 +7,11 @@
 #include "sim/cli/review/html.h"
 #include "sim/cli/review/view.h"
 
-/* Writes a text between two pieces of HTML. */
-static void put_between(struct answer_page *p, const char *before,
-                        const char *text, const char *after)
-{
-    fputs(before, p->out);
-    html_text(p->out, text);
-    fputs(after, p->out);
-}
-
 void answer_page_open(struct answer_page *p, FILE *out, const char *title)
 {
     *p = (struct answer_page){.out = out};
     html_open(out, title);
-    put_between(p, "<h1>", title, "</h1>\n");
+    html_between(p->out, "<h1>", title, "</h1>\n");
 }
 
 void answer_page_close(struct answer_page *p)
@@ -34,10 +25,10 @@ void answer_page_verdict(struct answer_page *p, const char *heading,
     if (!p->has_verdict)
         fputs("<section class=\"verdict\">\n", p->out);
     p->has_verdict = true;
-    put_between(p, "<h2>", heading, "</h2>\n");
-    put_between(p, "<p>", text, "</p>\n");
+    html_between(p->out, "<h2>", heading, "</h2>\n");
+    html_between(p->out, "<p>", text, "</p>\n");
     if (*line)
-        put_between(p, "<pre class=\"copy\">", line, "</pre>\n");
+        html_between(p->out, "<pre class=\"copy\">", line, "</pre>\n");
 }
 
 void answer_page_verdict_end(struct answer_page *p)
@@ -49,8 +40,8 @@ void answer_page_verdict_end(struct answer_page *p)
 void answer_page_section(struct answer_page *p, const char *heading,
                          const char *id)
 {
-    put_between(p, "<details class=\"part\" id=\"", id, "\">");
-    put_between(p, "<summary>", heading, "</summary>\n");
+    html_between(p->out, "<details class=\"part\" id=\"", id, "\">");
+    html_between(p->out, "<summary>", heading, "</summary>\n");
 }
 
 void answer_page_section_end(struct answer_page *p)
@@ -60,7 +51,7 @@ void answer_page_section_end(struct answer_page *p)
 
 void answer_page_paragraph(struct answer_page *p, const char *text)
 {
-    put_between(p, "<p>", text, "</p>\n");
+    html_between(p->out, "<p>", text, "</p>\n");
 }
 
 void answer_page_list(struct answer_page *p, const char *const *items,
@@ -68,7 +59,7 @@ void answer_page_list(struct answer_page *p, const char *const *items,
 {
     fputs("<ul>\n", p->out);
     for (size_t i = 0; i < count; i++)
-        put_between(p, "<li>", items[i], "</li>\n");
+        html_between(p->out, "<li>", items[i], "</li>\n");
     fputs("</ul>\n", p->out);
 }
 
@@ -139,7 +130,7 @@ static void put_lines(struct answer_page *p, const struct lines *l, size_t from,
 {
     fputs("<pre class=\"rows\">", p->out);
     for (size_t i = from; i < to; i++)
-        put_between(p, "<span>", l->items[i], "\n</span>");
+        html_between(p->out, "<span>", l->items[i], "\n</span>");
     fputs("</pre>\n", p->out);
 }
 
@@ -208,8 +199,8 @@ enum frag_err answer_page_figure(struct answer_page *p, const char *path,
     fputs("<figure>\n", p->out);
     err = html_svg(p->out, path, ++p->figures, caption, e);
     if (err == FRAG_OK)
-        put_between(p, "<figcaption class=\"soft\">", caption,
-                    "</figcaption>\n");
+        html_between(p->out, "<figcaption class=\"soft\">", caption,
+                     "</figcaption>\n");
     fputs("</figure>\n", p->out);
     return err;
 }

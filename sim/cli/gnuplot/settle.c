@@ -1,10 +1,16 @@
-/* svg.c - rewrites an SVG file: only its titles change. */
-#include "sim/cli/gnuplot/svg.h"
+/* settle.c - rewrites the titles of an SVG file, and overwrites the dates of a
+ * PDF in place; its length does not change. */
+#include "sim/cli/gnuplot/settle.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "sim/cli/cli.h"
+
+/* -- SVG ----------------------------------------------------------------- */
 
 static const char open_tag[] = "<title>", close_tag[] = "</title>";
 
@@ -77,8 +83,8 @@ static char *read_svg(const char *path, enum frag_err *err)
     return NULL;
 }
 
-enum frag_err svg_set_titles(const char *path, const char *title,
-                             struct frag_error *e)
+static enum frag_err set_titles(const char *path, const char *title,
+                                struct frag_error *e)
 {
     enum frag_err err;
     char *text = read_svg(path, &err);
@@ -89,4 +95,51 @@ enum frag_err svg_set_titles(const char *path, const char *title,
         frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
     free(text);
     return err;
+}
+
+/* -- PDF ----------------------------------------------------------------- */
+
+enum { DIGITS = 14 }; /* of "D:19700101000000" */
+
+static void date_text(char text[DIGITS + 1])
+{
+    time_t at = cli_is_reproducible() ? (time_t)cli_now() : 0;
+    struct tm when;
+
+    if (!gmtime_r(&at, &when) ||
+        strftime(text, DIGITS + 1, "%Y%m%d%H%M%S", &when) != DIGITS)
+        snprintf(text, DIGITS + 1, "19700101000000");
+}
+
+static void settle_dates(const char *path)
+{
+    static const char key[] = "Date (D:"; /* CreationDate, ModDate */
+    FILE *file = fopen(path, "r+b");
+    char magic[4] = "", date[DIGITS + 1];
+    size_t matched = 0;
+    int c;
+
+    if (!file)
+        return;
+    date_text(date);
+    c = fread(magic, 1, 4, file) == 4 && !memcmp(magic, "%PDF", 4) ? 0 : EOF;
+    while (c != EOF && (c = getc(file)) != EOF) {
+        matched = c == key[matched] ? matched + 1 : c == key[0];
+        if (key[matched])
+            continue;
+        /* C requires a seek between reading and writing a stream. */
+        fseek(file, 0, SEEK_CUR);
+        fwrite(date, 1, DIGITS, file);
+        fseek(file, 0, SEEK_CUR);
+        matched = 0;
+    }
+    fclose(file);
+}
+
+enum frag_err settle_picture(const char *path, const char *title,
+                             struct frag_error *e)
+{
+    FRAG_TRY(set_titles(path, title, e));
+    settle_dates(path);
+    return FRAG_OK;
 }
