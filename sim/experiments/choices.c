@@ -23,10 +23,9 @@ static const char recorded_mark[] = "@recorded";
 
 static enum frag_err unknown(const char *name, struct frag_error *e)
 {
-    struct nearest near = nearest_to(name);
+    struct nearest near = nearest_among("policy", name);
     char names[NEAREST_NAMES];
 
-    near.what = "policy";
     for (size_t i = 0; frag_policies[i]; i++)
         nearest_try(&near, frag_policies[i]->name);
     return frag_fail(e, FRAG_INVALID, "there is no policy \"%.80s\"%s", name,

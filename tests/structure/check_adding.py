@@ -167,11 +167,8 @@ def check_lists(root):
 def check_scripts(root):
     for name in re.findall(r"^FIGURE\((\w+),",
                            read(root, "sim/cli/figures/figure_list.h"), re.M):
-        other = re.search(r'\.script = "(\w+)"', read(
-            root, f"sim/cli/figures/figure_{name}.c"))
-        script = other.group(1) if other else name
-        if not os.path.exists(os.path.join(root, "plots", script + ".gp")):
-            yield f"the figure {name} has no script plots/{script}.gp"
+        if not os.path.exists(os.path.join(root, "plots", name + ".gp")):
+            yield f"the figure {name} has no script plots/{name}.gp"
 
 
 def members(root):

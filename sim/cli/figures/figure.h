@@ -58,7 +58,6 @@ struct figure_wish {
 struct figure {
     const char *name; /* also of its script in plots/ */
     bool has_measure;
-    bool is_of_trace; /* no figure of runs: the map, which view.h writes */
     struct gnuplot_file files[5]; /* `user` of their functions is a struct
                                      figure_source */
     /* Computes what the files share, in `size` bytes at s->found that are

@@ -9,8 +9,6 @@ const struct figure *const figures[] = {
     NULL};
 #undef FIGURE
 
-const struct figure figure_map = {.name = "map", .is_of_trace = true};
-
 const struct figure *figure_find(const char *name)
 {
     for (size_t i = 0; figures[i]; i++)

@@ -17,6 +17,3 @@ FIGURE(heatmap, "peak reserved over the lower bound, policy by trace, in "
                 "numbers and colours")
 FIGURE(frontier, "which policy survives which capacity; for the others, where "
                  "the first OOM is and how many OOMs there are")
-FIGURE(map, "of a trace: addresses over events under one policy or two, as a "
-            "page for a browser, FILE.html: one zooms into blocks, sees their "
-            "stacks, and compares the policies")

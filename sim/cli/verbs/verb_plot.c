@@ -1,6 +1,7 @@
 /* verb_plot.c - the command plot: draws a figure of result files or of a trace,
  * with the scripts in plots/. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
@@ -141,36 +142,44 @@ static enum frag_err view_trace(const struct plot_values *v,
     return err;
 }
 
-static enum frag_err plot_trace(const struct figure *f,
-                                const struct plot_values *v,
-                                struct frag_error *e)
+static enum frag_err plot_map(const struct plot_values *v, struct frag_error *e)
 {
     struct progress progress = progress_start(&v->common);
     const struct trace_reading raw = {READING_RAW, .limit = 0};
     struct frag_trace *trace;
     enum frag_err err;
 
-    if (v->common.args.count != 2)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s is a figure of a trace: "
-                         "expected one trace, found several",
-                         f->name);
-    if (v->limit || v->measure || v->wanted.traces.count)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s is a figure of a trace: --trace, --rows and "
-                         "--measure are for runs of result files",
-                         f->name);
-    if (v->wanted.policies.count > VIEW_RUNS)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s is a figure of a trace: "
-                         "expected one or two --policy, found %zu",
-                         f->name, v->wanted.policies.count);
     FRAG_TRY(input_open(v->common.args.items[0], &raw, &progress, &trace, e));
-    progress_step(&progress, 0, 0, " events", 1, f->name);
+    progress_step(&progress, 0, 0, " events", 1, "map");
     err = view_trace(v, trace, &progress, e);
     progress_clear(&progress);
     frag_trace_close(trace);
     return err;
+}
+
+/* The map is a page of one look. */
+static int check_map(const struct call *call, const struct plot_values *v)
+{
+    const struct drawing *d = &v->drawing;
+
+    if (v->common.args.count != 2)
+        return cli_misuse(call, "map is of a trace: expected one trace, found "
+                                "several");
+    if (v->limit || v->measure || v->wanted.traces.count)
+        return cli_misuse(call, "map is of a trace: --trace, --limit and "
+                                "--measure are for runs of result files");
+    if (v->wanted.policies.count > VIEW_RUNS)
+        return cli_misuse(call,
+                          "map is of a trace: expected one or two --policy, "
+                          "found %zu",
+                          v->wanted.policies.count);
+    if (!publish_can(d->out))
+        return cli_misuse(call, "expected -o FILE.html: map is a page for a "
+                                "browser");
+    if (d->keep || d->title || d->size || d->font || d->theme)
+        return cli_misuse(call, "--keep, --title, --size, --font and --theme "
+                                "are for gnuplot, which draws no FILE.html");
+    return cli_may_replace(call, d->out, v->force);
 }
 
 /* -- the command --------------------------------------------------------- */
@@ -183,6 +192,7 @@ static int no_such_figure(const struct call *call, const char *name)
 
     for (size_t i = 0; figures[i]; i++)
         nearest_try(&near, figures[i]->name);
+    nearest_try(&near, "map");
     if (access(name, F_OK) == 0)
         return cli_misuse(call,
                           "%s: expected the name of a figure after the files, "
@@ -192,41 +202,23 @@ static int no_such_figure(const struct call *call, const char *name)
                       nearest_names(&near, "figures", names));
 }
 
-/* The map is a page of one look. */
-static int check_output(const struct call *call, const struct plot_values *v,
-                        const struct figure *f)
-{
-    const struct drawing *d = &v->drawing;
-
-    if (!f->is_of_trace)
-        return drawing_check(call, d, v->force);
-    if (!publish_can(d->out))
-        return cli_misuse(call,
-                          "expected -o FILE.html: %s is a page for a "
-                          "browser",
-                          f->name);
-    if (d->keep || d->title || d->size || d->font || d->theme)
-        return cli_misuse(call, "--keep, --title, --size, --font and --theme "
-                                "are for gnuplot, which draws no FILE.html");
-    return cli_may_replace(call, d->out, v->force);
-}
-
 static int plot_run(const struct call *call, const void *values)
 {
     const struct plot_values *v = values;
     const char *name = v->common.args.items[v->common.args.count - 1];
+    const bool is_map = !strcmp(name, "map");
     const struct figure *f = figure_find(name);
     struct frag_error e = {""};
     int code;
 
-    if (!f)
+    if (!f && !is_map)
         return no_such_figure(call, name);
-    code = check_output(call, v, f);
+    code = is_map ? check_map(call, v)
+                  : drawing_check(call, &v->drawing, v->force);
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
-    return cli_fail(call,
-                    f->is_of_trace ? plot_trace(f, v, &e) : plot(f, v, &e), &e);
+    return cli_fail(call, is_map ? plot_map(v, &e) : plot(f, v, &e), &e);
 }
 
 /* clang-format off */
@@ -270,14 +262,16 @@ const struct verb verb_plot = {
 #define FIGURE(name, text) "\n\n" #name ": " text "."
 #include "sim/cli/figures/figure_list.h"
 #undef FIGURE
-             "\n\n"
-             "gnuplot draws each figure with a script. --keep keeps the "
+             "\n\nmap: of a trace: addresses over events under one policy or "
+             "two, as a page for a browser, FILE.html: one zooms into blocks, "
+             "sees their stacks, and compares the policies.\n\n"
+             "gnuplot draws each other figure with a script. --keep keeps the "
              "script, so that you can edit it and run it yourself.",
     .words =
 #define FIGURE(name, text) " " #name
 #include "sim/cli/figures/figure_list.h"
 #undef FIGURE
-        ,
+        " map",
     .example = "fragsim plot results.h5 compare -o compare.svg",
     .options = options,
     .size = sizeof(struct plot_values),
