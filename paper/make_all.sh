@@ -37,7 +37,7 @@ live           | -                           | python3 tables/live_table.py
 steps          | -                           | python3 tables/steps_table.py
 frontier       | -                           | python3 tables/frontier_table.py
 open_prs       | recorded/dev                | python3 tables/open_prs_table.py -j $jobs
-dead           | recorded/dev                | python3 tables/dead_table.py -j $jobs
+dead           | recorded/dev                | python3 tables/calibrate.py -j $jobs
 tune           | -                           | python3 tables/tune_table.py
 dry            | -                           | python3 tables/dry_table.py page
 gate           | -                           | python3 tables/gate_table.py page

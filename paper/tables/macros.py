@@ -15,7 +15,7 @@ import re
 import statistics
 import sys
 
-import dead_table
+import calibrate
 import dry_table
 import frontier_table
 import related_table
@@ -954,20 +954,25 @@ def explain(n):
 def dead(n):
     n.table("dead.csv")
     n.table("dead_new.csv")
-    new = dead_table.read(dead_table.NEW_TABLE)
-    rows = dead_table.read(dead_table.TABLE) + new
+    rows = calibrate.once(sum((calibrate.decided(calibrate.read(path))
+                               for path in calibrate.TABLES[:2]), []))
     n.put("dead.pairs", len(rows))
-    n.put("dead.level", dead_table.LEVEL)
-    for key, some in (("", rows), (".new", new)):
-        told = dead_table.told(some)
-        n.of("dead.held" + key, sum(map(dead_table.holds, told)), len(told))
-    n.put("dead.exports.of", len(dead_table.exports(rows)))
-    n.says("each exported setting survives", not dead_table.refuted(rows))
-    serves = [r for r in rows if r["outcome"].startswith("serves")
-              and r not in dead_table.exports(rows)]
-    n.of("dead.serves", sum(not r["survives"] for r in serves), len(serves))
-    fails = [r for r in rows if r["outcome"] == "fails"]
-    n.of("dead.fails", sum(not r["survives"] for r in fails), len(fails))
+    states = {name: [r for r in rows if calibrate.state_of(r) == name]
+              for name, _, _ in calibrate.STATES}
+    for name, some in states.items():
+        n.of("dead." + name.lower(), sum(map(calibrate.lived, some)), len(some))
+    n.says("each exported setting survives", all(map(calibrate.lived, states["TOLD"])))
+    n.table("dead_holdout.csv")
+    out = calibrate.read(calibrate.TABLES[2])
+    n.put("dead.out", len(out))
+    n.put("dead.out.programs", len({r["program"] for r in out}))
+    for name in ("LIKELY", "TIGHT", "FAILS"):
+        said = sum(map(calibrate.lived, states[name])), len(states[name])
+        some = [r for r in out if (r["lived"], r["of"]) == said]
+        survived = [r for r in some if r["outcome"] == "survived"]
+        n.of(f"dead.out.{name.lower()}", len(survived), len(some))
+    n.says("those that lived although a request fails had gone on after failures",
+           all(r["failed_requests"] > 1 for r in survived))
 
 
 def empty(n):

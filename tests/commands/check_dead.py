@@ -9,22 +9,21 @@ did not (../shared; a bundled one without it):
   - the completed trace needs what the complete run needs in the step in which
     the job died;
   - tune exports a setting only where its need, with the spread of the steps,
-    stays below the limit; what it says to be enough is so in nine of ten
-    complete runs, and what fails fails there;
-  - `check` fails a recording that died, whatever its rules are, unless they
-    allow a death, and no other one;
+    stays below the limit, and prints how many jobs in its state lived, as
+    paper/tables/calibrate.py counts them;
   - `info` says how far a recording reaches, and `import --complete` writes the
     completed trace.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
-import glob
-import json
 import os
+import re
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import ROOT, SHARED, results, run, share
+sys.path.insert(0, os.path.join(ROOT, "paper", "tables"))
+import calibrate
 
 RECORDED = os.path.join(SHARED, "recorded", "dev")
 BUNDLED = os.path.join(ROOT, "traces", "bundled",
@@ -82,111 +81,53 @@ def check_commands(folder):
     run("replay", "-q", BUNDLED, "--step-mark", "nobody", code=(2,))
 
 
-def complete_of(name):
-    return os.path.join(RECORDED, name.split("__")[0] + ".pickle.xz")
-
-
 def check_peaks():
     for name, error in share(list(EXACT.items())):
-        found = peak(os.path.join(RECORDED, name + ".pickle.xz"))
-        true = peak(complete_of(name))
+        found, true = (peak(os.path.join(RECORDED, some + ".pickle.xz"))
+                       for some in (name, name.split("__")[0]))
         assert abs(found / true - 1) <= error, (name, found, true)
 
 
-def spread(dead):
-    """How many times what the completed trace needs is enough with 90 %: the
-    peaks are drawn from an interval whose upper end is not known; a step that
-    repeats the one before is no draw."""
-    steps = [part["peak_requested_bytes"] for part in
-             results("steps", "-q", dead)[0]["parts"] if part["part"] == "step"]
-    draws = 1 + sum(abs(a - b) > 1e-3 * b for a, b in zip(steps, steps[1:]))
-    least = min(steps) / peak(dead)
-    return least + (1 - least) * 0.2 ** (-2 / draws)
-
-
-def answer(dead, *options):
-    """The exit status of tune, its answer, the setting and what is said of it."""
-    done = run("tune", "-q", dead, "--json", "-", *options,
-                   code=(0, 1))
-    told, = json.loads(done.stdout)["results"]
-    word = "nearest" if done.returncode else "chosen"
-    assert told["nearest" if word == "chosen" else "chosen"] is None, told
-    case, = told["cases"]
-    assert case[word]["outcome"] in ("fails", "serves what was recorded"), case
-    assert (case[word]["enough_bytes"] is None) == bool(case["enough_unknown"])
-    return done.returncode, case["process_limit_bytes"], told[word]["settings"], \
-        case[word], case["enough_unknown"]
-
-
-def survives(path, setting, limit, *options):
-    run, = results("replay", "-q", path, "-p", f"torch:{setting}", "--process-limit",
-                f"{limit}B", "--stop-at-oom", *options)
-    return run["num_ooms"] == 0
-
-
-def need(path, setting):
-    return results("fit", "-q", "--process-limit", "inf", path, "-p",
-                f"torch:{setting}")[0]["need_bytes"]
-
-
-def check_answer(dead, *options):
-    """The figures of an answer, by replay, fit and the peaks of steps."""
-    status, limit, setting, said, _ = answer(dead, *options)
-    name = os.path.basename(dead)
-    assert (said["outcome"] == "fails") != survives(
-        dead, setting, limit, "--as-recorded"), name
-    if said["need_bytes"]:
-        assert said["need_bytes"] == need(dead, setting), name
-    enough = said["enough_bytes"]
-    if enough:
-        assert abs(enough / said["need_bytes"] / spread(dead) - 1) < 1e-6, name
-    assert status == int(not enough or enough > limit), (name, said)
-    return status, limit, setting, said
-
-
 def check_exports():
-    """A setting is exported if what is enough fits, and only then."""
-    _, _, _, said = check_answer(BUNDLED)
-    enough = said["enough_bytes"]
-    for limit, status in ((enough, 0), (enough - 1, 1)):
-        options = "--without", "max_split_size_mb", "--process-limit", f"{limit}B"
-        assert check_answer(BUNDLED, *options)[0] == status, limit
-        text = run("tune", "-q", BUNDLED, *options, code=(status,)).stdout
-        assert ("\nexport PYTORCH" in text) == (status == 0), text
-        assert ("# not exported: PYTORCH" in text) == (status == 1), text
-        assert "with a probability of 90 % no further step needs" in text, text
+    """A setting is exported if what is said to be enough fits, and only then; how many
+    lived in this state is printed."""
+    best = results("tune", "-q", BUNDLED, code=(1,))[0]["cases"][0]["best"]
+    for limit, odds in ((best["enough_bytes"], "enough"),
+                        (best["enough_bytes"] - 1, "worth trying"),
+                        (best["need_bytes"] - 1, "not enough")):
+        options = "-q", BUNDLED, "--without", "max_split_size_mb", "--process-limit", \
+            f"{limit}B"
+        is_enough = odds == "enough"
+        told, = results("tune", *options, code=(not is_enough,))
+        assert told["best"]["odds"] == odds and bool(told["chosen"]) == is_enough, told
+        text = run("tune", *options, code=(not is_enough,)).stdout
+        assert ("\nexport PYTORCH" in text) == is_enough, text
+        lived = f"of {told['best']['of']} recorded jobs in this state " \
+            f"{told['best']['lived']} lived"
+        assert odds == "not enough" or lived in text, (lived, text)
 
 
-def check_promises():
-    """On complete runs: fails is right, what is exported survives, and nine in
-    ten of what is enough are."""
-    held = told = 0
-    for dead in share(sorted(glob.glob(os.path.join(
-            RECORDED, "*__cap_*.pickle.xz")))):
-        with open(dead.replace(".pickle.xz", ".json"), encoding="utf-8") as file:
-            if not json.load(file)["oom"]:
-                continue
-        status, limit, setting, said = check_answer(dead)
-        complete = complete_of(os.path.basename(dead))
-        true = survives(complete, setting, limit)
-        assert not (true and said["outcome"] == "fails"), dead
-        assert true or status, (dead, setting)
-        if said["enough_bytes"]:
-            told += 1
-            held += need(complete, setting) <= said["enough_bytes"]
-    assert told and held >= 0.9 * told, (held, told)
-    print(f"what is said to be enough is: {held} of {told}")
+def check_counts():
+    """The counts that are printed are those of paper/pages/dead.md."""
+    source = os.path.join(ROOT, "sim", "experiments", "tune", "odds.c")
+    with open(source, encoding="ascii") as file:
+        printed = re.findall(r"ODDS_\w+, (\d+), (\d+)\}", file.read())
+    rows = calibrate.once(sum((calibrate.decided(calibrate.read(path))
+                               for path in calibrate.TABLES[:2]), []))
+    counted = [calibrate.share([r for r in rows if calibrate.state_of(r) == name])
+               for name, _, _ in calibrate.STATES]
+    assert [" of ".join(pair) for pair in printed] == counted, (printed, counted)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         check_commands(folder)
-        check_exports()
+    check_exports()
+    check_counts()
     if not os.path.isdir(RECORDED):
         print(f"check_dead: no folder {RECORDED}; the bundled recording only")
         return
     check_peaks()
-    check_promises()
     print(f"{len(EXACT)} completed traces need what the complete runs need")
 
 
