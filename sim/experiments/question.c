@@ -107,13 +107,14 @@ enum frag_err question_make(const struct question_asked *asked,
         take_recorded(&q, &r);
     if (!q.bound.bytes && q.total)
         take(&q, frag_capacity_bound(q.total), QUESTION_TOTAL);
+    if (!q.bound.bytes && asked->or_least)
+        take(&q, FRAG_NO_BOUND, QUESTION_CAPACITY);
     if (!q.bound.bytes)
         return frag_fail(e, FRAG_INVALID,
                          "%s: %s: the recording does not tell how much memory "
                          "its job had; add --capacity SIZE or --gpu NAME, the "
                          "device on which the job shall run, or "
-                         "--process-limit SIZE; `fragsim tune -c inf' finds "
-                         "the setting with the least need",
+                         "--process-limit SIZE",
                          t->path, FRAG_DEVICE_NAME(d->device));
     *out = q;
     return FRAG_OK;

@@ -34,7 +34,8 @@ struct question_asked {
     struct frag_bound bound; /* of 0 bytes: none; FRAG_UNLIMITED: the least need
                                 is asked for */
     enum question_source source; /* of that bound */
-    frag_size total;             /* of the recorded device; 0: not known */
+    bool or_least;   /* if no bound is known, the least need is asked for */
+    frag_size total; /* of the recorded device; 0: not known */
 };
 
 struct question {

@@ -23,6 +23,8 @@ static struct recording find(const struct frag_trace *t,
 
     if (d->recorded.has_actions)
         r.peak = r.found.least;
+    for (uint64_t i = 0; i < d->recorded.action_count; i++)
+        r.failed += d->recorded.actions[i].action == FRAG_OOM_REPORTED;
     if (d->device == FRAG_HOST_DEVICE)
         return r; /* the limit is that of a GPU */
     if (explains(t->limit, &r.found)) {

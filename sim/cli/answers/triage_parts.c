@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/arena/arena.h"
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
@@ -239,7 +238,7 @@ static void put_words(const struct triage *t, const struct triage_part *part,
 {
     c->count = 0;
     snprintf(c->device, sizeof(c->device), "%" PRIu32, t->device->device);
-    frag_size_argument(FRAG_H200_TOTAL, c->total);
+    frag_size_argument(tune_total(t->about.bound), c->total);
     frag_size_argument(t->about.bound.bytes, c->capacity);
     for (size_t i = 0; i < TRIAGE_WORDS && part->words[i]; i++)
         c->words[c->count++] = word_for(t, c, part->words[i]);

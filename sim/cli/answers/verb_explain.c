@@ -90,12 +90,13 @@ static enum frag_err explain_failure(struct explain_verb_work *w,
     enum frag_err err;
 
     FRAG_TRY(verdict_make(&q, &v, e));
-    err = finish(w, in, w->asked.bound.bytes ? v.here : v.failure, &v, e);
+    err = finish(w, in, v.failure && !w->asked.bound.bytes ? v.failure : v.here,
+                 &v, e);
     verdict_close(&v);
     return err;
 }
 
-/* What is held at the end, where nothing failed and no bound is asked for. */
+/* What is held at the end, where nothing failed and no bound is known. */
 static enum frag_err explain_end(struct explain_verb_work *w,
                                  const struct input *in, struct frag_error *e)
 {
@@ -128,9 +129,8 @@ static enum frag_err visit(void *user, const struct input *in,
         FRAG_TRY(input_device(in->trace, w->values->question.device, &one, e));
     if (in->device->device == FRAG_HOST_DEVICE)
         return host_text_show(in, w->out, w->json, &w->first, e);
-    if (!w->asked.bound.bytes && !explain_has_failure(in->device))
+    if (question_make(&w->asked, in->trace, in->device, &about, e) != FRAG_OK)
         return explain_end(w, in, e);
-    FRAG_TRY(question_make(&w->asked, in->trace, in->device, &about, e));
     return explain_failure(w, in, &about, e);
 }
 

@@ -158,6 +158,7 @@ static enum frag_err open_trace(struct tuning *t, const char *path,
     char *name;
 
     FRAG_TRY(question_read(&t->values->question, path, &t->asked, &reading, e));
+    t->asked.or_least = true;
     reading.kind = READING_COMPLETED;
     reading.threads = t->values->jobs;
     FRAG_TRY(input_open(path, &reading, &t->progress, &trace, e));
@@ -339,9 +340,10 @@ const struct verb verb_tune = {
         "The memory is that of the options, or else that which the recorded "
         "job had. If the recorded settings are enough, they stay. Otherwise "
         "the setting that leaves most room is chosen, and one with more knobs "
-        "only if each of them saves at least 1 % of the need. With -c inf no "
-        "memory is in question, and the setting with the least need is "
-        "chosen. Every trace must stay within its memory.\n\n"
+        "only if each of them saves at least 1 % of the need. With -c inf, or "
+        "if nothing tells how much memory the job had, the setting with the "
+        "least need is chosen, and the answer says so. Every trace must stay "
+        "within its memory.\n\n"
         "A setting is enough if nothing fails in the whole run. The rest of a "
         "job that died is not known: there it is enough if at least nine of "
         "ten recorded jobs in this state lived with such a setting, and worth "

@@ -348,10 +348,16 @@ enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
 
 enum { EVENTS = 6000000 }; /* of the replays that seek a need */
 
+frag_size tune_total(struct frag_bound bound)
+{
+    return bound.kind == FRAG_BOUND_CAPACITY && bound.bytes < FRAG_TOTAL_MOST
+               ? bound.bytes
+               : FRAG_H200_TOTAL;
+}
+
 /* PyTorch reserves addresses for expandable segments by the total of the
- * device: with a total of its own the need is found to the byte. A policy that
- * decides by the value of the bound, as garbage collection does, would have to
- * be run under every one: its need stays unknown. */
+ * device: with that of the device in question the need is found to the byte,
+ * and the run under the bound agrees with it. */
 static enum frag_err find_need(const struct tune_ladder *l,
                                const struct tune_case *on,
                                const struct frag_params *params,
@@ -363,17 +369,17 @@ static enum frag_err find_need(const struct tune_ladder *l,
     struct frag_capacity_spec spec;
 
     if (!settings.total)
-        settings.total = FRAG_H200_TOTAL;
+        settings.total = tune_total(on->bound);
     spec = frag_capacity_of_cell(&settings, on->device, params, on->bound.kind);
     spec.progress = stop_tick;
     spec.user = &asked;
     spec.runs = 1 + EVENTS / (on->device->count + 1);
     FRAG_TRY(frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e));
-    if (!unlimited.exact || !frag_capacity_survives(&unlimited))
+    if (!frag_capacity_survives(&unlimited))
         return FRAG_OK;
     FRAG_TRY(frag_capacity_need(&spec, &unlimited, &found, e));
     out->need = found.from;
-    out->is_most = found.cut;
+    out->is_most = found.cut || !found.exact;
     out->enough = (frag_size)ceil((double)found.from * on->completion.spread);
     return FRAG_OK;
 }
@@ -416,8 +422,12 @@ static enum frag_err run_rung(const struct tune_ladder *l,
 {
     FRAG_TRY(tune_run(l, on, text, on->bound, out, e));
     FRAG_TRY(set_need(l, on, text, out, e));
-    out->odds = odds_of(&on->completion, out->outcome != TUNE_FAILS, out->need,
-                        on->bound.bytes);
+    out->odds = odds_of(
+        &(const struct odds_question){.completion = &on->completion,
+                                      .serves = out->outcome != TUNE_FAILS,
+                                      .went_on = on->went_on,
+                                      .need = out->need,
+                                      .bound = on->bound.bytes});
     return FRAG_OK;
 }
 
@@ -582,6 +592,7 @@ enum frag_err tune_case_make(const struct question *q, const char *name,
         .recorded = r.bound,
         .completion = r.completion,
         .peak = r.peak,
+        .went_on = r.failed > 1,
     };
     return requested_peak_find(device, &out->live, e);
 }

@@ -45,6 +45,7 @@ struct tune_case {
     struct frag_bound recorded;        /* under which it ran; FRAG_NO_BOUND */
     struct frag_completion completion; /* how far its recording reaches */
     frag_size peak; /* largest reserved bytes as recorded; 0: not known */
+    bool went_on;   /* requests failed before that of which it died */
     struct requested_peak live; /* no allocator can help within less */
 };
 
@@ -140,6 +141,10 @@ enum frag_err tune_case_make(const struct question *q, const char *name,
                              const struct frag_device_trace *device,
                              struct tune_case *out,
                              struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The total of the device on which the needs are found: that in question, or an
+ * H200's. */
+frag_size tune_total(struct frag_bound bound);
 
 /* Runs every rung on every case, and chooses. The caller closes l, on error
  * too. Errors of cell_run. */

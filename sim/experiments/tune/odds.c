@@ -7,68 +7,68 @@ const char *const odds_words[ODDS_VERDICTS] = {
     [ODDS_ENOUGH] = "enough",
 };
 
-/* What is known of a job that died, with some settings. */
-struct known {
-    const struct frag_completion *completion;
-    bool serves;
-    double room; /* the bound / the need; 0: the need is not known */
-};
-
-static bool fails(const struct known *k)
+/* How many times the need the bound is; 0: the need is not known. */
+static double room_of(const struct odds_question *q)
 {
-    return !k->serves;
+    return q->need ? (double)q->bound / (double)q->need : 0;
 }
 
-static bool needs_more(const struct known *k)
+/* A request fails, as others did after which the job went on. */
+static bool may_go_on(const struct odds_question *q)
 {
-    return k->room > 0 && k->room < 1;
+    return !q->serves && q->went_on;
+}
+
+static bool fails(const struct odds_question *q)
+{
+    return !q->serves;
+}
+
+static bool needs_more(const struct odds_question *q)
+{
+    return room_of(q) > 0 && room_of(q) < 1;
 }
 
 /* Its steps tell how much further ones need, and the bound is that much. */
-static bool has_spread(const struct known *k)
+static bool has_spread(const struct odds_question *q)
 {
-    return k->completion->spread > 0 && k->room >= k->completion->spread;
+    return q->completion->spread > 0 && room_of(q) >= q->completion->spread;
 }
 
-static bool is_likely(const struct known *k)
+static bool is_likely(const struct odds_question *q)
 {
-    return k->completion->spread > 0 ||
-           k->room >= (k->completion->steps ? 1.05 : 1.1);
+    return q->completion->spread > 0 ||
+           room_of(q) >= (q->completion->steps ? 1.05 : 1.1);
 }
 
-static bool is_any(const struct known *k)
+static bool is_any(const struct odds_question *q)
 {
-    (void)k;
+    (void)q;
     return true;
 }
 
 /* The first row that holds is the state. The counts are those of
  * paper/pages/dead.md: recorded jobs that died, and recordings that were cut
  * where they would have died, each death once; the setting is the one with most
- * room, and the complete run is known. */
+ * room, and the complete run is known. The first row's are from jobs that were
+ * recorded after the others were counted. */
 static const struct state {
-    bool (*holds)(const struct known *k);
+    bool (*holds)(const struct odds_question *q);
     enum odds_verdict verdict;
     unsigned lived, of;
 } states[] = {
-    {fails, ODDS_NOT, 1, 200},       {needs_more, ODDS_NOT, 17, 78},
-    {has_spread, ODDS_ENOUGH, 5, 5}, {is_likely, ODDS_TRY, 52, 72},
-    {is_any, ODDS_TRY, 34, 111},
+    {may_go_on, ODDS_TRY, 8, 17},   {fails, ODDS_NOT, 1, 200},
+    {needs_more, ODDS_NOT, 17, 78}, {has_spread, ODDS_ENOUGH, 5, 5},
+    {is_likely, ODDS_TRY, 52, 72},  {is_any, ODDS_TRY, 34, 111},
 };
 
-struct odds odds_of(const struct frag_completion *c, bool serves,
-                    frag_size need, frag_size bound)
+struct odds odds_of(const struct odds_question *q)
 {
-    const struct known known = {
-        .completion = c,
-        .serves = serves,
-        .room = need ? (double)bound / (double)need : 0,
-    };
     const struct state *s = states;
 
-    if (!c->reach || bound == FRAG_UNLIMITED)
-        return (struct odds){.verdict = serves ? ODDS_ENOUGH : ODDS_NOT};
-    while (!s->holds(&known))
+    if (!q->completion->reach || q->bound == FRAG_UNLIMITED)
+        return (struct odds){.verdict = q->serves ? ODDS_ENOUGH : ODDS_NOT};
+    while (!s->holds(q))
         s++;
     return (struct odds){s->verdict, s->lived, s->of};
 }

@@ -29,11 +29,15 @@ struct odds {
     unsigned lived, of;
 };
 
-/* The odds of a job of which no recorded request fails with the settings
- * (`serves`), and which needs `need` bytes for its completed trace; 0: not
- * known. */
-struct odds odds_of(const struct frag_completion *c, bool serves,
-                    frag_size need, frag_size bound);
+struct odds_question {
+    const struct frag_completion *completion;
+    bool serves;           /* no recorded request fails with the settings */
+    bool went_on;          /* the job went on after a request that failed */
+    frag_size need, bound; /* bytes; the need of the completed trace, 0: not
+                              known */
+};
+
+struct odds odds_of(const struct odds_question *q);
 
 /* Whether a is worse than b. */
 bool odds_less(const struct odds *a, const struct odds *b);

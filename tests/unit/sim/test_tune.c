@@ -377,13 +377,24 @@ static void odds_are_ordered(void **state)
                                           {ODDS_ENOUGH, 9, 10},
                                           {ODDS_ENOUGH, 99, 100}};
     const struct frag_completion whole = {.reach = FRAG_REACH_WHOLE};
+    const struct frag_completion died = {.reach = FRAG_REACH_NO_STEP};
+    struct odds_question q = {.completion = &whole, .bound = 1};
 
     (void)state;
     for (size_t i = 0; i < 5; i++)
         for (size_t k = 0; k < 5; k++)
             assert_int_equal(odds_less(&ordered[i], &ordered[k]), i < k);
-    assert_int_equal(odds_of(&whole, true, 0, 1).verdict, ODDS_ENOUGH);
-    assert_int_equal(odds_of(&whole, false, 0, 1).verdict, ODDS_NOT);
+    assert_int_equal(odds_of(&q).verdict, ODDS_NOT);
+    q.serves = true;
+    assert_int_equal(odds_of(&q).verdict, ODDS_ENOUGH);
+    q.completion = &died;
+    assert_int_equal(odds_of(&q).verdict, ODDS_TRY);
+    q.need = 2;
+    assert_int_equal(odds_of(&q).verdict, ODDS_NOT);
+    q.serves = false;
+    assert_int_equal(odds_of(&q).verdict, ODDS_NOT);
+    q.went_on = true; /* as after other failures */
+    assert_int_equal(odds_of(&q).verdict, ODDS_TRY);
 }
 
 int main(void)
