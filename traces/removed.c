@@ -50,7 +50,12 @@ static const struct {
      "end with 1, or the numbers of `replay --json'"},
     {"figure", "distributions",
      "use the CSV that `fragsim export' writes, with each request"},
-    {"policy", "vma", "the policy tlsf places in the same way"},
+    {"policy", "vma|half_fit", "the policy tlsf places in the same way"},
+    {"policy", "slab", "the policy size_class has size classes as well"},
+    {"policy", "worst_fit", "the policy first_fit places by address as well"},
+    {"policy", "ggml_pool",
+     "the policy cupy keeps freed memory for each stream "
+     "as well"},
     {"figure", "need",
      "use `fragsim plot RESULTS compare --measure need_bytes'"},
     {"figure", "sweep",

@@ -22,7 +22,7 @@ fragsim=$1 out=$2
 shift 2
 all=
 for name in torch torch:expandable_segments:True direct first_fit next_fit \
-    best_fit worst_fit half_fit buddy tlsf slab size_class bfc rmm_pool \
+    best_fit buddy tlsf size_class bfc rmm_pool \
     rmm_arena rmm_binning cupy cuda_async expandable paged stitch remap \
     compact plan_online; do
     all="$all -p $name"

@@ -26,7 +26,7 @@ from policy_table import FRAGSIM, SHARED
 
 PAGE = 2 << 20
 PLACEMENTS = ["expandable:largest=2MiB"] + [
-    f"{fit}:segment=64GiB" for fit in ("best_fit", "first_fit", "next_fit", "worst_fit")]
+    f"{fit}:segment=64GiB" for fit in ("best_fit", "first_fit", "next_fit")]
 COLUMNS = ["trace", "placement", "page_bytes", "lower_bound_bytes", "pages", "need_bytes",
            "waiting"]
 

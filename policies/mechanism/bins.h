@@ -170,22 +170,13 @@ static inline void bins_fit_resize(struct fit *fit, struct hole *hole,
     bins_push(bins, hole, list);
 }
 
-static inline struct hole *bins_fit_choose(struct fit *fit, frag_size size)
-{
-    const struct bins *bins = &((struct bins_fit *)fit)->bins;
-    frag_size rounded = size;
-    const uint32_t list = bins_round(bins, &rounded);
-
-    return bins_choose(bins, list, size);
-}
-
 static inline const char *bins_fit_check(const struct fit *fit, struct met *met)
 {
     return bins_check(&((const struct bins_fit *)fit)->bins, met);
 }
 
-static const struct fit_rule bins_rule = {bins_fit_insert, bins_fit_remove,
-                                          bins_fit_resize, bins_fit_choose,
-                                          bins_fit_check};
+/* A policy chooses with bins_choose; it rounds the size before. */
+static const struct fit_rule bins_rule = {
+    bins_fit_insert, bins_fit_remove, bins_fit_resize, NULL, bins_fit_check};
 
 #endif

@@ -42,8 +42,8 @@ add() { # PEER POLICY...
     for name in "$@"; do policies+=(-p "$name"); done
 }
 add mattconte_tlsf tlsf
-add offset_allocator half_fit size_class
-add libcachesim_lru slab
+add offset_allocator size_class
+add libcachesim_lru
 [ ${#policies[@]} -gt 0 ] || {
     echo "peers.sh: $peers has the sources of no peer" >&2
     exit 1

@@ -28,7 +28,7 @@ long() { find "$shared/recorded/large" -name '*.pickle.xz' | sort | head -n 1; }
 grid() {
     sed 's/^/trace /'
     for policy in torch torch:expandable_segments:True first_fit best_fit tlsf \
-        buddy slab bfc rmm_pool cupy cuda_async; do
+        buddy bfc rmm_pool cupy cuda_async; do
         echo "policy $policy"
     done
     echo "capacity inf,1.2x,1.1x,1.05x,1.01x"

@@ -13,7 +13,9 @@ gone ranks small.csv small.csv
 for parameter in pack=full chunks=4 lodge=early; do
     gone replay small.csv -p remap:$parameter
 done
-gone replay small.csv -p vma:block=64GiB
+for policy in vma:block=64GiB half_fit slab worst_fit ggml_pool; do
+    gone replay small.csv -p $policy
+done
 gone plot small.csv distributions -o x.svg
 gone calibrate --from calls.csv
 gone conf --torch-version 2.6 max_split_size_mb:64

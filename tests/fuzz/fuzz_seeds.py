@@ -207,7 +207,7 @@ RESULTS = [
     ["replay", "-p", "stitch", "-p", "plan", "-c", "inf,1MiB"],
     ["replay", "-p", "torch:expandable_segments:True", "--stop-at-oom"],
     ["sweep", "-p", "buddy", "-p", "cupy", "-c", "0.5x,inf"],
-    ["sweep", "-p", "slab", "-p", "cuda_async", "-c", "inf", "--points", "2000"],
+    ["sweep", "-p", "tlsf", "-p", "cuda_async", "-c", "inf", "--points", "2000"],
 ]
 
 

@@ -43,7 +43,7 @@ def quanta():
              for p in listed if p["name"] != "torch_host"}
     assert set(found.values()) == {256, 512}, found
     assert {p for p, q in found.items() if q == 256} == {
-        "bfc", "rmm_pool", "rmm_arena", "rmm_binning", "ggml_pool"}, found
+        "bfc", "rmm_pool", "rmm_arena", "rmm_binning"}, found
     return {**found, UNROUNDED: 1}
 
 

@@ -6,8 +6,6 @@ and each call to the device. A line says how many scripts and requests were
 compared, and how many scripts differ: none may.
 
 FRAG_OWN_CODE is a folder with any of:
-  - ggml or llama.cpp, a clone (github.com/ggml-org): ggml_cuda_pool_leg against
-    ggml_pool, with stand-ins for the calls of CUDA;
   - Mooncake, a clone (github.com/kvcache-ai): OffsetAllocator against tlsf;
   - rmm, a clone (github.com/rapidsai), with librmm and rapids_logger, the
     folders of the wheels librmm-cu12 and rapids-logger, which have CCCL and a
@@ -18,11 +16,9 @@ FRAG_OWN_CODE is a folder with any of:
 Without the folder, the script is skipped.
 
 Environment: FRAG_BUILD_DIR, FRAG_OWN_CODE; FRAG_SCRIPTS, scripts for each
-allocator (default 2000); FRAG_OWN_CODE_ONLY, a name such as ggml.
+allocator (default 2000); FRAG_OWN_CODE_ONLY, a name such as rmm.
 """
-import glob
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -67,20 +63,8 @@ def write(folder, texts):
             file.write(text)
 
 
-def ggml(own, folder):
-    """What the compiler needs: its arguments; None: the code is absent."""
-    found = [path for name in ("ggml/src", "llama.cpp/ggml/src")
-             for path in glob.glob(f"{own}/{name}/ggml-cuda/ggml-cuda.cu")]
-    if not found:
-        return None
-    with open(found[0], encoding="utf-8") as file:
-        pool, = re.findall(r"^struct ggml_cuda_pool_leg .*?^};\n", file.read(),
-                           re.M | re.S)
-    write(folder, {"pool_leg.inc": pool})
-    return []
-
-
 def mooncake(own, folder):
+    """What the compiler needs: its arguments; None: the code is absent."""
     store = os.path.join(own, "Mooncake", "mooncake-store")
     if not os.path.exists(store):
         return None
@@ -116,7 +100,7 @@ def cupy(own, _):
     return [] if os.path.exists(f"{own}/cupy/bin/python") else None
 
 
-ALLOCATORS = {"ggml": ggml, "mooncake": mooncake, "rmm": rmm, "cupy": cupy}
+ALLOCATORS = {"mooncake": mooncake, "rmm": rmm, "cupy": cupy}
 
 
 def replay_log(program, own, scripts):

@@ -163,8 +163,6 @@ struct subject {
     unsigned streams = 1;
     bool frees_elsewhere = false; /* some frees are on another stream */
     bool has_device = true;       /* the calls to the device are compared */
-    unsigned steps = 400;
-    bool tides = false; /* hundreds of blocks are allocated, then freed */
 };
 
 struct live {
@@ -298,10 +296,9 @@ template <typename Make> int compare(int argc, char **argv, Make make)
         const char *fault = nullptr;
         unsigned step = 0;
 
-        for (unsigned fill = 50; !fault && step < s.steps; step++) {
+        for (unsigned fill = 50; !fault && step < 400; step++) {
             if (step % 50 == 0)
-                fill = s.tides ? (step % 800 < 400 ? 98 : 2)
-                               : unsigned(20 + below(r, 75));
+                fill = unsigned(20 + below(r, 75));
             fault = ours.step(*o, theirs, fill);
             theirs.calls.clear();
         }

@@ -195,7 +195,7 @@ static void a_list_that_is_broken_is_found(void **state)
     uint32_t list;
 
     (void)state;
-    open_fit("half_fit", "a2 b1 c2 d1 -a -c");
+    open_fit("tlsf:second_levels=1", "a2 b1 c2 d1 -a -c");
     bins = &((struct bins_fit *)canvas.heap.state)->bins;
     a = &block_of('b')->prev->hole;
     list = a->list;

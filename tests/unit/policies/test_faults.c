@@ -26,7 +26,6 @@ static const struct setting settings[] = {
     {"first_fit", "segment=2MiB"},
     {"best_fit", "ties=fifo"},
     {"buddy", "kind=weighted"},
-    {"slab", "segment=2MiB,slab=64KiB"},
     {"tlsf", "segment=2MiB,first_levels=4,second_levels=4"},
     {"size_class", "segment=2MiB,subdivisions=1"},
     {"size_class", "segment=6KiB"},

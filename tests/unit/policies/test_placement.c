@@ -14,19 +14,6 @@ enum { UNIT = 512, ROOM = 64 };
 
 static const struct picture pictures[] = {
     /* clang-format off */
-    /* The largest hole, its low part; of equals the lowest. */
-    {"worst_fit", ROOM, "a4 b2",                   "aaaabb......"},
-    {"worst_fit", ROOM, "a4 b1 c2 d5 -a -c e2",    "ee..b..ddddd"},
-    {"worst_fit", ROOM, "a2 b1 c4 d5 -a -c e2",    "..bee..ddddd"},
-    {"worst_fit", ROOM, "a2 b1 c2 d1 e2 f4 -e -a -c g2", "ggb..d..ffff"},
-    {"worst_fit", ROOM, "a2 b1 c4 d5 -a -c e2 f2", "ffbee..ddddd"},
-    {"worst_fit", ROOM, "a12 b12 -b -a c2",        "cc..........|............"},
-    {"worst_fit", ROOM, "a8 b3 c9 d1",             "aaaaaaaabbb.|cccccccccd.."},
-    {"worst_fit", ROOM, "a4 b4 c4 -a -c -b d12",   "dddddddddddd"},
-    {"worst_fit", ROOM, "a4@1 -a b2@2",            "bb.........."},
-    {"worst_fit", ROOM, "a12 b12 -a !",            "bbbbbbbbbbbb"},
-    {"worst_fit", 16,   "a12 -a b13",              "bbbbbbbbbbbbb..."},
-
     /* Among equals, the last or the first one freed, */
     {"best_fit:ties=lifo", ROOM, "a2 b1 c2 d1 e2 f4 -a -e -c g2 h2", "..bggdhhffff"},
     {"best_fit:ties=fifo", ROOM, "a2 b1 c2 d1 e2 f4 -e -c -a g2 h2", "..bhhdggffff"},
@@ -48,26 +35,6 @@ static const struct picture pictures[] = {
     {"best_fit:ties=fifo", ROOM, "a3 b1 c2 d6 -a -c e2", "...beedddddd"},
     {"best_fit:ties=lifo", ROOM, "a12 b12 -a !",   "bbbbbbbbbbbb"},
     {"best_fit:ties=fifo", ROOM, "a12 b12 -a -b !", ""},
-
-    /* The first list that is safe, its last comer, the low part. */
-    {"half_fit", ROOM, "a4 b2",                    "aaaabb......"},
-    {"half_fit", ROOM, "a2 b1 -a c1",              "c.b........."},
-    {"half_fit", ROOM, "a2 b1 c2 d1 e2 f4 -a -e -c g2", "..bggd..ffff"},
-    {"half_fit", ROOM, "a3 b1 c2 d1 e5 -c -a f2",  "ff.b..deeeee"},
-    {"half_fit", ROOM, "a3 b1 c2 d1 e5 -a -c f2",  "...bffdeeeee"},
-    /* A hole of 3 is no answer to 3 while a list from 4 up has one, */
-    {"half_fit", ROOM, "a3 b1 c2 -a d3",           "...bccddd..."},
-    {"half_fit", ROOM, "a4 b1 c2 -a d4",           "ddddbcc....."},
-    /* but comes before a segment, the last comer that is large enough. */
-    {"half_fit", ROOM, "a3 b1 c8 -a d3",           "dddbcccccccc"},
-    {"half_fit", ROOM, "a3 b1 c2 d6 -a -c e3",     "eeeb..dddddd"},
-    {"half_fit", ROOM, "a3 b1 c3 d5 -c -a e3",     "eeeb...ddddd"},
-    {"half_fit", ROOM, "a2 b10 -a c3",             "..bbbbbbbbbb|ccc........."},
-    {"half_fit", ROOM, "a4 b4 c4 -a -c -b d12",    "dddddddddddd"},
-    {"half_fit", ROOM, "a12 b12 -a -b c16",        "cccccccccccccccc|............|............"},
-    {"half_fit", ROOM, "a4@1 -a b2@2",             "bb.........."},
-    {"half_fit", ROOM, "a12 b12 -a !",             "bbbbbbbbbbbb"},
-    {"half_fit", 16,   "a12 -a b13",               "bbbbbbbbbbbbb..."},
 
     /* Lists of one size below 32 units: nothing is rounded. */
     {"tlsf", ROOM, "a5 b7",                        "aaaaabbbbbbb"},
@@ -147,40 +114,6 @@ static const struct picture pictures[] = {
     {"buddy:kind=weighted", ROOM, "a1",            "...........a"},
     {"buddy:kind=weighted", ROOM, "a1 b6 c4",      "bbbbbb.....a|........cccc"},
     {"buddy:kind=weighted", ROOM, "a8 b4 -a -b c12", "cccccccccccc"},
-
-    /* A slab serves one class: freed objects, the last first, then new ones. */
-    {"slab:slab=2KiB,subdivisions=1", ROOM, "a1 b1 c2 d1", "abd.cc......"},
-    {"slab:slab=2KiB,subdivisions=1", ROOM, "a3 b1", "aaaab......."},
-    {"slab:slab=2KiB", ROOM, "a3 b3",              "aaa.bbb....."},
-    {"slab:slab=2KiB", ROOM, "a1 b1 c1 -a -b d1",  ".dc........."},
-    {"slab:slab=2KiB", ROOM, "a1 b1 c1 -b -a d1",  "d.c........."},
-    {"slab:slab=2KiB", ROOM, "a1 b1 -a c1",        "cb.........."},
-    {"slab:slab=2KiB", ROOM, "a1@1 b1 -a c1@2",    "cb.........."},
-    /* The slab that stopped to be full last. */
-    {"slab:slab=2KiB", ROOM, "a1 b1 c1 d1 e1 f1 g1 h1 i4 -a -e j1", ".bcdjfghiiii"},
-    {"slab:slab=2KiB", ROOM, "a1 b1 c1 d1 e1 f1 g1 h1 i4 -e -a j1", "jbcd.fghiiii"},
-    {"slab:slab=2KiB", ROOM, "a1 b1 c1 d1 e1 -a f1 g1", "fbcdeg......"},
-    /* A slab that is free serves any class, the last one first. */
-    {"slab:slab=2KiB", ROOM, "a1 -a b2",           "bb.........."},
-    {"slab:slab=2KiB", ROOM, "a1 b2 c4 -a -b d4",  "....ddddcccc"},
-    {"slab:slab=2KiB", ROOM, "a1 b2 c4 -b -a d4",  "dddd....cccc"},
-    {"slab:slab=2KiB", ROOM, "a1 b1 -a c4",        ".b..cccc...."},
-    /* A request larger than a slab has its own segment, which later serves its
-     * size class. */
-    {"slab:slab=2KiB", ROOM, "a5 b1",              "aaaaa|b..........."},
-    {"slab:slab=2KiB", ROOM, "a5 -a b1",           ".....|b..........."},
-    {"slab:slab=2KiB", ROOM, "a5 -a b5",           "bbbbb"},
-    {"slab:slab=2KiB", ROOM, "a5 b5 -b -a c5",     "ccccc|....."},
-    {"slab:slab=2KiB", ROOM, "a5 b5 -a -b c5",     ".....|ccccc"},
-    {"slab:slab=2560", ROOM, "a5",                 "aaaaa.........."},
-    {"slab:slab=2KiB", ROOM, "a1 -a !",            ""},
-    {"slab:slab=2KiB", ROOM, "a5 -a !",            ""},
-    {"slab:slab=2KiB", ROOM, "a5 -a ! b5",         "bbbbb"},
-    {"slab:slab=2KiB", ROOM, "a4 b4 c4 d1 -a -c -b !", "d..........."},
-    {"slab:slab=2KiB", ROOM, "a4 b4 -a !",         "....bbbb...."},
-    {"slab:slab=2KiB", ROOM, "a4 b4 -a ! c2",      "cc..bbbb...."},
-    {"slab:slab=2KiB", 16,   "a1 -a b13",          "bbbbbbbbbbbbbb"},
-    {"slab:slab=2KiB", 16,   "a1 b5",              "a..........."},
     /* clang-format on */
 };
 

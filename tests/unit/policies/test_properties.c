@@ -27,13 +27,10 @@ static const struct setting settings[] = {
     {"best_fit", "segment=64MiB"},
     {"best_fit", "ties=lifo"},
     {"best_fit", "segment=2MiB,ties=fifo"},
-    {"half_fit", "segment=2MiB"},
     {"buddy", "kind=fibonacci"},
     {"buddy", "segment=2MiB,kind=weighted"},
     {"tlsf", "segment=2MiB,second_levels=1"},
     {"tlsf", "segment=64MiB,second_levels=8"},
-    {"slab", "slab=64KiB,subdivisions=1"},
-    {"slab", "segment=512,slab=16MiB"},
     {"size_class", "subdivisions=1"},
     {"size_class", "segment=512,subdivisions=64"},
     {"bfc", "region=512KiB,split=64KiB,gc=no"},
@@ -165,8 +162,8 @@ static void double_sizes(const struct subject *s, char *text, size_t room)
 }
 
 /* For policies whose sizes are all parameters: policies with their own grammar
- * of settings contain constants, ggml_pool rounds 1.05 times a size, and
- * plan_online passes no sizes to the policy of its rest. */
+ * of settings contain constants, and plan_online passes no sizes to the policy
+ * of its rest. */
 static void doubling_all_sizes_doubles_the_picture(void **state)
 {
     const struct traffic_options opts = {.scale = 1};
@@ -175,8 +172,7 @@ static void doubling_all_sizes_doubles_the_picture(void **state)
     char params[512];
     const struct subject other = {s->policy, params};
 
-    if (s->policy->configure || s->policy == frag_policy_find("ggml_pool") ||
-        s->policy == frag_policy_find("plan_online"))
+    if (s->policy->configure || s->policy == frag_policy_find("plan_online"))
         skip();
     double_sizes(s, params, sizeof(params));
     check_same(s, &other, &opts, &doubled, FRAG_QUANTUM,
@@ -259,13 +255,6 @@ static bool is_tighter(const struct map *m, const struct frag_block *hole,
                        const struct frag_block *best)
 {
     return hole->size < best->size ||
-           (hole->size == best->size && is_lower(m, hole, best));
-}
-
-static bool is_larger(const struct map *m, const struct frag_block *hole,
-                      const struct frag_block *best)
-{
-    return hole->size > best->size ||
            (hole->size == best->size && is_lower(m, hole, best));
 }
 
@@ -381,12 +370,6 @@ static void best_fit_takes_the_hole_that_a_scan_finds(void **state)
     follow_map("best_fit", is_tighter);
 }
 
-static void worst_fit_takes_the_hole_that_a_scan_finds(void **state)
-{
-    (void)state;
-    follow_map("worst_fit", is_larger);
-}
-
 static const struct property properties[] = {
     PROPERTY(random_traffic_fills_the_device),
     PROPERTY(doubling_all_sizes_doubles_the_picture),
@@ -451,7 +434,6 @@ int main(void)
         cmocka_unit_test(first_fit_takes_the_hole_that_a_scan_finds),
         cmocka_unit_test(next_fit_takes_the_hole_that_a_scan_finds),
         cmocka_unit_test(best_fit_takes_the_hole_that_a_scan_finds),
-        cmocka_unit_test(worst_fit_takes_the_hole_that_a_scan_finds),
     };
 
     return cmocka_run_group_tests_name("fits", tests, NULL, NULL) +

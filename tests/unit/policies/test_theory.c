@@ -325,10 +325,13 @@ static void pinned_gaps_drive_best_fit_beyond_first_fits_bound(void **state)
 }
 
 static const struct setting settings[] = {
-    {"best_fit", "ties=lifo"},   {"best_fit", "ties=fifo"},
-    {"buddy", "kind=fibonacci"}, {"buddy", "kind=weighted"},
-    {"tlsf", "second_levels=1"}, {"size_class", "subdivisions=1"},
-    {"slab", "slab=256KiB"},     {NULL, NULL},
+    {"best_fit", "ties=lifo"},
+    {"best_fit", "ties=fifo"},
+    {"buddy", "kind=fibonacci"},
+    {"buddy", "kind=weighted"},
+    {"tlsf", "second_levels=1"},
+    {"size_class", "subdivisions=1"},
+    {NULL, NULL},
 };
 
 static const struct property properties[] = {
