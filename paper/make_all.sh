@@ -21,7 +21,6 @@ made=$build/paper/made
 # name | what it needs below FRAG_SHARED_DIR (- for nothing) | command in paper/. Steps
 # whose input another step makes come after it.
 steps="
-review         | -                           | bash ../tests/examples/policy_review.sh $build/paper/review
 device         | -                           | python3 tables/device_table.py
 estimators     | -                           | python3 gpu/estimators.py page
 faults         | -                           | python3 gpu/dry_faults.py page

@@ -30,6 +30,8 @@ static const struct {
     {"diff", "at-after", "write a second --at"},
     {"validate", "anchored", "it is the default, so leave it out"},
     {"validate", "memory-fraction", "write --recorded-limit SIZE"},
+    {"report", "preface|appendix",
+     "the page is one answer; link it from a page of your own"},
     {"report", "slowdown", "it is always 1 %, so leave it out"},
     {"sweep", "details", "write --points 2000"},
     {"fit", "bound",

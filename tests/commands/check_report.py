@@ -5,9 +5,9 @@ The page must be well-formed, refer to nothing outside of itself, hold the
 numbers of the runs (computed anew from the JSON of the same replay), escape
 texts that come from files, and have the same bytes each time. It shows the
 notes of the traces, recommends no policy that knows the future, compares the
-policies on the cells that all have, and names the capacities that none can survive. A preface and an appendix stand around it
-as they are. A failure must leave no file. If Chromium is installed, the page is
-also opened and sorted by a click. Skipped without gnuplot.
+policies on the cells that all have, and names the capacities that none can
+survive. A failure must leave no file. If Chromium is installed, the page is also
+opened and sorted by a click. Skipped without gnuplot.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import json
@@ -427,43 +427,6 @@ def check_compared(folder):
     shutil.rmtree(os.path.join(folder, "y"))
 
 
-def check_own_words(folder, files):
-    """The preface stands first and the appendix last, both as they are; the
-    page has one heading of the first rank in either case. A file that cannot
-    be read, or that ends too early, is named, and no page is left."""
-    own = {"preface.html": "<h1>Switch?</h1>\n<p>Yes &amp; no</p>\n",
-           "appendix.html": "<h2>Limits</h2>\n" + "<p>a limit</p>\n" * 9000}
-    for name, text in own.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
-    arguments = ["report", "-q", files[0], "-o", "own.html"]
-    run(*arguments, "--preface", "preface.html", "--appendix", "appendix.html",
-        cwd=folder)
-    text = read(folder, "own.html").decode()
-    Page(text)
-    main, words = text.index("<main>"), text.index("<b>Requested</b>: bytes")
-    question = text.index("Which allocator policy fits?</h2>")
-    assert main < text.index(own["preface.html"]) < question < words < \
-        text.index(own["appendix.html"]) < text.index("</main>")
-    assert text.count("<h1>") == 1
-    for option in "--preface", "--appendix":
-        os.unlink(os.path.join(folder, "own.html"))
-        run(*arguments, option, option[2:] + ".html", cwd=folder)
-        assert read(folder, "own.html").decode().count("<h1>") == 1, option
-    os.unlink(os.path.join(folder, "own.html"))
-    for option in "--preface", "--appendix":
-        words = run(*arguments, option, "none.html", code=4, cwd=folder)
-        assert "none.html: No such file" in words, words
-        assert not os.path.exists(os.path.join(folder, "own.html"))
-    with open(os.path.join(BUNDLED, "leak.pickle.xz"), "rb") as whole, \
-            open(os.path.join(folder, "half.xz"), "wb") as half:
-        half.write(whole.read(9000))
-    words = run(*arguments, "--preface", "half.xz", code=3, cwd=folder)
-    assert "half.xz" in words, words
-    for name in [*own, "half.xz"]:
-        os.unlink(os.path.join(folder, name))
-
-
 def check_faults(folder, files):
     before = sorted(os.listdir(folder))
     nowhere = dict(os.environ, PATH="/nowhere")
@@ -568,7 +531,6 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         files, rows = replay(folder)
         check_page(folder, files, rows)
-        check_own_words(folder, files)
         check_needs(folder)
         check_compared(folder)
         check_baselines(folder)

@@ -131,8 +131,6 @@ static const struct {
     {"--folded", "@file"},
     {"--frontier", "@file"},
     {"--calls", "@file"},
-    {"--preface", "@files"},
-    {"--appendix", "@files"},
     {"--output", "out/o.svg|out/o.h5"},
     {"--keep", "out/keep"},
     /* These start programs or need a GPU. */

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # check_examples.sh: checks the scripts of tests/examples: a nightly batch, RMM's
-# resources, the policy review (left out if gnuplot is missing), the command of the job
-# of Kubernetes, and a sweep under GNU parallel that is killed and run again (left out
-# if parallel is missing; check_slurm.sh tests the script for Slurm).
+# resources, the command of the job of Kubernetes, and a sweep under GNU parallel that
+# is killed and run again (left out if parallel is missing; check_slurm.sh tests the
+# script for Slurm).
 # Environment: FRAGSIM (the tool; default build/fragsim).
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -55,72 +55,6 @@ grep -q "does not fit in 1 MiB" "$folder"/night/*.need.txt ||
     fail "rmm_choice: expected 9 rows: $(cat "$folder/words")"
 grep -q '^cuda_async  *928 MiB ' "$folder/words" ||
     fail "rmm_choice: cuda_async fits from another size: $(cat "$folder/words")"
-
-# The policy review: the counts of its answer are those of single replays.
-review() {
-    out=$1
-    shift
-    "$root/tests/examples/policy_review.sh" "$folder/$out" "$@" 2>"$folder/words"
-}
-states() {
-    tr '\n' ' ' <"$folder/$1/report.html" | grep -qF -- "$2" ||
-        fail "policy_review: $1 does not state: $2"
-}
-# The number of runs of these recordings with OOMs, with a policy.
-deaths() {
-    policy=$1
-    shift
-    for multiple in 1.02x 1.05x 1.1x 1.2x 1.5x 2x; do
-        fragsim replay -q "$@" -p "$policy" -c "$multiple" --csv -
-    done | awk -F'arena,' '/arena/ { split($2, c, ","); dead += c[12] > 0 }
-        END { print dead }'
-}
-if command -v gnuplot >/dev/null; then
-    leak=$root/traces/bundled/leak.pickle.xz
-    graph=$root/traces/bundled/cudagraph.pickle.xz
-    lstm=$root/traces/bundled/lstm_varlen__cap_below.pickle.xz
-    review two "$graph" "$lstm"
-    [ $? -eq 0 ] || fail "policy_review: $(cat "$folder/words")"
-    states two "<b>Yes, with a way back for some jobs.</b> Of 12 runs of 2"
-    states two "$(deaths torch "$graph" "$lstm") die with PyTorch's default"
-    states two "and $(deaths torch:expandable_segments:True "$graph" \
-        "$lstm") with expandable segments: the switch rescues 2 and loses 1."
-    states two "<code>cudagraph</code> (+80 MiB, +11.0 %)"
-    states two 'class="l">1.20x</td><td>2</td><td>0</td><td>1</td>'
-    states two "exact on 2 of 2 devices"
-    # A row for each job on the first page, each job in one row.
-    page=$(sed '/<h2 class="page">/,$d' "$folder/two/preface.html")
-    for job in cudagraph lstm_varlen__cap_below; do
-        [ "$(grep -c "<td class=\"l\">$job</td>" <<<"$page")" = 1 ] ||
-            fail "policy_review: the first page has not one row for $job"
-        [ "$(grep -c "<td class=\"l\">$job</td>" "$folder/two/preface.html")" = 1 ] ||
-            fail "policy_review: the preface has not one row for $job"
-    done
-    # No table is wider than its page in a window of 1280 pixels.
-    if command -v chromium >/dev/null; then
-        cat >"$folder/wide.js" <<'SCRIPT'
-<script>addEventListener("load", () => document.title = "too wide:" +
-[...document.querySelectorAll(".wide")].filter(w => w.scrollWidth >
-w.clientWidth + 1).map(w => w.innerText.slice(0, 40)).join(";"))</script>
-SCRIPT
-        sed "/<\/body>/e cat '$folder/wide.js'" "$folder/two/report.html" \
-            >"$folder/wide.html"
-        chromium --headless --no-sandbox --disable-gpu --window-size=1280,900 \
-            --user-data-dir="$folder/profile" --dump-dom \
-            "file://$folder/wide.html" >"$folder/wide.dom" 2>/dev/null
-        grep -q "<title>too wide:</title>" "$folder/wide.dom" ||
-            fail "policy_review: $(grep -o '<title>[^<]*' "$folder/wide.dom")"
-    fi
-    review one "$leak" || fail "policy_review: $(cat "$folder/words")"
-    states one "<b>No.</b> Of 6 runs of 1 recording on"
-    states one "No recording needs a larger device."
-    mkdir "$folder/other"
-    cp "$lstm" "$folder/other/leak.pickle.xz"
-    review same "$leak" "$folder/other/leak.pickle.xz"
-    [ $? -eq 3 ] || fail "policy_review: expected exit code 3 for equal names"
-    grep -q "two traces have the name leak" "$folder/words" ||
-        fail "policy_review: equal names: $(cat "$folder/words")"
-fi
 
 cat >"$folder/grid" <<GRID
 trace $root/traces/bundled/leak.pickle.xz

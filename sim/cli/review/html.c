@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "sim/cli/texts/cli_texts.h"
-#include "traces/bytes/source.h"
 #include "traces/printable.h"
 
 /* Writes the characters from text up to end. */
@@ -188,22 +187,6 @@ static char *read_text(const char *path)
         fclose(to);
     fclose(in);
     return text;
-}
-
-enum frag_err html_file(FILE *out, const char *path, struct frag_error *e)
-{
-    struct frag_source *file;
-    const unsigned char *bytes;
-    enum frag_err err;
-    size_t n;
-
-    FRAG_TRY(frag_source_open(path, &file, e));
-    while ((n = frag_source_peek(file, 1, &bytes, &err, e)) > 0) {
-        fwrite(bytes, 1, n, out);
-        frag_source_skip(file, n);
-    }
-    frag_source_close(file);
-    return err;
 }
 
 enum frag_err html_svg(FILE *out, const char *path, unsigned number,

@@ -37,11 +37,6 @@ void html_code(FILE *out, const char *text);
 /* "5.74 ms", "341 ms": three digits. Returns text. */
 const char *html_duration(double seconds, char text[32]);
 
-/* Writes a file of HTML as it is. IO if it cannot be read, CORRUPT, NOMEM; what
- * was read until then has been written. */
-enum frag_err html_file(FILE *out, const char *path,
-                        struct frag_error *e) FRAG_MUST_CHECK;
-
 /* Writes the SVG file at `path` inline. `number` makes the ids of the figure
  * differ from those of other figures on the page; `title` is the tooltip. IO if
  * the file cannot be read. */

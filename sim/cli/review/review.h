@@ -30,8 +30,6 @@ struct review {
     const char *baseline_name; /* policy to compare with; NULL: torch, else a
                                   policy with the parameters of torch, else the
                                   first candidate */
-    const char *preface;  /* files of HTML that stand before and after the */
-    const char *appendix; /* review, as they are; NULL: none */
     double slowdown; /* driver time that a choice may add to the baseline's, as
                         a share of the recorded time */
     const struct drawing *look; /* of all figures; its title is the page's */
@@ -70,8 +68,8 @@ double review_extra(const struct review *r, const struct standing *s);
  * printed between single quotes. */
 const char *review_setting(const struct standing *s);
 
-/* Writes the page. Runs gnuplot for each figure: IO if it is missing, or if the
- * preface or the appendix cannot be read. CANCELLED if the user interrupted. */
+/* Writes the page. Runs gnuplot for each figure: IO if it is missing. CANCELLED
+ * if the user interrupted. */
 enum frag_err review_write(const struct review *r, FILE *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 

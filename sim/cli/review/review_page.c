@@ -44,19 +44,11 @@ static enum frag_err put_parts(struct page *p, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* A preface or an appendix, if there is one. */
-static enum frag_err put_file(struct page *p, const char *path,
-                              struct frag_error *e)
-{
-    return path ? html_file(p->out, path, e) : FRAG_OK;
-}
-
 static enum frag_err put_page(struct page *p, struct frag_error *e)
 {
     const char *title = p->review->look->title;
 
     html_open(p->out, title ? title : "Policy review");
-    FRAG_TRY(put_file(p, p->review->preface, e));
     page_verdict(p);
     page_notes(p);
     page_impossible(p);
@@ -64,7 +56,6 @@ static enum frag_err put_page(struct page *p, struct frag_error *e)
     FRAG_TRY(put_parts(p, e));
     FRAG_TRY(page_traces(p, e));
     page_provenance(p);
-    FRAG_TRY(put_file(p, p->review->appendix, e));
     html_close(p->out);
     return FRAG_OK;
 }

@@ -291,13 +291,12 @@ static const char *const baselines[] = {
 void page_verdict(struct page *p)
 {
     const struct review *r = p->review;
-    const char *heading = r->preface ? "h2 class=\"page\"" : "h1";
     FILE *out = p->out;
 
-    fprintf(out, "<%s>", heading);
-    html_text(out,
-              r->look->title ? r->look->title : "Which allocator policy fits?");
-    fprintf(out, "</%.2s>\n<p class=\"soft\">", heading);
+    html_between(out, "<h1>",
+                 r->look->title ? r->look->title
+                                : "Which allocator policy fits?",
+                 "</h1>\n<p class=\"soft\">");
     put_plural(out, r->ranking.count, "policy", "policies");
     fputs(" on ", out);
     put_plural(out, r->ranking.subject_count, "recorded trace",

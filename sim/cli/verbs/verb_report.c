@@ -8,7 +8,7 @@
 
 struct report_values {
     struct common common;
-    const char *out, *baseline, *preface, *appendix;
+    const char *out, *baseline;
     struct drawing look;
     bool force;
 };
@@ -28,8 +28,6 @@ static enum frag_err report(const struct call *call,
                        .files = &files,
                        .command = call->command,
                        .baseline_name = v->baseline,
-                       .preface = v->preface,
-                       .appendix = v->appendix,
                        .slowdown = 0.01,
                        .look = &v->look,
                        .progress = progress};
@@ -78,12 +76,6 @@ static const struct option_row options[] = {
      "policy with which the others are compared; it must not know the future "
      "(default: torch, else a policy with torch's default parameters, else the "
      "first one)"},
-    {"preface", 0, "FILE", OPTION_TEXT, AT(preface), NULL,
-     "file of HTML that stands before the review, as it is, for example a "
-     "question and its answer"},
-    {"appendix", 0, "FILE", OPTION_TEXT, AT(appendix), NULL,
-     "file of HTML that stands after the review, as it is, for example a "
-     "method and its limits"},
     DRAWING_LOOK_OPTIONS(AT(look)),
     {0},
 };
@@ -106,8 +98,7 @@ const struct verb verb_report = {
         "of the peak, and where runs fail. It ends with the provenance of the "
         "results and the commands that make the page again.\n\n"
         "The page is one file that contains its figures and refers to nothing "
-        "on the network, unless its preface or its appendix does. gnuplot "
-        "draws the figures.",
+        "on the network. gnuplot draws the figures.",
     .example = "fragsim report results.h5 -o policies.html",
     .options = options,
     .size = sizeof(struct report_values),
