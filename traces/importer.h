@@ -26,9 +26,6 @@ struct frag_importer {
     const char *lacks;   /* what the format does not hold, of streams, exact
                             sizes, times, stacks, pools and what the recorded
                             allocator did; NULL: it holds all of them */
-    bool in_order;       /* `read` adds each event by frag_build_event as soon
-                            as it has read it, so that the events can be passed
-                            on in windows (struct frag_windows) */
     const char *note;    /* a sentence that every trace of this format has among
                             its notes: what its answers cannot know; NULL:
                             none. A fact of one file is a note that `read`

@@ -32,6 +32,9 @@ static const struct {
     {"validate", "memory-fraction", "write --recorded-limit SIZE"},
     {"report", "preface|appendix",
      "the page is one answer; link it from a page of your own"},
+    {"replay", "stream",
+     "import it to a trace file, whose replay needs no more memory for more "
+     "events"},
     {"report", "slowdown", "it is always 1 %, so leave it out"},
     {"sweep", "details", "write --points 2000"},
     {"fit", "bound",

@@ -283,22 +283,6 @@ struct frag_trace {
  * bytes has these words. */
 #define FRAG_BLOCKS_AS_REQUESTS "PyTorch records the sizes of pinned blocks"
 
-/* The receiver of the events of an input that is read in windows. */
-struct frag_windows {
-    /* Called with the next events of a device, in the order of the input, while
-     * the input is read; an error ends the reading and is returned. The columns
-     * of `window` hold these `count` events only, and are valid during the
-     * call; its slots and streams are those of all events so far, and its
-     * stream numbers are those of the whole input. It has no times, stacks,
-     * pools, marks or recorded answers. */
-    enum frag_err (*each)(void *user, const struct frag_device_trace *window,
-                          struct frag_error *e);
-    void *user; /* first argument of each */
-};
-
-/* The most events of a window. */
-#define FRAG_WINDOW_EVENTS ((uint64_t)1 << 16)
-
 struct frag_read_options {
     /* The memory limit of the recorded allocator in bytes; FRAG_UNLIMITED if it
      * had no limit, 0 if the limit is not known. The reader uses it to
@@ -312,12 +296,6 @@ struct frag_read_options {
     /* Threads that read: 1 for the caller's only; 0 for a second one where
      * there is a processor for it. The trace is the same. */
     size_t threads;
-    /* Receives the events, so that memory depends on the number of live blocks
-     * and not on the number of events. The devices of the trace then have their
-     * number of events and no columns. UNSUPPORTED for an input whose events
-     * are known only when all of it has been read. NULL: the trace holds its
-     * events. */
-    const struct frag_windows *windows;
 };
 
 /* Reads any supported input: trace files, PyTorch snapshots, CSV and the other

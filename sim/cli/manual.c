@@ -127,8 +127,7 @@ static void print_lines(FILE *out, const char *text)
 static const char formats_text[] =
     "The format of an input is recognized by its contents, not by its name. "
     "Input may be compressed with gzip, xz or zstd, or be the first .pickle, "
-    ".pkl or .txt file of a zip archive; - is stdin. A csv can be replayed "
-    "while it is read, whatever its length (`fragsim replay --stream'). Where "
+    ".pkl or .txt file of a zip archive; - is stdin. Where "
     "an answer rests on something that its format lacks, the notes of the "
     "answer state it.";
 

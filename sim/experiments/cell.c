@@ -161,41 +161,12 @@ static enum frag_err add_device_fault(const struct cell_backend *backend,
 
     if (!*words)
         return err;
-    if (e)
-        before = *e;
+    before = *e;
     if (err == FRAG_OK)
         frag_run_free(out);
     return frag_fail(e, FRAG_DEVICE, "%.200s%s%s",
                      err == FRAG_OK ? "" : before.text,
                      err == FRAG_OK ? "" : ": ", words);
-}
-
-/* The settings that all runs of a cell share. */
-static struct frag_replay spec_of(const struct cell_settings *s,
-                                  const struct cell_memory *m,
-                                  const struct frag_params *params)
-{
-    return (struct frag_replay){
-        .prepared = params,
-        .mem = m->mem,
-        .check = cell_is_checked(s, params->policy),
-        .contents = m->contents,
-        .quantum = s->quantum,
-        .stop_at_oom = s->stop_at_oom,
-        .repeat = 1,
-        .points = s->points,
-        .max_ooms = s->ooms,
-    };
-}
-
-/* The last steps of every run. */
-static enum frag_err finish_run(const struct cell_settings *s,
-                                const struct cell_memory *m, enum frag_err err,
-                                struct frag_run *out, struct frag_error *e)
-{
-    if (err == FRAG_OK && !s->timed)
-        out->summary.ns_per_event = NAN;
-    return add_device_fault(s->backend, m, err, out, e);
 }
 
 static enum frag_err replay(const struct cell_settings *s,
@@ -205,13 +176,26 @@ static enum frag_err replay(const struct cell_settings *s,
                             frag_progress *tick, void *user,
                             struct frag_run *out, struct frag_error *e)
 {
-    struct frag_replay spec = spec_of(s, m, params);
+    const struct frag_replay spec = {
+        .trace = trace,
+        .prepared = params,
+        .mem = m->mem,
+        .check = cell_is_checked(s, params->policy),
+        .contents = m->contents,
+        .quantum = s->quantum,
+        .stop_at_oom = s->stop_at_oom,
+        .adopt_start = adopt_start,
+        .repeat = 1,
+        .points = s->points,
+        .max_ooms = s->ooms,
+        .progress = tick,
+        .user = user,
+    };
+    const enum frag_err err = frag_replay(&spec, out, e);
 
-    spec.trace = trace;
-    spec.adopt_start = adopt_start;
-    spec.progress = tick;
-    spec.user = user;
-    return finish_run(s, m, frag_replay(&spec, out, e), out, e);
+    if (err == FRAG_OK && !s->timed)
+        out->summary.ns_per_event = NAN;
+    return add_device_fault(s->backend, m, err, out, e);
 }
 
 enum frag_err cell_replay(const struct cell_settings *s,
@@ -276,55 +260,4 @@ enum frag_err cell_run(const struct cell_settings *s,
     err = cell_replay(s, &m, trace, params, tick, user, out, e);
     s->backend->close(&m);
     return err;
-}
-
-enum frag_err cell_feed_open(const struct cell_settings *s,
-                             struct frag_run_identity *id,
-                             const struct frag_params *params,
-                             struct cell_feed *out, struct frag_error *e)
-{
-    struct cell_feed c = {.settings = s};
-    struct frag_replay spec;
-    enum frag_err err;
-
-    FRAG_TRY(open_memory(s, NULL, id, params, &c.memory, e));
-    spec = spec_of(s, &c.memory, params);
-    err = frag_feed_open(&spec, &c.feed, e);
-    if (err == FRAG_OK)
-        *out = c;
-    else
-        s->backend->close(&c.memory);
-    return err;
-}
-
-enum frag_err cell_feed_window(struct cell_feed *c,
-                               const struct frag_device_trace *window,
-                               struct frag_error *e)
-{
-    const enum frag_err err = frag_feed_window(c->feed, window, e);
-
-    return err == FRAG_OK ? err
-                          : add_device_fault(c->settings->backend, &c->memory,
-                                             err, NULL, e);
-}
-
-enum frag_err cell_feed_end(struct cell_feed *c, struct frag_run *out,
-                            struct frag_error *e)
-{
-    const struct cell_settings *s = c->settings;
-    enum frag_err err = frag_feed_end(c->feed, out, e);
-
-    c->feed = NULL;
-    err = finish_run(s, &c->memory, err, out, e);
-    s->backend->close(&c->memory);
-    return err;
-}
-
-void cell_feed_close(struct cell_feed *c)
-{
-    if (!c->feed)
-        return;
-    frag_feed_close(c->feed);
-    c->settings->backend->close(&c->memory);
-    c->feed = NULL;
 }

@@ -6,7 +6,7 @@
 
 #include "policies/device/costs.h"
 #include "sim/experiments/reading.h"
-#include "sim/replay/feed.h"
+#include "sim/replay/replay.h"
 #include "sim/results/results.h"
 
 enum {
@@ -117,30 +117,6 @@ enum frag_err cell_replay(const struct cell_settings *s,
                           const struct frag_params *params, frag_progress *tick,
                           void *user, struct frag_run *out,
                           struct frag_error *e) FRAG_MUST_CHECK;
-
-/* A cell whose events come in windows (sim/replay/feed.h). */
-struct cell_feed {
-    const struct cell_settings *settings;
-    struct cell_memory memory;
-    struct frag_feed *feed; /* NULL: not open */
-};
-
-/* Opens a cell; *id is as in cell_run. The settings and the parameters are
- * borrowed until the end. No series is made. UNSUPPORTED for a policy that
- * needs the future; errors of frag_replay and of the backend's open. */
-enum frag_err cell_feed_open(const struct cell_settings *s,
-                             struct frag_run_identity *id,
-                             const struct frag_params *params,
-                             struct cell_feed *out,
-                             struct frag_error *e) FRAG_MUST_CHECK;
-/* As frag_feed_window and frag_feed_end. cell_feed_end closes the cell. */
-enum frag_err cell_feed_window(struct cell_feed *c,
-                               const struct frag_device_trace *window,
-                               struct frag_error *e) FRAG_MUST_CHECK;
-enum frag_err cell_feed_end(struct cell_feed *c, struct frag_run *out,
-                            struct frag_error *e) FRAG_MUST_CHECK;
-/* Closes a cell without an end of its run; zeroed is fine. */
-void cell_feed_close(struct cell_feed *c);
 
 /* Opens an arena for the runs of a trace. Segments get their recorded addresses
  * if all of these hold: `repeats` is set (frag_run_identity), the trace has

@@ -113,10 +113,8 @@ enum frag_err reading_open(const struct trace_reading *reading,
                            void *user, struct frag_trace **out,
                            struct frag_error *e)
 {
-    struct frag_read_options options = {.progress = progress,
-                                        .user = user,
-                                        .threads = reading->threads,
-                                        .windows = reading->windows};
+    struct frag_read_options options = {
+        .progress = progress, .user = user, .threads = reading->threads};
     struct frag_error note;
     struct frag_trace *t;
     enum frag_err err;

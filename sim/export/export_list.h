@@ -5,8 +5,7 @@
 /* clang-format off */
 FORMAT(csv,
        "the events, with the header op,id,bytes,stream. Every command can read"
-       " the file again, and `fragsim replay --stream' replays it while it is "
-       "written. Example: fragsim export run.pickle -o events.csv",
+       " the file again. Example: fragsim export run.pickle -o events.csv",
        HOLDS_STREAMS | HOLDS_LATE_FREES | HOLDS_RECORD_STREAM |
        HOLDS_EMPTY_CACHE | HOLDS_SIZES | HOLDS_LIVE | HOLDS_REPETITIONS, 0)
 FORMAT(snapshot,

@@ -265,30 +265,19 @@ static enum frag_err open_series(struct run *r, struct run_progress *c)
                                           (unsigned long long)count);
 }
 
-struct stream_pool run_lane(const struct run *r, uint64_t i)
+/* Ends a run that began with event `from` and ended before event `done`; done
+ * is 0 if no event was run. The last picture is seen by the last event's
+ * request. */
+static enum frag_err finish(struct run *r, uint64_t done, uint64_t from)
 {
     const struct frag_device_trace *t = r->trace;
+    const uint64_t last = done ? (done - 1) % run_count(r) : 0;
+    const bool asks = done && t->op[last] == FRAG_ALLOC;
 
-    return t->op[i] == FRAG_ALLOC
-               ? (struct stream_pool){t->stream[i], t->pool[i]}
-               : (struct stream_pool){0, 0};
-}
-
-enum frag_err run_finish(struct run *r, uint64_t done, uint64_t from,
-                         struct stream_pool last)
-{
     r->event = done ? done : from;
     FRAG_TRY(run_prove_end(r));
-    return run_end(r, r->event - from, last.stream, last.pool);
-}
-
-enum frag_err run_window(struct run *r, uint64_t *done)
-{
-    struct run_progress c = {0};
-    enum frag_err err = pass(r, &c, 0);
-
-    *done = c.done;
-    return err;
+    return run_end(r, r->event - from, asks ? t->stream[last] : 0,
+                   asks ? t->pool[last] : 0);
 }
 
 static enum frag_err run_all(struct run *r)
@@ -314,9 +303,7 @@ static enum frag_err run_all(struct run *r)
     }
     if (r->spec->watch && r->spec->watch->ended)
         r->spec->watch->ended(r->spec->watch->user, &r->heap);
-    return run_finish(r, c.done, from,
-                      c.done ? run_lane(r, (c.done - 1) % run_count(r))
-                             : (struct stream_pool){0, 0});
+    return finish(r, c.done, from);
 }
 
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,

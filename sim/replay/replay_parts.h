@@ -3,7 +3,6 @@
  *
  * Each file calls only the files below it in this list:
  * serve.c         the same engine under a running program
- * feed.c          the same engine for events that come in windows
  * replay.c        the loop over the events
  * replay_start.c  opens a run, adopts a layout, frees live blocks, ends the run
  * sum.c           computes the summary from the tally
@@ -86,12 +85,12 @@ struct run {
     struct frag_heap heap;
     struct meter meter;
     struct tally tally;
-    uint64_t seen;  /* meter.changes at the last run_absorb */
-    uint64_t event; /* index of the current event, over all repetitions */
-    uint64_t base;  /* first event of this repetition or window: event - base is
-                       the index in the trace */
-    bool stop;      /* the run ends after this event */
-    bool foresees;  /* the policy receives the future */
+    uint64_t seen;       /* meter.changes at the last run_absorb */
+    uint64_t event;      /* index of the current event, over all repetitions */
+    uint64_t base;       /* first event of this repetition: event - base is
+                            the index in the trace */
+    bool stop;           /* the run ends after this event */
+    bool foresees;       /* the policy receives the future */
     bool follows_frees;  /* the policy receives the streams of frees */
     uint64_t next_call;  /* time of the next call of progress, run_clock ns */
     uint64_t moves_seen; /* summary.num_moves at the last run_absorb */
@@ -152,20 +151,6 @@ static inline bool run_is_due(struct run *r)
  */
 enum { RUN_STREAMS = 1 << 16 };
 
-/* Runs all events of the trace once, as those from r->base on, and sets *done
- * to the number of events of the run so far. */
-enum frag_err run_window(struct run *r, uint64_t *done);
-/* The stream and the pool of the request that a picture is seen by. */
-struct stream_pool {
-    frag_stream stream;
-    frag_pool pool;
-};
-/* Those of the ALLOC that is event i of the trace; 0 for another event. */
-struct stream_pool run_lane(const struct run *r, uint64_t i);
-/* Ends a run that began with event `from` and ended before event `done`, whose
- * last event has that lane; done is 0 if no event was run. */
-enum frag_err run_finish(struct run *r, uint64_t done, uint64_t from,
-                         struct stream_pool last);
 /* Runs row 0 of the trace as the next event. For a trace whose only row is
  * overwritten before each event (serve.c). */
 enum frag_err run_next(struct run *r);

@@ -29,6 +29,7 @@ gone sweep small.csv --plugin-seconds 3
 gone check small.csv --rules file
 gone fit small.csv --bound limit
 gone report a.h5 --preface a.html
+gone replay --stream -
 gone replay small.csv --limit 1GiB
 gone replay small.csv --gpu=1
 gone top small.csv --limit 3

@@ -6,8 +6,7 @@ A bundled recording is repeated to half a million events and to sixteen times as
 many. Besides the mapped trace file (page cache), both replays must stay under
 32 MiB, and the long one must not exceed the short one by more than a tenth plus
 1 MiB. The pages of the trace file that a replay has passed are released, so the
-resident pages of files stay under MAPPED for both. The limits of memory hold
-for the same events as a stream from a pipe, too. If the memory of a replay was
+resident pages of files stay under MAPPED for both. If the memory of a replay was
 read fewer than LEAST times, the measurement is invalid and the check fails; a
 program that has already ended proves that this happens.
 usage: FRAGSIM=TOOL check_memory.py [REPEAT]   prints the peaks
@@ -90,20 +89,6 @@ def peak(folder, repeat):
     return most
 
 
-def peak_of_stream(repeat):
-    export = subprocess.Popen([FRAGSIM, "export", "-q", TRACE, "--repeat",
-                               str(repeat)], stdout=subprocess.PIPE)
-    most, mapped = watch(start([FRAGSIM, "replay", "-q", "--stream", "-",
-                                "--csv", "-", "-p", "torch", "-p",
-                                "size_class"], export.stdout))
-    export.stdout.close()
-    if export.wait():
-        sys.exit("check_memory: the export failed")
-    print(f"{repeat:6} x: stream, memory {most / 2**20:6.2f} MiB, "
-          f"mapped {mapped / 2**20:6.2f} MiB")
-    return most
-
-
 def check_growth(what, short, long):
     if long >= 32 * 2**20 or long > short * 1.1 + 2**20:
         sys.exit(f"check_memory: the memory of a replay grew with its {what}")
@@ -118,7 +103,6 @@ def main():
     repeat = int(sys.argv[1]) if len(sys.argv) > 1 else 32
     with tempfile.TemporaryDirectory() as folder:
         check_growth("trace", peak(folder, repeat), peak(folder, 16 * repeat))
-    check_growth("stream", peak_of_stream(repeat), peak_of_stream(16 * repeat))
     return 0
 
 

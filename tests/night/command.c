@@ -33,7 +33,6 @@ static const struct {
     {&verb_tune, 2, "@trace --jobs=1"},
     {&verb_fit, 2, "@trace --policy=@policy --jobs=1"},
     {&verb_replay, 12, "@trace --policy=@policy --capacity=@size"},
-    {&verb_replay, 2, "@csv --stream --policy=@policy --points=0"},
     {&verb_sweep, 3,
      "@trace --policy=@policy --capacity=@size --jobs=1 --output=out/s.h5"},
     {&verb_sweep, 1, "--grid=@grid --list"},

@@ -149,27 +149,24 @@ caught short "is smaller than the request"
 
 # A run that ends by the error of its device takes no other one with it.
 printf 'op,id,bytes,stream\nalloc,0,50000000,0\nalloc,1,50000000,0\n' >two.csv
-for stream in "" --stream; do
-    code=0
-    # shellcheck disable=SC2086
-    "$fragsim" replay two.csv -q -f $stream -p ./broken.so:fault=fail \
-        -p direct -o run.h5 --points 0 --json run.json --csv run.csv \
-        >table 2>words || code=$?
-    same "exit code beside a failed run, $stream" "$code" 5
-    same "rows beside a failed run, $stream" \
-        "$(columns policy,num_ooms,peak_requested_bytes,start <run.csv)" \
-        "policy,num_ooms,peak_requested_bytes,start
+code=0
+"$fragsim" replay two.csv -q -f -p ./broken.so:fault=fail \
+    -p direct -o run.h5 --points 0 --json run.json --csv run.csv \
+    >table 2>words || code=$?
+same "exit code beside a failed run" "$code" 5
+same "rows beside a failed run" \
+    "$(columns policy,num_ooms,peak_requested_bytes,start <run.csv)" \
+    "policy,num_ooms,peak_requested_bytes,start
 ./broken.so:fault=fail,,,
 direct,0,100000000,empty"
-    same "words about a failed run, $stream" "$(cat words)" \
-        "two.csv, ./broken.so:fault=fail at unlimited: broken: event 1: the device reported an error
+same "words about a failed run" "$(cat words)" \
+    "two.csv, ./broken.so:fault=fail at unlimited: broken: event 1: the device reported an error
 fragsim replay: 1 of 2 runs failed; the table has the others"
-    same "its row in the table, $stream" \
-        "$(grep -c '^./broken.*unlimited  *failed  *-  *-' table)" 1
-    grep -q '"notes": \["broken: event 1: the device reported an error"\]' run.json
-    same "what the result file lacks, $stream" \
-        "$(h5dump -a missing run.h5 | grep -c 'two.csv, ./broken.so')" 1
-done
+same "its row in the table" \
+    "$(grep -c '^./broken.*unlimited  *failed  *-  *-' table)" 1
+grep -q '"notes": \["broken: event 1: the device reported an error"\]' run.json
+same "what the result file lacks" \
+    "$(h5dump -a missing run.h5 | grep -c 'two.csv, ./broken.so')" 1
 
 # checked OPTIONS...: whether the run in a result file was checked.
 checked() {

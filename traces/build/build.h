@@ -76,16 +76,6 @@ struct frag_snapshot_block {
 struct frag_build *frag_build_open(const char *path, const char *format);
 void frag_build_close(struct frag_build *b); /* NULL is fine */
 
-/* Passes the events of scripts (frag_build_event) on in windows, as they are
- * described in traces/trace.h, instead of keeping them: each
- * FRAG_WINDOW_EVENTS events, and the rest in frag_build_finish. Called before
- * the first event; `windows` is borrowed until frag_build_close. Streams are
- * numbered by their handles, so a stream that first appears after the first
- * window must have a higher handle than all others: else frag_build_event
- * returns CORRUPT. */
-void frag_build_in_windows(struct frag_build *b,
-                           const struct frag_windows *windows);
-
 /* Adds the next entry of a device. CORRUPT for a size of 0 or of 2^63 and more,
  * for an alloc at an address that is live, and for a second free of a block,
  * which may be detected only by frag_build_finish. The message contains

@@ -79,8 +79,6 @@ struct flush {
 struct device_build {
     uint32_t device, slots;
     struct columns events;
-    uint64_t passed;  /* events that were passed on in windows, and that the
-                         columns no longer hold */
     struct live live; /* keys: addresses of entries, or ids of scripts */
 
     uint32_t *vacant; /* free slots; the slot returned last is used first */
@@ -153,7 +151,6 @@ struct frag_build {
     const char *format;
     struct device_build **devices; /* in order of appearance */
     uint64_t device_count, device_room;
-    const struct frag_windows *windows; /* NULL: the columns keep all events */
     struct device_build *last; /* the device used last, for a quick search */
 
     char *text; /* the strings, each with a terminating 0 */
@@ -196,14 +193,6 @@ enum frag_err build_stream(struct frag_build *b, struct device_build *d,
 enum frag_err build_pool(struct frag_build *b, struct device_build *d,
                          struct frag_pool_id pool, uint32_t *index,
                          struct frag_error *e);
-
-/* Passes the events in the columns on as a window, and empties the columns.
- * Errors of the receiver, NOMEM. */
-enum frag_err build_pass(const struct frag_build *b, struct device_build *d,
-                         struct frag_error *e);
-/* Returns whether a stream that an event uses may be numbered as it is: false
- * if windows were passed on and it belongs before a stream of theirs. */
-bool build_stream_is_in_order(const struct device_build *d, uint32_t index);
 
 /* Ends the entries: adds the events that waited for the next entry. */
 enum frag_err build_flush(struct device_build *d);

@@ -29,7 +29,7 @@ bool build_keep_events(struct frag_trace *t, struct frag_device_trace *out,
 {
     struct columns *c = &d->events;
 
-    out->count = d->passed + c->count;
+    out->count = c->count;
     out->slots = d->slots;
     return KEEP(t, out->op, c->op) && KEEP(t, out->id, c->id) &&
            KEEP(t, out->bytes, c->bytes) && KEEP(t, out->stream, c->stream) &&
@@ -75,10 +75,6 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     uint32_t stream;
 
     FRAG_TRY(build_flush(d));
-    if (b->windows) {
-        FRAG_TRY(build_pass(b, d, e));
-        build_columns_free(&d->events);
-    }
     if (!d->stream_count)
         FRAG_TRY(build_stream(b, d, 0, &stream, e));
     FRAG_TRY(build_infer(b, d, limit));
@@ -94,8 +90,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
         !keep_recorded(t, &out->recorded, d, d->entries) ||
         !keep_tables(t, out, d))
         return FRAG_NOMEM;
-    /* frag_build_event has checked each event of a window. */
-    return b->windows ? FRAG_OK : frag_trace_check(out, b->path, e);
+    return frag_trace_check(out, b->path, e);
 }
 
 /* The trace has one array with the text and one with pointers into it. */

@@ -18,17 +18,6 @@ static enum frag_err wrong(const struct script *s, const char *expected)
                      s->b->path, s->where, expected, s->id);
 }
 
-static enum frag_err late_stream(const struct script *s, uint64_t stream)
-{
-    return frag_fail(s->e, FRAG_CORRUPT,
-                     "%s:%" PRIu64 ": expected a stream that is among the "
-                     "first %" PRIu64 " events or has a higher handle than the "
-                     "streams before it, because streams are numbered by their "
-                     "handles, found stream %" PRIu64 "; replay it without "
-                     "--stream",
-                     s->b->path, s->where, FRAG_WINDOW_EVENTS, stream);
-}
-
 static enum frag_err script_alloc(const struct script *s, struct event *ev)
 {
     struct device_build *d = s->d;
@@ -79,8 +68,6 @@ enum frag_err frag_build_event(struct frag_build *b, uint32_t device,
     FRAG_TRY(build_device(b, device, &s.d, e));
     if (op == FRAG_ALLOC || op == FRAG_RECORD_STREAM) {
         FRAG_TRY(build_stream(b, s.d, stream, &index, e));
-        if (!build_stream_is_in_order(s.d, index))
-            return late_stream(&s, stream);
         ev.stream = (frag_stream)index;
     }
     if (op == FRAG_ALLOC) {
@@ -89,8 +76,5 @@ enum frag_err frag_build_event(struct frag_build *b, uint32_t device,
     } else if (op != FRAG_EMPTY_CACHE) {
         FRAG_TRY(script_use(&s, &ev));
     }
-    FRAG_TRY(build_push(s.d, &ev));
-    return b->windows && s.d->events.count == FRAG_WINDOW_EVENTS
-               ? build_pass(b, s.d, e)
-               : FRAG_OK;
+    return build_push(s.d, &ev);
 }

@@ -115,27 +115,15 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
     return read_event(c, fields);
 }
 
-/* A program that writes a stream ends each line; a line that has no end was
- * cut, and its last number may have lost digits. */
 static enum frag_err csv_read(struct frag_source *source,
                               struct frag_build *build,
                               const struct frag_read_options *opts,
                               struct frag_error *e)
 {
     struct csv c = {.source = source, .build = build, .e = e};
-    const bool is_stream = opts && opts->windows;
-    bool cut = false;
 
     FRAG_TRY(frag_build_device(build, 0, e));
-    FRAG_TRY(
-        lines_each(source, opts, read_line, &c, is_stream ? &cut : NULL, e));
-    if (!cut)
-        return FRAG_OK;
-    return frag_fail(e, FRAG_CORRUPT,
-                     "%s:%" PRIu64 ": expected the end of the line, found the "
-                     "end of the input: it was cut; see why the program that "
-                     "writes it ended",
-                     frag_source_name(source), c.line + 1);
+    return lines_each(source, opts, read_line, &c, NULL, e);
 }
 
 /* A first line with a field op is a header. Other errors of the header are
@@ -158,7 +146,6 @@ const struct frag_importer frag_importer_csv = {
     .made = "fragsim export TRACE -o events.csv, or a script of the user",
     .lacks = "times, stacks, pools, streams of frees, what the recorded "
              "allocator did",
-    .in_order = true,
     .recognize = csv_recognize,
     .read = csv_read,
 };

@@ -55,26 +55,6 @@ static enum frag_err expect_end(struct frag_source *source,
                      frag_source_name(source), frag_source_offset(source));
 }
 
-/* Lets the builder pass the events on in windows, if that is asked. */
-static enum frag_err set_windows(const struct frag_importer *importer,
-                                 struct frag_build *build, const char *path,
-                                 const struct frag_read_options *opts,
-                                 struct frag_error *e)
-{
-    if (!opts || !opts->windows)
-        return FRAG_OK;
-    if (!importer->in_order)
-        return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s: expected a format whose events can be used while "
-                         "they are read, such as csv, found %s, whose events "
-                         "are known only when all of it has been read; import "
-                         "it to a trace file, which is mapped and needs no "
-                         "stream",
-                         path, importer->name);
-    frag_build_in_windows(build, opts->windows);
-    return FRAG_OK;
-}
-
 /* Imports the source; on success *out is the trace with the SHA-256 and the
  * size of the source. */
 static enum frag_err import(struct frag_source *source,
@@ -87,7 +67,6 @@ static enum frag_err import(struct frag_source *source,
     char sha256[sizeof(t->sha256)];
     enum frag_err err;
 
-    FRAG_TRY(set_windows(importer, build, frag_source_name(source), opts, e));
     if (!opts || opts->threads != 1)
         frag_source_read_ahead(source);
     FRAG_TRY(importer->read(source, build, opts, e));
@@ -153,13 +132,7 @@ enum frag_err frag_trace_open(const char *path,
     enum frag_err err;
 
     FRAG_TRY(missing_check(path, e));
-    if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE && opts && opts->windows)
-        err = frag_fail(e, FRAG_UNSUPPORTED,
-                        "%s: expected a stream of events, found a trace file; "
-                        "replay it without --stream: it is mapped, and memory "
-                        "does not grow with its events either",
-                        path);
-    else if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE)
+    if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE)
         err = trace_file_read(path, out, e);
     else
         err = import_any(path, opts, out, e);

@@ -107,7 +107,7 @@ void input_lend(struct frag_trace *raw)
 /* Whether the lent trace is what the reading would open. */
 static bool is_lent(const char *path, const struct trace_reading *reading)
 {
-    return lent && !strcmp(path, lent->path) && !reading->windows &&
+    return lent && !strcmp(path, lent->path) &&
            (!reading->limit || reading->limit == lent->limit);
 }
 

@@ -11,7 +11,6 @@
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/report.h"
 #include "sim/experiments/recording.h"
-#include "sim/experiments/stream.h"
 #include "sim/version.h"
 #include "traces/printable.h"
 
@@ -20,7 +19,6 @@ struct replay_values {
     struct cell_values cell;
     struct outputs outputs;
     uint64_t points;
-    bool stream;
 };
 
 /* Everything that a replay needs; all options are checked before the first run.
@@ -32,7 +30,6 @@ struct plan {
     struct bound_choice *bounds;
     size_t policy_count, bound_count;
     struct cell_settings settings;
-    struct stream stream; /* zeroed without --stream */
     struct progress progress;
     struct report report;
     struct cell_note_list notes;
@@ -136,33 +133,6 @@ static enum frag_err run_policy(struct plan *plan, const struct input *in,
     return err;
 }
 
-/* Ends the runs of a stream, which has been read, and reports them. */
-static enum frag_err end_stream(struct plan *plan, const struct input *in,
-                                struct frag_error *e)
-{
-    for (size_t i = 0; i < plan->stream.count; i++) {
-        struct stream_cell *c = &plan->stream.cells[i];
-        struct frag_run run;
-        enum frag_err err;
-
-        c->id.trace = frag_trace_identify(in->trace, in->device, in->name);
-        if (c->err == FRAG_OK)
-            c->err = cell_feed_end(&c->feed, &run, &c->error);
-        if (cell_fails_alone(c->err)) {
-            report_fault(plan, &c->id, c->params, c->err, c->error.text);
-            continue;
-        }
-        if (c->err != FRAG_OK) {
-            *e = c->error;
-            return c->err;
-        }
-        err = report_run(plan, in, c->policy, &c->id, &run, e);
-        frag_run_free(&run);
-        FRAG_TRY(err);
-    }
-    return FRAG_OK;
-}
-
 static enum frag_err run_device(void *user, const struct input *in,
                                 struct frag_error *e)
 {
@@ -175,8 +145,6 @@ static enum frag_err run_device(void *user, const struct input *in,
     if (!input_replays(in, plan->values->cell.device))
         return FRAG_OK;
     FRAG_TRY(input_has_history(in, e));
-    if (plan->stream.cells)
-        return end_stream(plan, in, e);
     FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
     for (size_t p = 0; p < plan->policy_count; p++)
         FRAG_TRY(run_policy(plan, in, &facts, &id, p, e));
@@ -223,12 +191,9 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
         .command = plan->call->command,
         .started = cli_now(),
     };
-    const struct trace_reading whole = cell_reading(&v->cell);
-    const struct trace_reading once = {.kind = READING_RAW,
-                                       .windows = &plan->stream.windows};
-    const struct inputs inputs = {&v->common.args,          v->cell.device,
-                                  v->stream ? once : whole, !v->common.quiet,
-                                  &plan->progress,          &plan->unread};
+    const struct inputs inputs = {&v->common.args,        v->cell.device,
+                                  cell_reading(&v->cell), !v->common.quiet,
+                                  &plan->progress,        &plan->unread};
     uint64_t started = progress_clock();
     enum frag_err err;
 
@@ -250,27 +215,6 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
     return say_faults(plan, totals.runs, e);
 }
 
-static enum frag_err open_stream(struct plan *plan, struct frag_error *e)
-{
-    const struct replay_values *v = plan->values;
-    const struct stream_plan cells = {&plan->settings, plan->policies,
-                                      plan->policy_count, plan->bounds,
-                                      plan->bound_count};
-
-    if (v->common.args.count != 1)
-        return frag_fail(e, FRAG_INVALID,
-                         "--stream: expected one trace, found %zu",
-                         v->common.args.count);
-    if (plan->settings.points)
-        return frag_fail(e, FRAG_INVALID,
-                         "--stream: expected --points 0 with --output, because "
-                         "the points of a series are spread over the number of "
-                         "events, which a stream shows only at its end");
-    plan->stream.path = v->common.args.items[0];
-    plan->stream.device = v->cell.device;
-    return stream_open(&cells, &plan->stream, e);
-}
-
 /* Reads the policies, capacities and settings of the options, before any trace
  * is read. */
 static enum frag_err prepare(struct plan *plan, struct frag_error *e)
@@ -286,7 +230,7 @@ static enum frag_err prepare(struct plan *plan, struct frag_error *e)
         policy_choices_quantum(plan->policies, plan->policy_count);
     plan->settings.points =
         v->outputs.hdf5 ? v->points : 0; /* only result files contain series */
-    return v->stream ? open_stream(plan, e) : FRAG_OK;
+    return FRAG_OK;
 }
 
 static int replay_run(const struct call *call, const void *values)
@@ -305,7 +249,6 @@ static int replay_run(const struct call *call, const void *values)
     err = plan.faults ? prepare(&plan, &e) : frag_no_memory(&e, "the runs");
     FRAG_THEN(err, run_all(&plan, &e));
     progress_clear(&plan.progress);
-    stream_close(&plan.stream);
     cell_note_free(&plan.notes);
     policy_choices_free(plan.policies, plan.policy_count);
     free(plan.bounds);
@@ -326,9 +269,6 @@ static const struct option_row options[] = {
     CELL_DEVICE_OPTIONS(AT),
     {"points", 0, "N", OPTION_NUMBER, AT(points), NULL,
      "number of points of each series in the result file (default: 2000)"},
-    {"stream", 0, NULL, OPTION_SWITCH, AT(stream), NULL,
-     "replay the events of one csv while they are read, in memory that does "
-     "not grow with their number; - is stdin"},
     {0},
 };
 /* clang-format on */
@@ -351,17 +291,6 @@ const struct verb verb_replay = {
         "its settings. The column `start' says how a run began. A note says "
         "where torch, with the recorded settings, reserves another peak than "
         "the recorded allocator.\n\n"
-        "With --stream, the events of one csv are replayed while they are "
-        "read, mostly from a pipe, in memory that grows with the live blocks "
-        "and not with the events. Example: fragsim export run.pickle --repeat "
-        "1000 | fragsim replay --stream - -p torch -p best_fit. The answer is "
-        "that of the whole input. A stream is refused where the whole input "
-        "is needed first: for a policy that knows the future (plan), for a "
-        "capacity that is a share of the peak requested, and for a series "
-        "(pass --points 0 with --output). The last line must have an end, so "
-        "that a line that was cut is found. A csv does not state its number "
-        "of lines: whether the program that wrote the stream was done is "
-        "known from its own exit code only (in bash: set -o pipefail).\n\n"
         "A policy is NAME or NAME:PARAMS. The text after `torch:' has the "
         "format of PyTorch's own PYTORCH_CUDA_ALLOC_CONF.",
     .example = "fragsim replay snapshot.pickle -p torch -p "

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "sim/arena/arena.h"
-#include "sim/replay/feed.h"
 #include "sim/replay/serve.h"
 #include "tests/support/failing_malloc.h"
 
@@ -86,28 +85,8 @@ static const struct subject {
     {"torch", "expandable_segments:True", FRAG_RULE_DRIVER},
 };
 
-typedef enum frag_err runner(const struct frag_replay *spec,
-                             struct frag_run *out, struct frag_error *e);
-
-/* Runs the trace as a window that has more slots than a feed at first. */
-static enum frag_err run_in_windows(const struct frag_replay *spec,
-                                    struct frag_run *out, struct frag_error *e)
-{
-    struct frag_device_trace window = *spec->trace;
-    struct frag_feed *f;
-    enum frag_err err;
-
-    window.slots = 5000;
-    FRAG_TRY(frag_feed_open(spec, &f, e));
-    err = frag_feed_window(f, &window, e);
-    if (err == FRAG_OK)
-        return frag_feed_end(f, out, e);
-    frag_feed_close(f);
-    return err;
-}
-
 /* The run with the k-th malloc failing; whether it got as far as that. */
-static bool run_with_fault(runner *run_it, const struct subject *s,
+static bool run_with_fault(const struct subject *s,
                            const struct frag_device_trace *t,
                            frag_size capacity, uint64_t k)
 {
@@ -128,7 +107,7 @@ static bool run_with_fault(runner *run_it, const struct subject *s,
 
     assert_non_null(mem);
     calls_to_failure = k;
-    err = run_it(&spec, &run, &e);
+    err = frag_replay(&spec, &run, &e);
     failed = !calls_to_failure;
     calls_to_failure = 0;
     if (err == FRAG_OK)
@@ -146,18 +125,15 @@ static bool run_with_fault(runner *run_it, const struct subject *s,
 static void a_run_survives_each_failing_malloc(void **state)
 {
     static const frag_size capacities[] = {FRAG_UNLIMITED, 24 * MIB};
-    static runner *const runners[] = {frag_replay, run_in_windows};
     struct script script;
     const struct frag_device_trace trace = write_script(&script);
 
     (void)state;
-    for (size_t i = 0; i < COUNT(subjects) * COUNT(runners); i++)
+    for (size_t i = 0; i < COUNT(subjects); i++)
         for (size_t c = 0; c < COUNT(capacities); c++) {
             uint64_t k = 1;
 
-            while (run_with_fault(runners[i % COUNT(runners)],
-                                  &subjects[i / COUNT(runners)], &trace,
-                                  capacities[c], k))
+            while (run_with_fault(&subjects[i], &trace, capacities[c], k))
                 k++;
             assert_true(k > 10);
         }
