@@ -4,18 +4,13 @@
 #             that its contents need, and then evaluates open_canvas.
 # in:  out; for a figure of runs PREFIX.note.tsv: limited (1: the figure leaves
 #      something out), shown, rule: the caption
-#      Optional, by -e: user_title; user_wide, user_high (pixels; a PDF has 100
-#      to the inch); user_font (a name); user_size (points); theme (light, dark,
-#      print)
+#      Optional, by -e: user_title; theme (light, dark, print)
 set datafile separator tab
 set encoding utf8
 # A name may begin with #.
 set datafile commentschars ""
 
 if (!exists("user_title")) { user_title = "" }
-if (!exists("user_wide")) { user_wide = 0; user_high = 0 }
-if (!exists("user_font")) { user_font = "" }
-if (!exists("user_size")) { user_size = 0 }
 if (!exists("theme")) { theme = "light" }
 suffix = out[strlen(out)-2:]
 is_vector = suffix eq "svg"
@@ -71,25 +66,15 @@ note = ""; rule = ""; noted = 0
 read_note = "stats in.'.note.tsv' skip 1 using (note = strcol(2), " \
     ."rule = strcol(3), noted = int($1), 0) nooutput"
 
-# The canvas is as large as its contents need, or as the user wants. Then the
-# layout has at least the pixels that it needs, and everything is drawn `zoom`
-# times as large; the size of the letters that the user wants is an upper bound.
+# The canvas is as large as its contents need; a PDF has 100 pixels to the inch.
 usual = is_vector ? 14.0 : 13.0
 least(a, b) = a < b ? a : b
-zoom_of(w, h) = user_wide <= 0 ? (user_size > 0 ? user_size/usual : 1.0) : \
-    least(least(1.0*user_wide/w, 1.0*user_high/h), \
-          user_size > 0 ? user_size/usual : 1e9)
-drawn_wide(w) = user_wide > 0 ? user_wide : int(w*zoom)
-drawn_high(h) = user_wide > 0 ? user_high : int(h*zoom)
 terminal_of(w, h) = (suffix eq "pdf" ? \
     sprintf("set terminal pdfcairo size %g,%g", w/100.0, h/100.0) : \
     sprintf("set terminal %s size %d,%d", is_vector ? "svg" : "pngcairo", \
-            w, h)).sprintf(" font \"%s,%g\" fontscale %g linewidth %g " \
-    ."background \"%s\"", user_font eq "" ? "Helvetica" : user_font, usual, \
-    zoom, zoom, paper)
-open_canvas = "zoom = zoom_of(wide, high); eval terminal_of(drawn_wide(wide), " \
-    ."drawn_high(high)); wide = drawn_wide(wide)/(1.0*zoom); " \
-    ."high = drawn_high(high)/(1.0*zoom); set output out; " \
+            w, h)).sprintf(" font \"Helvetica,%g\" background \"%s\"", usual, paper)
+open_canvas = "wide = int(wide); high = int(high); " \
+    ."eval terminal_of(wide, high); set output out; " \
     ."set border linecolor rgb soft; " \
     ."if (noted) { eval put_caption }"
 put_caption = "set label 901 note noenhanced at screen 24.0/wide, " \

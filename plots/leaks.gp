@@ -73,7 +73,7 @@ below = n > 0 ? 150.0 : 260.0
 foot = 72.0
 high = int(head + tall + gap + below + foot)
 eval open_canvas
-marks = (is_vector ? 0.7 : 1.1)*zoom
+marks = is_vector ? 0.7 : 1.1
 # The points differ too.
 array shape[6] = [7, 9, 5, 13, 6, 8]
 

@@ -56,7 +56,7 @@ wide = 1000
 left = 100.0; right = 24.0; head = 84.0; foot = 80.0 + 40*noted
 high = int(670 + 40*noted)
 eval open_canvas
-size = (is_vector || suffix eq "pdf" ? 0.8 : 1.5)*zoom
+size = is_vector || suffix eq "pdf" ? 0.8 : 1.5
 
 best = ink_main
 beaten = ink_grey

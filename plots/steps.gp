@@ -30,7 +30,7 @@ wide = 1000
 high = 460
 left = 92.0; right = 24.0; head = 118.0; foot = 72.0
 eval open_canvas
-marks = (is_vector ? 0.8 : 1.3)*zoom
+marks = is_vector ? 0.8 : 1.3
 reserved = ink_amber
 requested = ink_second
 live = ink_main

@@ -80,7 +80,7 @@ high = int(head + rows*tall + foot)
 eval open_canvas
 panel = (wide - left - right - gap*(columns - 1))/columns
 tall = (high - head - foot)/rows
-marks = (is_vector ? 0.8 : 1.3)*zoom
+marks = is_vector ? 0.8 : 1.3
 reserved = ink_main
 allocated = ink_second
 waste = ink_amber

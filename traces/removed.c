@@ -17,6 +17,8 @@ static const struct {
      "limit", "write --recorded-limit SIZE"},
     {"top|diff|plot", "limit", "write --rows N"},
     {"replay|compare", "gpu", "write --device-number N"},
+    {"plot|report", "font|size",
+     "a figure is as large as its contents need; SVG and PDF can be scaled"},
     {"explain|steps|leaks", "font|size|theme|title",
      "`fragsim plot' and `fragsim report' have it"},
     {"fit|replay|sweep|policies", "plugin-seconds",

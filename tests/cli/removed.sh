@@ -30,6 +30,7 @@ gone check small.csv --rules file
 gone fit small.csv --bound limit
 gone report a.h5 --preface a.html
 gone replay --stream -
+gone plot a.h5 compare --size 800x600 -o x.svg
 gone replay small.csv --limit 1GiB
 gone replay small.csv --gpu=1
 gone top small.csv --limit 3

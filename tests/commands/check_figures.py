@@ -721,7 +721,7 @@ PAPERS = {"light": "#ffffff", "dark": "#15181d", "print": "#ffffff"}
 
 
 def check_look(folder):
-    """--title, --size, --font and --theme."""
+    """--title and --theme."""
     runs = several_runs(folder)
     title = "A title & <more> of 'mine'"
     out = os.path.join(folder, "look")
@@ -730,55 +730,30 @@ def check_look(folder):
             ("plot", runs.path, "timeline", "-o"),
             ("plot", runs.path, "heatmap", "-o")), 2):
         for theme, paper in PAPERS.items():
-            run(*command, out + ".svg", "-f", "-q", "--title", title, "--size",
-                "1500x900", "--font", "DejaVu Serif,12", "--theme", theme,
+            run(*command, out + ".svg", "-f", "-q", "--title", title, "--theme", theme,
                 code=(0,) if drawn else (4,))
             if not drawn:
                 continue
-            root = xml.parse(out + ".svg").getroot()
-            assert (root.get("width"), root.get("height")) == ("1500", "900")
             assert title in [t.replace("\xa0", " ")
                              for t in texts_of(out + ".svg")], command
             with open(out + ".svg", encoding="utf-8") as file:
                 text = file.read()
             assert f'fill="{paper}"' in text.lower(), (command, theme)
-            assert 'font-family="DejaVu Serif"' in text
             inside(out + ".svg")
-        for suffix in (".png", ".pdf") if drawn else ():
-            run(*command, out + suffix, "-f", "-q", "--size", "640x480")
-        assert not drawn or size_of(out + ".png") == (640, 480), command
-        for option, value in (
-                ("--size", "0x0"), ("--size", "900"), ("--size", "900x"),
-                ("--size", "900x900x"), ("--size", "-5x900"),
-                ("--font", ""), ("--font", "A\"B,12"), ("--font", "Arial,1000"),
-                ("--font", "Arial,x"), ("--theme", "blue")):
-            words = run(*command, out + ".no.svg", option, value, code=(2,))
-            assert f"{option}: expected" in words or "blue" in words, words
+        words = run(*command, out + ".no.svg", "--theme", "blue", code=(2,))
+        assert "blue" in words, words
         assert not os.path.exists(out + ".no.svg")
     # A page has the look in each of its figures, and the title once.
     if drawn:
         run("report", runs.path, "-o", out + ".html", "-q", "--title", title,
-            "--theme", "dark", "--size", "800x600")
+            "--theme", "dark")
         with open(out + ".html", encoding="utf-8") as file:
             page = file.read()
         figures = page.split("<svg")[1:]
         assert len(figures) > 3
         for tag in "title", "h1":
             assert f"<{tag}>A title &amp; &lt;more" in page, tag
-        assert all('width="800" height="600"' in f and '"#15181d"' in f.lower()
-                   for f in figures)
-        assert "--size: expected" in run("report", runs.path, "-o",
-                                         out + ".no.html", "--size", "8",
-                                         code=(2,))
-    # Letters that are twice as large need twice the width and height.
-    if drawn:
-        sizes = []
-        for letter in ("14", "28"):
-            run("plot", runs.path, "compare", "-f", "-o", out + ".svg",
-                "--font", "," + letter, "-q")
-            root = xml.parse(out + ".svg").getroot()
-            sizes.append([int(root.get(k)) for k in ("width", "height")])
-        assert sizes[1] == [2 * n for n in sizes[0]], sizes
+        assert all('"#15181d"' in f.lower() for f in figures)
 
 
 def check_hover(folder):

@@ -12,8 +12,6 @@ struct drawing {
     const char *out;   /* file, in the format of its suffix: .svg, .png, .pdf */
     const char *keep;  /* folder for script and data; NULL: they are not kept */
     const char *title; /* replaces the title */
-    const char *size;  /* "WIDTHxHEIGHT", pixels */
-    const char *font;  /* "NAME,SIZE", "NAME" or ",SIZE" */
     unsigned theme;    /* index in DRAWING_THEMES */
 };
 
@@ -29,23 +27,11 @@ struct drawing {
 #define DRAWING_LOOK_OPTIONS(at)                                               \
     {"title", 0, "TEXT", OPTION_TEXT, DRAWING_AT(at, title), NULL,             \
      "title of the figure, or of the page (default: what it shows)"},          \
-    {"size", 0, "WxH", OPTION_TEXT, DRAWING_AT(at, size), NULL,                \
-     "width and height of the figure in pixels, such as 1600x900, to which "   \
-     "it is scaled; a PDF has 100 to the inch (default: as its contents "      \
-     "need)"},                                                                 \
-    {"font", 0, "NAME,SIZE", OPTION_TEXT, DRAWING_AT(at, font), NULL,          \
-     "font of the figure and the size of its letters in points, such as "      \
-     "Arial,16 or ,16; the figure grows with it, and --size limits it "        \
-     "(default: Helvetica,14)"},                                               \
     {"theme", 0, "THEME", OPTION_CHOICE, DRAWING_AT(at, theme),                \
      DRAWING_THEMES,                                                           \
      "colours of the figure: light, dark or print, which is black and grey "   \
      "(default: light)"}
 /* clang-format on */
-
-/* EXIT_DONE if the texts of the look are right; else prints the reason and
- * returns EXIT_USE. */
-int drawing_check_look(const struct call *call, const struct drawing *d);
 
 /* EXIT_DONE if the figure can be drawn and its file may be replaced; else
  * prints the reason and returns the exit code. */

@@ -176,9 +176,9 @@ static int check_map(const struct call *call, const struct plot_values *v)
     if (!publish_can(d->out))
         return cli_misuse(call, "expected -o FILE.html: map is a page for a "
                                 "browser");
-    if (d->keep || d->title || d->size || d->font || d->theme)
-        return cli_misuse(call, "--keep, --title, --size, --font and --theme "
-                                "are for gnuplot, which draws no FILE.html");
+    if (d->keep || d->title || d->theme)
+        return cli_misuse(call, "--keep, --title and --theme are for gnuplot, "
+                                "which draws no FILE.html");
     return cli_may_replace(call, d->out, v->force);
 }
 

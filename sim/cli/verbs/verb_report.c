@@ -56,9 +56,7 @@ static int report_run(const struct call *call, const void *values)
 
     if (!publish_can(v->out))
         return cli_misuse(call, PUBLISH_EXPECTED);
-    code = drawing_check_look(call, &v->look);
-    if (code == EXIT_DONE)
-        code = cli_may_replace(call, v->out, v->force);
+    code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
