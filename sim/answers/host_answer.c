@@ -24,6 +24,7 @@ static enum frag_err run(const struct cell_settings *cell,
     struct frag_run_identity id = {
         .trace = frag_trace_identify(in->trace, in->device, in->name),
         .policy = text,
+        .bound = FRAG_NO_BOUND,
     };
     struct policy_choice policy;
     struct frag_params *params;

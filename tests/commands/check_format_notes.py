@@ -61,7 +61,7 @@ def check_files():
     run("import", "run.mtrace", "-o", "run.h5")
     run("replay", "-q", "run.h5", "-p", "first_fit", "-o", "results.h5")
     run("report", "results.h5", "-o", "report.html")
-    run("triage", "run.mtrace", "-c", "64KiB", "-o", "triage.html")
+    run("triage", "run.mtrace", "-c", "64KiB", "-o", "triage.html", code=1)
     row = json.loads(run("info", "--json", "-", "run.h5").stdout)["results"][0]
     assert HEAP in "".join(row["notes"]), row
     for page in ("report.html", "triage.html"):

@@ -78,7 +78,7 @@ def without_notes(value):
     if isinstance(value, list):
         return [without_notes(item) for item in value]
     if not isinstance(value, dict):
-        return re.sub(r"\blater\b", "now", str(value)).replace(KEYS + ",", "")
+        return re.sub(r"\blater\b", "now", str(value)).replace(KEYS + ",", "").replace(KEYS, "")
     own = r"note|release|settings$|bytes$|.*sha256$|.*seconds$|ns_per_event$"
     return {key: without_notes(item) for key, item in value.items()
             if not re.match(own, key)}

@@ -73,7 +73,7 @@ COMMANDS = [
     "fit T -p torch -p best_fit", "fit T U -p best_fit",
     "sweep T U -p torch -o sweep.h5", "tune T",
     "explain T -c 8MiB", "top T", "steps T", "leaks T", "summary T",
-    "diff T U", "steps T U", "top T U", "check T --rules good.rules",
+    "diff T U", "steps T U", "top T U",
     "validate T", "validate T U",
 ]
 
@@ -149,8 +149,6 @@ def main():
             with open(name, "wb") as out:
                 pickle.dump({"segments": segments, "device_traces": traces},
                             out)
-        with open("good.rules", "w", encoding="utf-8") as out:
-            out.write("ooms <= 9\n")
         names = list(snapshots())
         for command in COMMANDS:
             for i, name in enumerate(names):

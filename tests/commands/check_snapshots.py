@@ -73,7 +73,8 @@ def check_late():
     expect(run("validate", "half.pickle", code=3),
            "device 0: cannot start from the memory that was held before",
            "whole pages")
-    expect(run("explain", "late.pickle", "-c", "30MiB"), " because ")
+    expect(run("explain", "late.pickle", "-c", "30MiB"),
+           "too little was recorded to tell", "Record the job again")
 
 
 def check_without_history():

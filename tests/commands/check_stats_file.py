@@ -19,7 +19,7 @@ UNKNOWN = "the memory limit is not known"
 COMMANDS = ("replay T", "fit T", "sweep T -o out.h5", "tune T",
             "info T", "steps T", "top T", "summary T",
             "export T -o out.csv", "import T -o out.trace.h5",
-            "check T --rules good.rules", "diff T T", "validate T",
+            "diff T T", "validate T",
             "explain T")
 OTHER = {"no": "counters"}
 IGNORED = "the file with the name of the snapshot's counters is ignored: " \
@@ -44,8 +44,6 @@ def check_limit():
             BUNDLED, "lstm_varlen__cap_below.pickle.xz")) as file, \
             open("t.pickle", "wb") as out:
         out.write(file.read())
-    with open("good.rules", "w", encoding="utf-8") as out:
-        out.write("ooms <= 99\n")
     with open(os.path.join(BUNDLED, "lstm_varlen__cap_below.json"),
               encoding="utf-8") as file:
         counters = json.load(file)

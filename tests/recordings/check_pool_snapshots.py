@@ -28,7 +28,7 @@ DIFFERS = {
     "placed": "mallocWithAddress places a block where it is told to",
 }
 # The exit codes of the commands that a job without a complete step fails.
-DEAD = {"tune": 1}
+DEAD = {"tune": 1, "triage": 1}
 # The arguments of each command: {T} is the snapshot, {D} a folder of the test.
 # None: the command reads no trace, or needs a GPU.
 VERBS = {
@@ -133,7 +133,7 @@ def check_commands(name, path, folder):
 def check_map(folder, want):
     """The private pools that have much of the height have their names."""
     total = sum(held for _, _, held in want.values())
-    with open(os.path.join(folder, "map.svg"), encoding="utf-8") as file:
+    with open(os.path.join(folder, "map.html"), encoding="utf-8") as file:
         text = file.read()
     for name, (_, _, held) in want.items():
         if name != "default pool" and held > total / 4:

@@ -49,11 +49,15 @@ static void put_request(const struct explain *x, FILE *out)
     char site[SITE_TEXT], pool[FRAG_POOL_NAME];
 
     if (!x->failed) {
-        fputs(x->replayed ? "no request failed; the state after the last event "
-                            "(--capacity SIZE explains the first failure on a "
-                            "device of that size)\n"
-                          : "the file has no history: whether a request failed "
-                            "is not known; the state of the snapshot\n",
+        fputs(!x->replayed
+                  ? "the file has no history: whether a request failed is not "
+                    "known; the state of the snapshot\n"
+              : !recording_tells(x->device)
+                  ? "too little was recorded to tell whether a request failed; "
+                    "the state after the last event\n"
+                  : "no request failed; the state after the last event "
+                    "(--capacity SIZE explains the first failure on a device "
+                    "of that size)\n",
               out);
         return;
     }

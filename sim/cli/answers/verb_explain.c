@@ -90,7 +90,9 @@ static enum frag_err explain_failure(struct explain_verb_work *w,
     enum frag_err err;
 
     FRAG_TRY(verdict_make(&q, &v, e));
-    err = finish(w, in, v.failure && !w->asked.bound.bytes ? v.failure : v.here,
+    err = finish(w, in,
+                 v.here && (!v.failure || w->asked.bound.bytes) ? v.here
+                                                                : v.failure,
                  &v, e);
     verdict_close(&v);
     return err;

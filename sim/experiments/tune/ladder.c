@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/policies.h"
 #include "policies/torch/versions.h"
 #include "sim/experiments/capacity/spans.h"
 #include "traces/edit/edit.h"
@@ -148,6 +149,21 @@ static void add_rung(struct tune_ladder *l, const char *text, bool recorded)
         .text = text, .recorded = recorded, .knobs = count_keys(text)};
 }
 
+/* Whether the two texts mean the same: one may have keys that nobody knows. */
+static bool means_same(const char *a, const char *b)
+{
+    struct frag_params *left = NULL, *right = NULL;
+    const bool same =
+        !strcmp(a, b) ||
+        (frag_params_read(&frag_policy_torch, a, &left, NULL) == FRAG_OK &&
+         frag_params_read(&frag_policy_torch, b, &right, NULL) == FRAG_OK &&
+         !strcmp(left->text, right->text));
+
+    free(left);
+    free(right);
+    return same;
+}
+
 static void set_rungs(struct tune_ladder *l)
 {
     const char *recorded = common_settings(l);
@@ -156,7 +172,7 @@ static void set_rungs(struct tune_ladder *l)
     add_rung(l, recorded, true);
     for (size_t i = 0; i < TABLE + HOST_TABLE; i++)
         if (is_for_any(l, i) && is_allowed(l, row_of(i)) &&
-            (!recorded || strcmp(recorded, row_of(i)) != 0))
+            (!recorded || !means_same(recorded, row_of(i))))
             add_rung(l, row_of(i), false);
 }
 
