@@ -28,6 +28,13 @@ static const struct {
     {"compare", "from", "write `compare --calibrate FILE'"},
     {"explain", "settings",
      "the settings are those of the recording, so leave it out"},
+    {"tune", "worth|simplest",
+     "enough recorded settings stay, else the setting with most room is "
+     "chosen"},
+    {"tune", "no-vmm", "write --without expandable_segments"},
+    {"tune", "as-recorded|further-steps|step-mark|address-rule|costs|total",
+     "tune answers for the memory in question; `fragsim replay' has it"},
+    {"explain", "total", "it is read from the counters (--stats)"},
     {"summary", "abbreviated", "the rows of the pools are always printed"},
     {"diff", "at-after", "write a second --at"},
     {"validate", "anchored", "it is the default, so leave it out"},

@@ -44,7 +44,7 @@ FRAG_BEGIN_DECLS
  * frag_results_load reads files of all earlier versions; in those of version 1,
  * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
 #define FRAG_RESULTS_SCHEMA "3.1"
-#define FRAG_JSON_SCHEMA    "2.1"
+#define FRAG_JSON_SCHEMA    "3.0"
 
 /* The inputs of a run. All texts are borrowed. */
 struct frag_run_identity {

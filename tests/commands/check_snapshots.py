@@ -83,7 +83,8 @@ def check_without_history():
            "device 0: not enough to judge",
            "device 0: the device has no history", "0 of 1 exact")
     expect(run("top", "still.pickle"), ": 1 block holds 20 MiB")
-    run("triage", "-q", "still.pickle", "-c", "1GiB", "-o", "still.html")
+    run("triage", "-q", "still.pickle", "-c", "1GiB", "-o", "still.html",
+        code=3)
     with open("still.html", encoding="utf-8") as file:
         page = file.read()
     expect(page, "the state of the snapshot")

@@ -191,7 +191,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
     struct search *s = user;
     const enum frag_bound_kind kind = kind_for(s, in);
 
-    FRAG_TRY(input_has_history(in, e));
+    FRAG_TRY(input_tells(in, e));
     for (size_t i = 0; i < s->policy_count; i++) {
         const struct policy_choice *policy = &s->policies[i];
         struct fit_subject on = {.name = in->name,
