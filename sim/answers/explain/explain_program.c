@@ -167,17 +167,22 @@ static void program_close(struct program *p)
 
 /* ---- a smaller batch ---- */
 
+enum { BATCH_LEAST = 10 }; /* percent: nobody runs with less */
+
 static enum frag_err try_batch(struct program *p)
 {
     struct explain_change change = {.kind = EXPLAIN_BATCH, .event = UINT64_MAX};
     struct trial *t = p->trial;
     struct attempt a = trial_attempt(t);
-    unsigned low = 0, high = 100; /* percent */
+    unsigned low, high = 100; /* percent */
+    bool fails;
 
     a.scales = p->grows;
-    while (high - low > 1) {
+    a.scale = BATCH_LEAST / 100.0;
+    FRAG_TRY(trial_fails(t, &a, t->x->limit_least, &fails));
+    low = fails ? 0 : BATCH_LEAST;
+    while (low && high - low > 1) {
         const unsigned middle = (low + high) / 2;
-        bool fails;
 
         a.scale = middle / 100.0;
         FRAG_TRY(trial_fails(t, &a, t->x->limit_least, &fails));
@@ -188,8 +193,8 @@ static enum frag_err try_batch(struct program *p)
         low ? "for the batch, the blocks of a step are taken to grow in "
               "proportion to it, apart from those as large as a block that the "
               "model keeps; `fragsim dry --try' runs the program at each size"
-            : "not even a batch of 1 % of this one is served: what "
-              "does not depend on the batch is too large");
+            : "not even a batch of a tenth of this one is served: what does "
+              "not depend on the batch is too large");
     if (!low)
         return FRAG_OK;
     a.scale = low / 100.0;

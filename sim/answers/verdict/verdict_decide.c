@@ -136,8 +136,9 @@ static void say_calm(const struct verdict *v, char *text)
 
     if (v->state == VERDICT_UNSEEN)
         snprintf(text, VERDICT_TEXT,
-                 "The file has no history: it shows that %s were reserved, but "
+                 "The file has %s history: it shows that %s were reserved, but "
                  "not what happened.",
+                 subject_of(v)->replayed ? "too little" : "no",
                  FRAG_SHOW_SIZE(subject_of(v)->reserved));
     else if (is_leaking(v)) {
         say_growth(subject_of(v), clause);
