@@ -83,7 +83,7 @@ def row(name, answer, facts):
             f"{100 * needed / answer['limit_bytes']:.2f} %",
             "yes" if answer["request"]["reproduced"] else "NO",
             "yes" if agrees(answer, facts) else "NO", answer["cause"],
-            advice["change"] if advice else "none",
+            advice["change"] or advice["kind"],
             "; ".join(serving(answer, "setting")) or "none",
             "; ".join(serving(answer, "capacity")) or "none"]
 

@@ -151,7 +151,7 @@ def check_convolutions():
                                   ("/lib/torch/nn/modules/linear.py", "2MiB",
                                    False)):
         with open("conv.pickle", "wb") as out:
-            pickle.dump(snapshot([(512, 512)], frame_of("forward", file)), out)
+            pickle.dump(snapshot([(512, 512)] * 2, frame_of("forward", file)), out)
         said = run("replay", "conv.pickle", "-c", bound).stderr
         assert (words in said) == expected, (file, bound, said)
         row = json.loads(run("fit", "-q", "conv.pickle", "--json",
