@@ -459,7 +459,7 @@ static void say_try(struct verdict *v)
         (v->action != VERDICT_PROGRAM && v->action != VERDICT_DEVICE))
         return;
     v->rung = best;
-    text_add(v->todo, VERDICT_TEXT, " ", "Worth trying before, with %s: %s;",
+    text_add(v->todo, VERDICT_TEXT, " ", "Worth trying first, with %s: %s;",
              FRAG_SHOW_SIZE(v->question.about.bound.bytes),
              best->recorded ? "the job unchanged"
              : *best->text  ? best->text

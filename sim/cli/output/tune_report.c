@@ -56,8 +56,8 @@ static void print_peaks(const struct tune_ladder *l, size_t i, FILE *out)
         fprintf(out, " -> %s, saves %.1f %%\n", FRAG_SHOW_SIZE(found->peak),
                 100 * (1 - (double)found->peak / (double)recorded));
     else
-        fputs("; what a setting saves of it is not known, for a replay of the "
-              "recording does not reserve as much\n",
+        fputs("; what a setting saves is not known, for a replay of the "
+              "recording does not reserve the same\n",
               out);
 }
 
