@@ -13,7 +13,7 @@ struct recording {
     uint32_t device;                  /* its number */
     struct frag_recorded_limit found; /* the source and the possible values */
     struct frag_bound bound;          /* FRAG_NO_BOUND: none is known */
-    frag_size peak; /* largest reserved bytes as recorded; 0: not recorded */
+    frag_size peak;  /* largest reserved bytes as recorded; 0: not recorded */
     uint64_t failed; /* requests that the recorded allocator could not meet */
     struct frag_completion completion; /* zeroed for an edited trace */
 };

@@ -304,13 +304,14 @@ static bool can_draw(const struct triage *t, const struct triage_picture *p)
            (!p->is_over_time || has_history(t));
 }
 
+/* What the work prints goes to the file of that name. */
 static enum frag_err start(struct triage *t, const struct triage_part *part,
-                           int (*work)(void *user), pid_t *copy,
-                           struct frag_error *e)
+                           const char *name, int (*work)(void *user),
+                           pid_t *copy, struct frag_error *e)
 {
     static const struct setting settings[] = {
         {"NO_COLOR", "1"}, {"CI", "1"}, {NULL, NULL}};
-    char *output = triage_text(t, part);
+    char *output = scratch_path(t->folder, name, ".txt");
     struct job job = {.triage = t, .part = part};
     const struct child_work w = {work, &job, settings, output};
     enum frag_err err = output ? FRAG_OK : frag_no_memory(e, "a command");
@@ -330,7 +331,8 @@ enum frag_err triage_start(struct triage *t, struct frag_error *e)
     for (size_t i = 0; triage_parts[i].id; i++)
         if (triage_is_copied(t, &triage_parts[i]) &&
             triage_is_shown(t, &triage_parts[i]))
-            FRAG_TRY(start(t, &triage_parts[i], run_command, &t->copies[i], e));
+            FRAG_TRY(start(t, &triage_parts[i], triage_parts[i].id, run_command,
+                           &t->copies[i], e));
     return FRAG_OK;
 }
 
@@ -351,8 +353,8 @@ static int draw(void *user)
 
 enum frag_err triage_draw(struct triage *t, struct frag_error *e)
 {
-    return t->draws ? start(t, &triage_parts[!t->verdict.failure], draw,
-                            &t->drawer, e)
+    return t->draws ? start(t, &triage_parts[!t->verdict.failure], "drawn",
+                            draw, &t->drawer, e)
                     : FRAG_OK;
 }
 

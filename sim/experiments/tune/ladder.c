@@ -172,7 +172,8 @@ static void set_rungs(struct tune_ladder *l)
     add_rung(l, recorded, true);
     for (size_t i = 0; i < TABLE + HOST_TABLE; i++)
         if (is_for_any(l, i) && is_allowed(l, row_of(i)) &&
-            (!recorded || !means_same(recorded, row_of(i))))
+            (!recorded || !(i < TABLE ? means_same(recorded, row_of(i))
+                                      : !strcmp(recorded, row_of(i)))))
             add_rung(l, row_of(i), false);
 }
 

@@ -134,10 +134,10 @@ def plot(source: _inputs.Input, figure: str, output: _options.Path | None = None
         fragsim.plot("results.h5", "timeline")                  # in a notebook
         fragsim.plot("results.h5", "compare", "compare.pdf")
 
-    With `output`, a path that ends in .svg, .png or .pdf (for `map` .html), writes
-    the file and returns its path (force=True overwrites an existing one); without
-    it, returns a Picture, or for `map` a Page. `capacity`, `policy` and `trace` choose runs. Error if
-    the tool cannot draw it.
+    With `output`, a path that ends in .svg, .png or .pdf (for `map` .html),
+    writes the file and returns its path (force=True overwrites an existing one);
+    without it, returns a Picture, or for `map` a Page. `capacity`, `policy` and
+    `trace` choose runs. Error if the tool cannot draw it.
     """
     is_page = figure == "map"
     with _inputs.Files() as files:
