@@ -30,7 +30,7 @@ for note in runs.notes.explode().dropna().unique():
     print("note:", note)
 
 # %% How much memory does each of them need?
-needs = fragsim.fit(snapshot, bound="capacity",
+needs = fragsim.fit(snapshot, capacity="inf",
                     policies=["torch", "torch:expandable_segments:True"])
 print(needs[["policy", "need_bytes", "step_bytes"]].to_string(index=False))
 
