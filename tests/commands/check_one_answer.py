@@ -78,9 +78,11 @@ def fit(path, rows):
     option = "-c" if rows[0]["bound"] == "capacity" else "--process-limit"
     policies = [word for f in rows[0]["fits"] for word in
                 ("-p", "torch:" + f["setting"] if f["setting"] else "torch")]
+    # The need is that of the device in question.
+    total = ["--total", f"{rows[0]['bound_bytes']}B"] if option == "-c" else []
     return {(row["device"], "need of " + row["policy"].removeprefix("torch").strip(":@")):
             row["need_bytes"]
-            for row in ask("fit", path, "-j", "1", option, "inf", *policies)[1]}
+            for row in ask("fit", path, "-j", "1", option, "inf", *total, *policies)[1]}
 
 
 def compare(path, *options):
