@@ -4,17 +4,16 @@
 #ifndef FRAG_SIM_CLI_QUESTION_OPTIONS_H
 #define FRAG_SIM_CLI_QUESTION_OPTIONS_H
 
-#include "real/device/gpus.h"
+#include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
-#include "sim/experiments/cell.h"
 #include "sim/experiments/devices.h"
 #include "sim/experiments/question.h"
 #include "sim/experiments/reading.h"
 
 /* The member `question` of the values of a verb. */
 struct question_values {
-    frag_size bounds[FRAG_BOUND_KINDS];
-    const char *gpu, *stats;
+    struct one_bound bound;
+    const char *stats;
     frag_size recorded_limit;
     uint64_t device; /* INPUT_ANY_DEVICE: all */
 };
@@ -29,15 +28,15 @@ struct question_values {
 /* clang-format off */
 #define QUESTION_OPTIONS(AT)                                                   \
     {"capacity", 'c', "SIZE", OPTION_SIZE,                                     \
-     AT(question.bounds[FRAG_BOUND_CAPACITY]), NULL,                           \
+     AT(question.bound.capacity), NULL,                           \
      "memory of the device on which the job shall run, beyond which the "      \
      "driver refuses (default: the memory that the recorded job had: its "     \
      "limit, what the device could give when a request failed, or the memory " \
      "of the device)"},                                                        \
-    {"gpu", 0, "NAME", OPTION_TEXT, AT(question.gpu), NULL,                    \
+    {"gpu", 0, "NAME", OPTION_TEXT, AT(question.bound.gpu), NULL,                    \
      "instead of it, what a process can have of this GPU: " FRAG_GPU_IDS},     \
     {"process-limit", 0, "SIZE", OPTION_SIZE,                                  \
-     AT(question.bounds[FRAG_BOUND_LIMIT]), NULL,                              \
+     AT(question.bound.limit), NULL,                              \
      "instead of it, a memory limit of the process, as PyTorch's "             \
      "set_per_process_memory_fraction sets it, beyond which the allocator "    \
      "refuses before the driver is asked"},                                    \
@@ -47,11 +46,8 @@ struct question_values {
      "number of the device in the trace (default: all)"}
 /* clang-format on */
 
-/* EXIT_DONE if the options agree. Else prints why not, and returns EXIT_USE. */
-int question_check(const struct call *call, const struct question_values *v);
-
 /* What the options ask about a file, and how it is read. Errors of
- * frag_stats_file_of. The options were checked. */
+ * one_bound_read and frag_stats_file_of. */
 enum frag_err question_read(const struct question_values *v, const char *path,
                             struct question_asked *asked,
                             struct trace_reading *reading,

@@ -172,10 +172,9 @@ static int explain_run(const struct call *call, const void *values)
     const struct explain_values *v = values;
     struct explain_verb_work w = {.call = call, .values = v, .first = true};
     struct frag_error e = {""};
-    int code = question_check(call, &v->question);
+    int code = EXIT_DONE;
 
-    if (code == EXIT_DONE && v->at &&
-        (v->question.bounds[0] || v->question.bounds[1] || v->question.gpu))
+    if (v->at && one_bound_is_given(&v->question.bound))
         code = cli_misuse(call, "--capacity, --gpu and --process-limit explain "
                                 "the first failure of a replay: they exclude "
                                 "--at");

@@ -44,7 +44,7 @@ static enum frag_err run_rest(struct work *w, struct frag_error *e)
     struct triage *t = &w->file;
     const struct rest_spec spec = {
         .program = v->program,
-        .gpu = v->question.gpu,
+        .gpu = v->question.bound.gpu,
         .page = v->out,
         .force = v->force,
         .progress = t->progress,
@@ -228,10 +228,8 @@ static int exit_of(const struct triages *all)
 static int check_options(const struct call *call, const char *path,
                          const struct triage_values *v)
 {
-    int code = question_check(call, &v->question);
+    int code;
 
-    if (code != EXIT_DONE)
-        return code;
     if (v->out && !publish_can(v->out))
         return cli_misuse(call, PUBLISH_EXPECTED);
     if (!strcmp(path, "-"))

@@ -282,19 +282,12 @@ static void close_all(struct tuning *t)
     free(t->traces);
 }
 
-static int check_options(const struct call *call, const struct tune_values *v)
-{
-    const int code = question_check(call, &v->question);
-
-    return code == EXIT_DONE ? outputs_check(call, &v->outputs) : code;
-}
-
 static int tune_run_verb(const struct call *call, const void *values)
 {
     struct tuning t = {.call = call, .values = values};
     struct frag_error e = {""};
     enum frag_err err;
-    int code = check_options(call, t.values);
+    int code = outputs_check(call, &t.values->outputs);
 
     if (code != EXIT_DONE)
         return code;
