@@ -9,7 +9,8 @@ into the folder FRAGSIM_DRY_FOLDER, if that is set:
   PID.notes   lines of kind, number and name with a tab between them: those of
               real/dry/dry_notes.h; `torch`, whose name is the release; `rank`; for
               a device, which is the name, `allocated` and `reserved`, the peaks
-              that PyTorch counted, `outside`, the bytes that others than its
+              that PyTorch counted, and `requested`, that of the bytes that
+              the program asked for; `outside`, the bytes that others than the
               allocator hold, and `gpu`, its number without
               CUDA_VISIBLE_DEVICES; and `read`, the
               reads of values that the device would have computed, whose name
@@ -48,6 +49,7 @@ _kept = []  # objects that must not be collected
 _loaded = []  # the stand-ins, libcuda.so.1 first
 _written = set()  # numbers of processes
 _known = None  # the module of the values that follow from the host
+_history = None  # torch.cuda.memory._record_memory_history with its effect
 
 
 class Unusable(RuntimeError):
@@ -93,29 +95,43 @@ def before(spec):
 
 def after():
     """Starts the memory history as soon as the program uses a device."""
+    global _history
     import torch
     _watch_reads(torch)
     _keep_known()
     _assume(torch)
+    _history = _history_of_all(torch)
+    torch.cuda._lazy_call(_history)
+    _write_at_end()
+
+
+def _history_of_all(torch):
+    """The history has the whole run: the program's own calls, by which name
+    they come, neither end it nor begin it. Returns what does."""
     memory = torch.cuda.memory
     record = memory._record_memory_history
+    calls = {name: getattr(torch._C, name) for name in
+             ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
+             if hasattr(torch._C, name)}
     wanted = {"enabled": "all", "context": "all", "stacks": "python",
               "max_entries": MOST_ENTRIES}
     known = getattr(memory, "_record_memory_history_impl", record)
     if "record_pinned_host_memory" in inspect.signature(known).parameters:
         wanted["record_pinned_host_memory"] = True
 
-    def keep_recording(*args, **kwargs):
-        """The program's own call: a history that it ends is written first,
-        and one that it begins has all that the answer needs."""
-        if not (args[0] if args else kwargs.get("enabled", "all")):
-            _write(again=True)
-            return record(None)
-        return record(**wanted)
+    def no_effect(*args, **kwargs):
+        del args, kwargs
 
-    memory._record_memory_history = keep_recording
-    torch.cuda._lazy_call(lambda: record(**wanted))
-    _write_at_end()
+    def switch(on=True):
+        for name, call in calls.items():
+            setattr(torch._C, name, call)
+        record(**(wanted if on else {"enabled": None}))
+        for name in calls:
+            setattr(torch._C, name, no_effect)
+
+    for name in calls:
+        setattr(torch._C, name, no_effect)
+    return switch
 
 
 def _keep_known():
@@ -290,14 +306,13 @@ def _assume(torch):
 def begin_trace():
     """The trace and the peaks begin now, with the blocks that are live."""
     import torch
-    memory = torch.cuda.memory
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     for device in range(torch.cuda.device_count()):
         torch.cuda.reset_peak_memory_stats(device)
         torch.cuda.reset_accumulated_memory_stats(device)
-    memory._record_memory_history(None)
-    memory._record_memory_history()
+    _history(False)
+    _history()
 
 
 def has_trace():
@@ -316,7 +331,7 @@ def _facts(torch):
     used.restype = ctypes.c_uint64
     for device in range(torch.cuda.device_count()):
         stats = torch.cuda.memory_stats(device)
-        for what in ("allocated", "reserved"):
+        for what in ("allocated", "reserved", "requested"):
             yield what, stats.get("%s_bytes.all.peak" % what, 0), device
         now = stats.get("reserved_bytes.all.current", 0)
         yield "outside", max(0, used(device) - now), device
@@ -329,18 +344,15 @@ def _facts(torch):
         yield "rank", int(os.environ["RANK"]), ""
 
 
-def _write(again=False):
+def _write():
     """Writes the files of this process, once."""
     torch = sys.modules.get("torch")
     if not FOLDER or os.getpid() in _written or torch is None \
             or not torch.cuda.is_initialized():
         return
-    if not again:
-        _written.add(os.getpid())
+    _written.add(os.getpid())
     base = os.path.join(FOLDER, str(os.getpid()))
-    ended = again or not os.path.exists(base + ".pickle")
-    if ended or any(torch.cuda.memory._snapshot()["device_traces"]):
-        torch.cuda.memory._dump_snapshot(base + ".pickle")
+    torch.cuda.memory._dump_snapshot(base + ".pickle")
     _loaded[0].frag_dry_notes_write(os.fsencode(base + ".notes"))
     with open(base + ".notes", "a", encoding="utf-8") as file:
         for fact in _facts(torch):

@@ -59,6 +59,8 @@ const struct exit_case exit_cases[] = {
     {"validate", EXIT_UNKNOWN,
      "a trace holds too little to judge, and no other one differs"},
     {"dry", EXIT_NO, "the program does not fit the GPU that was named"},
+    {"dry", EXIT_UNKNOWN,
+     "PyTorch counted more memory than its trace has: there is no verdict"},
     {"compare", EXIT_NO,
      "a run on the GPU differs from the simulation, or leaves memory on it"},
     {"policies", EXIT_NO,

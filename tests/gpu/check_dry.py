@@ -264,6 +264,47 @@ def check_steps(folder):
         "requests 3 GiB" in said, said
 
 
+# Ends its history by PyTorch's own recipe, and by the function under it.
+SWITCHED = """import torch
+torch.cuda.memory._record_memory_history()
+a = torch.empty(1 << 30)
+torch.cuda.memory._record_memory_history(None)
+b = torch.empty(9 << 30)
+torch._C._cuda_record_memory_history(None, None, "all", 0)
+c = torch.empty(20 << 30)
+"""
+# The allocator counts a block that its history lacks.
+UNTRACED = """import torch
+a = torch.empty(1 << 30)
+torch.cuda.memory.entries, kept = None, torch.cuda.memory.entries
+b = torch.empty(30 << 30)
+torch.cuda.memory.entries = kept
+"""
+
+
+def check_history(folder):
+    """The program cannot end the history, and there is no verdict if PyTorch
+    counted more than its trace has."""
+    found = os.path.join(folder, "found.json")
+    done = python(SWITCHED, "--gpu", "t4", code=1)
+    assert done.stdout.startswith("needs 30 GiB of the GPU; "), done.stdout
+    done = python(UNTRACED, "--gpu", "t4", code=6)
+    assert done.stdout.startswith("needs at least 1 GiB of the GPU; ") and \
+        "no verdict, because PyTorch counted more memory than its trace has\n" \
+        in done.stdout, done.stdout
+    assert "PyTorch counted 31 GiB reserved and 31 GiB requested at most on " \
+        "device 0, its trace has 1 GiB and 1 GiB" in done.stdout, done.stdout
+    assert "  fits" not in done.stdout and "not known" in done.stdout, done.stdout
+    python(UNTRACED, "--gpu", "t4", "--json", found, code=6)
+    one, = results(found)
+    assert not one["whole"] and one["fits"] is None, one
+    assert {fit for row in one["gpus"] for fit in row["fits"]} == {None}, one
+    rows = dry("--try", "1", "--gpu", "l4", "--", sys.executable, "-c",
+               UNTRACED + "{}", code=1).stdout
+    assert "the trace lacks memory" in rows and "does not fit" in rows, rows
+    python(UNTRACED)  # the program's own exit code
+
+
 def check_outside():
     """Memory that libraries take, and a peak without a stack of Python."""
     code = "import torch\na = torch.empty(1 << 30)\ntorch.library({} << 30)\n" \
@@ -510,7 +551,7 @@ def check_refusals(folder):
 
 def check_command():
     check_outside()
-    for check in (check_answer, check_verdict, check_steps, check_rest,
+    for check in (check_answer, check_history, check_verdict, check_steps, check_rest,
                   check_sharing, check_processes, check_deaths,
                   check_tries, check_refusals):
         with tempfile.TemporaryDirectory() as folder:

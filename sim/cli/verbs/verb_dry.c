@@ -255,26 +255,33 @@ static enum frag_err find_answer(const struct dry_values *v,
                                 v->common.args.items[0]);
 }
 
+/* The exit code for a program that ended with 0. */
+static int judge(const struct dry_answer *a, const struct frag_gpu *g)
+{
+    if (dry_any_lacks_memory(a))
+        return EXIT_UNKNOWN;
+    return dry_all_fit(a, g, 0) ? EXIT_DONE : EXIT_NO;
+}
+
 static int run_once(const struct call *call, const struct dry_values *v,
                     struct dry_scene *p)
 {
     struct frag_error e = {""};
     struct dry_answer a = {.color = cli_colors(&v->common, stdout)};
-    int code;
-    bool fits = true;
+    int code, no = EXIT_DONE;
     enum frag_err err = find_parts(v, p, &e);
 
     FRAG_THEN(err, find_answer(v, &v->common.args, p, &a, &e));
     FRAG_THEN(err, answer_write(call, &(const struct answer){dry_put, NULL, &a},
                                 v->json, &e));
     if (err == FRAG_OK && is_judged(v))
-        fits = dry_all_fit(&a, &p->gpu, 0);
+        no = judge(&a, &p->gpu);
     dry_answer_free(&a);
     code =
         err == FRAG_INVALID && a.status ? EXIT_DONE : cli_fail(call, err, &e);
     if (code != EXIT_DONE || a.status)
         return code != EXIT_DONE ? code : a.status;
-    return fits ? EXIT_DONE : EXIT_NO;
+    return no;
 }
 
 /* ---- several values ---- */
@@ -462,8 +469,10 @@ const struct verb verb_dry = {
         "most. A run that fails or runs out of memory fits none.\n\n"
         "The exit code is that of the program; if it is 0 and --gpu or "
         "--memory names a GPU that the program does not fit with the settings "
-        "that it ran with, it is 1. With --try, it is 1 if no value fits that "
-        "GPU, or any GPU of the table if none is named.",
+        "that it ran with, it is 1; if PyTorch counted more memory than its "
+        "trace has, so that there is no verdict, it is 6. With --try, it is 1 "
+        "if no value fits that GPU, or any GPU of the table if none is "
+        "named.",
     .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",
     .options = options,
     .size = sizeof(struct dry_values),

@@ -7,6 +7,7 @@
 #include "policies/policy.h"
 #include "sim/answers/moment.h"
 #include "sim/cli/output/inputs.h"
+#include "traces/facts.h"
 #include "traces/grow.h"
 #include "traces/steps/complete.h"
 
@@ -128,6 +129,8 @@ static enum frag_err add_device(struct dry_answer *a,
         .outside = dry_note_of_device(p, "outside", d->device),
         .counted_allocated = dry_note_of_device(p, "allocated", d->device),
         .counted_reserved = dry_note_of_device(p, "reserved", d->device),
+        .counted_requested = dry_note_of_device(p, "requested", d->device),
+        .traced_reserved = facts_peak_reserved(d),
         .died = frag_fatal_request(d) != FRAG_NEVER,
         .death.event = FRAG_NEVER,
     };

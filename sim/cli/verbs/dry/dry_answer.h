@@ -49,8 +49,10 @@ struct dry_device {
     uint64_t gpu;      /* as the machine counts */
     frag_size outside; /* bytes of the device that PyTorch's allocator did not
                           take: the context and libraries */
-    frag_size counted_allocated, counted_reserved; /* peaks, by PyTorch */
-    bool died;                                     /* a request failed */
+    frag_size counted_allocated, counted_reserved,
+        counted_requested;     /* peaks, by PyTorch */
+    frag_size traced_reserved; /* the same peak by the trace */
+    bool died;                 /* a request failed */
     struct {
         struct frag_capacity_span need, unlimited;
     } ways[DRY_WAYS];
@@ -104,8 +106,12 @@ const struct frag_gpu *dry_smallest(const struct dry_answer *a, size_t way);
 const struct dry_device *dry_largest(const struct dry_answer *a);
 /* Whether a request failed. */
 bool dry_died(const struct dry_answer *a);
-/* Whether the program ended by itself, so that the numbers are those of a whole
- * run. */
+/* Whether PyTorch counted more memory than the trace of the device has, so that
+ * nobody knows whether the program fits. */
+bool dry_lacks_memory(const struct dry_device *d);
+bool dry_any_lacks_memory(const struct dry_answer *a);
+/* Whether the program ended by itself and its traces have all memory, so that
+ * the numbers are those of a whole run. */
 bool dry_is_whole(const struct dry_answer *a);
 
 /* The evidence for the answer and its limits: calls `put` for each, a sentence

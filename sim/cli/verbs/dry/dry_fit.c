@@ -93,7 +93,22 @@ bool dry_died(const struct dry_answer *a)
     return false;
 }
 
+/* A program that resets the counts has lower ones than its trace. */
+bool dry_lacks_memory(const struct dry_device *d)
+{
+    return d->counted_reserved > d->traced_reserved ||
+           d->counted_requested > d->peak.live;
+}
+
+bool dry_any_lacks_memory(const struct dry_answer *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (dry_lacks_memory(&a->devices[i]))
+            return true;
+    return false;
+}
+
 bool dry_is_whole(const struct dry_answer *a)
 {
-    return a->status == 0 && !dry_died(a);
+    return a->status == 0 && !dry_died(a) && !dry_any_lacks_memory(a);
 }

@@ -38,6 +38,17 @@ static void put_ways(struct frag_json *j, const struct dry_answer *a,
     frag_json_end(j);
 }
 
+/* Whether the device fits the GPU under the setting; null if nobody knows. */
+static void put_fits(struct frag_json *j, const char *key,
+                     const struct dry_answer *a, const struct dry_device *d,
+                     const struct frag_gpu *g, size_t way)
+{
+    if (dry_lacks_memory(d))
+        frag_json_null(j, key);
+    else
+        frag_json_bool(j, key, dry_fits(a, d, g, way));
+}
+
 static void put_gpus(struct frag_json *j, const struct dry_answer *a,
                      const struct dry_device *d)
 {
@@ -51,7 +62,7 @@ static void put_gpus(struct frag_json *j, const struct dry_answer *a,
         frag_json_text(j, "others_source", g->context_source);
         frag_json_array(j, "fits");
         for (size_t w = 0; w < DRY_WAYS; w++)
-            frag_json_bool(j, NULL, dry_fits(a, d, g, w));
+            put_fits(j, NULL, a, d, g, w);
         frag_json_end(j);
         frag_json_end(j);
     }
@@ -89,7 +100,7 @@ void dry_put_json(const struct dry_answer *a, struct frag_json *j)
         frag_json_text(j, "gpu", a->gpu->id);
         frag_json_number(j, "status", (uint64_t)a->status);
         frag_json_bool(j, "whole", dry_is_whole(a));
-        frag_json_bool(j, "fits", dry_fits(a, d, a->gpu, 0));
+        put_fits(j, "fits", a, d, a->gpu, 0);
         frag_json_number(j, "counted_allocated_bytes", d->counted_allocated);
         frag_json_number(j, "counted_reserved_bytes", d->counted_reserved);
         frag_json_number(j, "pinned_bytes", dry_pinned(d->process));

@@ -41,6 +41,26 @@ static void say_outside(const struct dry_answer *a, const struct sink *s)
     s->put(s->user, text);
 }
 
+static void say_lacking(const struct dry_answer *a, const struct sink *s)
+{
+    char text[TEXT];
+
+    for (size_t i = 0; i < a->count; i++) {
+        const struct dry_device *d = &a->devices[i];
+
+        snprintf(text, sizeof(text),
+                 "PyTorch counted %s reserved and %s requested at most on "
+                 "device %u, its trace has %s and %s: its memory history was "
+                 "off or too short for a part of the run",
+                 FRAG_SHOW_SIZE(d->counted_reserved),
+                 FRAG_SHOW_SIZE(d->counted_requested), (unsigned)d->device,
+                 FRAG_SHOW_SIZE(d->traced_reserved),
+                 FRAG_SHOW_SIZE(d->peak.live));
+        if (dry_lacks_memory(d))
+            s->put(s->user, text);
+    }
+}
+
 static void say_end(const struct dry_answer *a, const struct sink *s)
 {
     char text[TEXT];
@@ -89,6 +109,7 @@ void dry_limits(const struct dry_answer *a,
 
     say_torch(a, &s);
     say_outside(a, &s);
+    say_lacking(a, &s);
     say_end(a, &s);
     say_shared(a, &s);
     if (has(a, "lacks"))

@@ -30,6 +30,12 @@ static void put_verdict(const struct dry_answer *a, FILE *out)
     const struct frag_gpu *smallest = dry_smallest(a, 0);
     size_t way = 0;
 
+    if (dry_any_lacks_memory(a)) {
+        fputs(": no verdict, because PyTorch counted more memory than its "
+              "trace has\n",
+              out);
+        return;
+    }
     while (way < DRY_WAYS && !dry_all_fit(a, a->gpu, way))
         way++;
     if (way == 0)
@@ -144,7 +150,10 @@ static void put_gpu(struct table *t, const struct dry_answer *a,
     for (size_t w = 0; w < DRY_WAYS; w++) {
         const bool fits = dry_all_fit(a, g, w);
 
-        table_cell(t, !fits, "%s", fits ? "fits" : "does not fit");
+        table_cell(t, !fits, "%s",
+                   dry_any_lacks_memory(a) ? "not known"
+                   : fits                  ? "fits"
+                                           : "does not fit");
     }
 }
 

@@ -251,6 +251,8 @@ static void put_row(struct table *t, const struct frag_gpu *judged,
         table_cell(t, true, "out of memory");
     else if (a->status)
         table_cell(t, true, "failed: exit code %d", a->status);
+    else if (dry_any_lacks_memory(a))
+        table_cell(t, true, "done, but the trace lacks memory");
     else
         table_cell(t, false, "done");
     put_size(t, whole, need_of(row));

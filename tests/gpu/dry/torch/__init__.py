@@ -8,6 +8,7 @@ from .version import cuda as _release
 
 # Found because `fragsim dry` loaded it: no path is known here.
 __version__ = "2.11.0+cu130"
+_C = cuda.native
 _runtime = ctypes.CDLL("libcudart.so." + _release.split(".", maxsplit=1)[0])
 cuda.start(_runtime)
 

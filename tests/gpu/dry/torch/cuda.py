@@ -58,7 +58,7 @@ def reset_accumulated_memory_stats(device):
 def memory_stats(device):
     del device
     found = {f"{what}_bytes.all.peak": memory.peak
-             for what in ("allocated", "reserved")}
+             for what in ("allocated", "reserved", "requested")}
     return {**found, "num_ooms": 0, "reserved_bytes.all.current": memory.live}
 
 
@@ -88,8 +88,12 @@ class _Memory(types.SimpleNamespace):
                                  "stream": 0, "frames": [] if self.is_inside else _frames(),
                                  "time_us": len(self.entries)})
 
-    def _record_memory_history(self, enabled="all", context="all", stacks="all",
+    @staticmethod
+    def _record_memory_history(enabled="all", context="all", stacks="all",
                                max_entries=0):
+        native._cuda_record_memory_history(enabled, context, stacks, max_entries)
+
+    def record(self, enabled, context, stacks, max_entries):
         if enabled is None:
             self.entries = None
             return
@@ -106,3 +110,4 @@ class _Memory(types.SimpleNamespace):
 
 
 memory = _Memory()
+native = types.SimpleNamespace(_cuda_record_memory_history=memory.record)
