@@ -2,7 +2,7 @@
 # check_deb.sh: checks that cpack makes a Debian package that contains all
 # installed files, lists its dependencies, and runs where it is unpacked, and that
 # lintian has no error or warning (left out, and said, if it is missing). What is not built
-# yet, as after ./run demo, is built by cpack.
+# yet is built by cpack.
 # Environment: FRAG_BUILD_DIR (default build).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
