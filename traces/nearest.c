@@ -65,7 +65,7 @@ struct nearest nearest_among(const char *what, const char *name)
 void nearest_try(struct nearest *n, const char *known)
 {
     text_add(n->known, sizeof(n->known), ", ", "%s", known);
-    const size_t d = begins_with(known, n->name) ? 1 : distance(n->name, known);
+    const size_t d = begins_with(known, n->name) ? 0 : distance(n->name, known);
 
     if (d >= n->least)
         return;

@@ -9,7 +9,7 @@
  */
 #include "real/device/gpus.h"
 
-#include <string.h>
+#include <strings.h>
 
 #include "policies/device/backend.h"
 
@@ -18,33 +18,70 @@
 #define GIB(x)  ((uint64_t)((x)*1024) * MIB)
 #define CONTEXT "estimated: as on the H200, less for fewer multiprocessors"
 
+/* What a GA102 reports in common. */
+#define GA102 99 * KIB, 100 * KIB, 1536, 16, 6 * MIB
+
 const struct frag_gpu frag_gpus[] = {
+    {"b200", "NVIDIA B200", GIB(178.35), 560 * (uint64_t)MIB, 10, 0, 148,
+     227 * KIB, 228 * KIB, 2048, 32, 126 * MIB + MIB / 2, 1965000, 3996000,
+     7680, 0,
+     "output of a query of the device, in pull request 4002 of pytorch/ao",
+     CONTEXT},
     {"h200", "NVIDIA H200", 150109880320, 552402944, 9, 0, 132, 227 * KIB,
-     228 * KIB, 2048, 32, 60 * MIB, 1980000, 3201000, 6144,
+     228 * KIB, 2048, 32, 60 * MIB, 1980000, 3201000, 6144, 0,
      "measured, driver 580.159.04", "measured, driver 580.159.04"},
+    {"gb10", "NVIDIA GB10", 122570 * (uint64_t)MIB, 240 * (uint64_t)MIB, 12, 1,
+     48, 99 * KIB, 100 * KIB, 1536, 24, 24 * MIB, 2418000, 8533000, 256, 1,
+     "output of deviceQuery that users published: 122,570 MiB, shared with the "
+     "host",
+     CONTEXT},
+    {"h20", "NVIDIA H20", GIB(95.22), 420 * (uint64_t)MIB, 9, 0, 78, 227 * KIB,
+     228 * KIB, 2048, 32, 60 * MIB, 1980000, 2619000, 6144, 0,
+     "texts of PyTorch's errors: 95.22 GiB", CONTEXT},
     {"h100", "NVIDIA H100 80GB HBM3", 85017493504, 552402944, 9, 0, 132,
-     227 * KIB, 228 * KIB, 2048, 32, 50 * MIB, 1980000, 2619000, 5120,
+     227 * KIB, 228 * KIB, 2048, 32, 50 * MIB, 1980000, 2619000, 5120, 0,
      "measured, driver 580.159.04", CONTEXT},
     {"a100-80", "NVIDIA A100-SXM4-80GB", GIB(79.14), 445 * (uint64_t)MIB, 8, 0,
-     108, 163 * KIB, 164 * KIB, 2048, 32, 40 * MIB, 1410000, 1593000, 5120,
+     108, 163 * KIB, 164 * KIB, 2048, 32, 40 * MIB, 1410000, 1593000, 5120, 0,
      "output of deviceQuery that users published", CONTEXT},
+    {"a6000", "NVIDIA RTX A6000", 48676 * (uint64_t)MIB, 312 * (uint64_t)MIB, 8,
+     6, 84, GA102, 1800000, 8001000, 384, 0,
+     "output of deviceQuery that users published: 48,676 to 48,790 MiB, "
+     "without "
+     "error correction",
+     CONTEXT},
+    {"l40", "NVIDIA L40", GIB(44.39), 430 * (uint64_t)MIB, 8, 9, 142, 99 * KIB,
+     100 * KIB, 1536, 24, 96 * MIB, 2490000, 9001000, 384, 0,
+     "texts of PyTorch's errors: 44.39 to 44.40 GiB", CONTEXT},
     {"l40s", "NVIDIA L40S", GIB(44.39), 430 * (uint64_t)MIB, 8, 9, 142,
-     99 * KIB, 100 * KIB, 1536, 24, 96 * MIB, 2520000, 9001000, 384,
+     99 * KIB, 100 * KIB, 1536, 24, 96 * MIB, 2520000, 9001000, 384, 0,
      "texts of PyTorch's errors: 44.39 to 44.52 GiB", CONTEXT},
     {"a100-40", "NVIDIA A100-SXM4-40GB", 42298834944, 445 * (uint64_t)MIB, 8, 0,
-     108, 163 * KIB, 164 * KIB, 2048, 32, 40 * MIB, 1410000, 1215000, 5120,
+     108, 163 * KIB, 164 * KIB, 2048, 32, 40 * MIB, 1410000, 1215000, 5120, 0,
      "output of deviceQuery that users published", CONTEXT},
     {"rtx5090", "NVIDIA GeForce RTX 5090", 33677180928, 480 * (uint64_t)MIB, 12,
-     0, 170, 99 * KIB, 100 * KIB, 1536, 24, 96 * MIB, 2550000, 14001000, 512,
+     0, 170, 99 * KIB, 100 * KIB, 1536, 24, 96 * MIB, 2550000, 14001000, 512, 0,
      "output of deviceQuery that users published", CONTEXT},
+    {"rtx3090", "NVIDIA GeForce RTX 3090", 25414860800, 308 * (uint64_t)MIB, 8,
+     6, 82, GA102, 1695000, 9751000, 384, 0,
+     "output of deviceQuery that users published", CONTEXT},
+    {"a5000", "NVIDIA RTX A5000", 24226 * (uint64_t)MIB, 272 * (uint64_t)MIB, 8,
+     6, 64, GA102, 1695000, 8001000, 384, 0,
+     "estimated: the 24,564 MiB of nvidia-smi, less what the RTX 3090 keeps of "
+     "them",
+     CONTEXT},
     {"rtx4090", "NVIDIA GeForce RTX 4090", GIB(23.64), 400 * (uint64_t)MIB, 8,
-     9, 128, 99 * KIB, 100 * KIB, 1536, 24, 72 * MIB, 2520000, 10501000, 384,
+     9, 128, 99 * KIB, 100 * KIB, 1536, 24, 72 * MIB, 2520000, 10501000, 384, 0,
      "texts of PyTorch's errors: 23.64 GiB", CONTEXT},
+    {"a10g", "NVIDIA A10G", 22485 * (uint64_t)MIB, 304 * (uint64_t)MIB, 8, 6,
+     80, GA102, 1710000, 6251000, 384, 0,
+     "estimated: the 23,028 MiB of nvidia-smi, less what the L4 keeps of them",
+     CONTEXT},
     {"l4", "NVIDIA L4", 23583784960, 260 * (uint64_t)MIB, 8, 9, 58, 99 * KIB,
-     100 * KIB, 1536, 24, 48 * MIB, 2040000, 6251000, 192,
+     100 * KIB, 1536, 24, 48 * MIB, 2040000, 6251000, 192, 0,
      "output of deviceQuery that users published", CONTEXT},
     {"t4", "Tesla T4", GIB(14.56), 150 * (uint64_t)MIB, 7, 5, 40, 64 * KIB,
-     64 * KIB, 1024, 16, 4 * MIB, 1590000, 5001000, 256,
+     64 * KIB, 1024, 16, 4 * MIB, 1590000, 5001000, 256, 0,
      "texts of PyTorch's errors: 14.56 to 14.75 GiB", CONTEXT},
     {0},
 };
@@ -53,7 +90,7 @@ const struct frag_gpu *frag_gpu_find(const char *id)
 {
     const struct frag_gpu *g = frag_gpus;
 
-    while (g->id && strcmp(g->id, id) != 0)
+    while (g->id && strcasecmp(g->id, id) != 0)
         g++;
     return g->id ? g : NULL;
 }

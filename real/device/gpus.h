@@ -18,20 +18,23 @@ struct frag_gpu {
     int threads;      /* resident threads of a multiprocessor */
     int blocks;       /* resident blocks of a multiprocessor */
     int cache;        /* bytes of the second-level cache */
-    int clock, memory_clock;                    /* kHz, the highest */
-    int bus;                                    /* bits of the memory bus */
+    int clock, memory_clock; /* kHz, the highest */
+    int bus;                 /* bits of the memory bus */
+    int is_unified;          /* 1: device and host share the memory */
     const char *memory_source, *context_source; /* of total and of context */
 };
 
 /* The ids, for texts. */
-#define FRAG_GPU_IDS \
-    "h200, h100, a100-80, a100-40, l40s, rtx5090, rtx4090, l4 or t4"
+#define FRAG_GPU_IDS                                                      \
+    "h200, h100, h20, b200, gb10, a100-80, a100-40, a6000, a5000, a10g, " \
+    "l40s, l40, l4, rtx5090, rtx4090, rtx3090 or t4"
 enum { FRAG_GPUS_MOST = 64 }; /* devices that one process can have */
 
-/* All GPUs, the largest memory first, ended by a row whose id is NULL. */
+/* All GPUs, the largest memory on the label first, ended by a row whose id is
+ * NULL. */
 extern const struct frag_gpu frag_gpus[];
 
-/* The GPU of that id; NULL if there is none. */
+/* The GPU of that id, in upper or lower case; NULL if there is none. */
 const struct frag_gpu *frag_gpu_find(const char *id);
 
 /* Bytes that one process can allocate of it: the total less its context and

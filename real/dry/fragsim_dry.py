@@ -12,7 +12,8 @@ into the folder FRAGSIM_DRY_FOLDER, if that is set:
               that PyTorch counted, and `requested`, that of the bytes that
               the program asked for; `outside`, the bytes that others than the
               allocator hold, and `gpu`, its number without
-              CUDA_VISIBLE_DEVICES; and `read`, the
+              CUDA_VISIBLE_DEVICES; `host`, the most bytes of host memory that
+              the process had; and `read`, the
               reads of values that the device would have computed, whose name
               has the operator, the line of the program, and what was read
 
@@ -30,6 +31,7 @@ import inspect
 import linecache
 import os
 import re
+import resource
 import signal
 import sys
 import threading
@@ -123,6 +125,7 @@ def _history_of_all(torch):
         del args, kwargs
 
     def switch(on=True):
+        _check_backend(memory)
         for name, call in calls.items():
             setattr(torch._C, name, call)
         record(**(wanted if on else {"enabled": None}))
@@ -132,6 +135,17 @@ def _history_of_all(torch):
     for name in calls:
         setattr(torch._C, name, no_effect)
     return switch
+
+
+def _check_backend(memory):
+    """PyTorch records the blocks of its own allocator alone."""
+    backend = getattr(memory, "get_allocator_backend", lambda: "native")()
+    if backend != "native":
+        sys.stderr.write("fragsim dry: this process cannot run without a GPU: "
+                         "PyTorch's allocator is %s; expected its own, of which "
+                         "PyTorch records the blocks: leave out "
+                         "backend:cudaMallocAsync and other allocators\n" % backend)
+        raise SystemExit(5)
 
 
 def _keep_known():
@@ -158,7 +172,7 @@ def _load(name):
 def _write_at_end():
     """At the end of the interpreter, by os._exit, and by the signal with which
     torchrun ends the other ranks after the death of one."""
-    atexit.register(_write)
+    atexit.register(_write_last)
     leave = os._exit
 
     def leave_after(code):
@@ -340,8 +354,21 @@ def _facts(torch):
     pinned = _loaded[0].frag_dry_pinned_most
     pinned.restype = ctypes.c_uint64
     yield "pinned", pinned(), 0
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    yield "host", resident + pinned(), 0
     if os.environ.get("RANK", "").isdigit():
         yield "rank", int(os.environ["RANK"]), ""
+
+
+def _write_last():
+    """Python ends by the signal of Ctrl-C if nothing that it evaluates after the
+    exception ends otherwise."""
+    _write()
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        try:
+            exec("raise KeyboardInterrupt")  # pylint: disable=exec-used
+        except KeyboardInterrupt:
+            pass
 
 
 def _write():

@@ -2,6 +2,7 @@
 #include "sim/cli/cell_options.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 #include "sim/cli/cli.h"
 
@@ -42,20 +43,34 @@ enum frag_err cell_settings_read(const struct cell_values *v,
     return FRAG_OK;
 }
 
+const char *gpu_unknown(const char *id, const char *memory,
+                        char text[GPU_UNKNOWN])
+{
+    struct nearest near = nearest_to(id);
+    char names[NEAREST_NAMES];
+
+    for (const struct frag_gpu *g = frag_gpus; g->id; g++)
+        nearest_try(&near, g->id);
+    snprintf(text, GPU_UNKNOWN,
+             "--gpu %.60s: expected a GPU of the table%s; for any other one "
+             "pass its memory with %s",
+             id, nearest_names(&near, "GPUs", names), memory);
+    return text;
+}
+
 enum frag_err one_bound_read(const struct one_bound *b, struct frag_bound *out,
                              struct frag_error *e)
 {
     const struct frag_gpu *gpu = b->gpu ? frag_gpu_find(b->gpu) : NULL;
+    char unknown[GPU_UNKNOWN];
 
     if (!!b->capacity + !!b->limit + !!b->gpu > 1)
         return frag_fail(e, FRAG_INVALID,
                          "--capacity, --gpu and --process-limit exclude each "
                          "other: pass one of them");
     if (b->gpu && !gpu)
-        return frag_fail(e, FRAG_INVALID,
-                         "--gpu: expected one of " FRAG_GPU_IDS ", found "
-                         "\"%s\"",
-                         b->gpu);
+        return frag_fail(e, FRAG_INVALID, "%s",
+                         gpu_unknown(b->gpu, "--capacity", unknown));
     *out = FRAG_NO_BOUND;
     if (gpu || b->capacity)
         *out = frag_capacity_bound(gpu ? frag_gpu_room(gpu) : b->capacity);

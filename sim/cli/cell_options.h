@@ -9,6 +9,7 @@
 #include "sim/experiments/cell.h"
 #include "sim/experiments/devices.h"
 #include "sim/experiments/reading.h"
+#include "traces/nearest.h"
 
 /* The values of the options below: the member `cell` of the values of a verb.
  * All fields are zero by default, except the device. */
@@ -141,6 +142,12 @@ static inline bool one_bound_is_given(const struct one_bound *b)
 {
     return b->capacity || b->limit || b->gpu;
 }
+
+enum { GPU_UNKNOWN = NEAREST_NAMES + 200 };
+/* Says in `text`, and returns it, that the table has no GPU of that id, what it
+ * has, and that the option `memory` takes the size of another one. */
+const char *gpu_unknown(const char *id, const char *memory,
+                        char text[GPU_UNKNOWN]);
 
 /* The bound that was given, FRAG_NO_BOUND if none was. INVALID if it is more
  * than one, or if there is no such GPU. */

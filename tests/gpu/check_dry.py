@@ -25,7 +25,15 @@ MIB, GIB = 1 << 20, 1 << 30
 H200 = {"total": 150109880320, "context": 552402944}
 # id: name, GiB that PyTorch's errors say, capability, processors, and the shared
 # memory that a block can ask for, from NVIDIA's programming guide.
-GPUS = {"h200": ("NVIDIA H200", 139.80, 90, 132, 227),
+GPUS = {"b200": ("NVIDIA B200", 178.35, 100, 148, 227),
+        "h200": ("NVIDIA H200", 139.80, 90, 132, 227),
+        "gb10": ("NVIDIA GB10", 119.70, 121, 48, 99),
+        "h20": ("NVIDIA H20", 95.22, 90, 78, 227),
+        "a6000": ("NVIDIA RTX A6000", 47.54, 86, 84, 99),
+        "l40": ("NVIDIA L40", 44.39, 89, 142, 99),
+        "rtx3090": ("NVIDIA GeForce RTX 3090", 23.67, 86, 82, 99),
+        "a5000": ("NVIDIA RTX A5000", 23.66, 86, 64, 99),
+        "a10g": ("NVIDIA A10G", 21.96, 86, 80, 99),
         "h100": ("NVIDIA H100 80GB HBM3", 79.18, 90, 132, 227),
         "a100-80": ("NVIDIA A100-SXM4-80GB", 79.14, 80, 108, 163),
         "a100-40": ("NVIDIA A100-SXM4-40GB", 39.39, 80, 108, 163),
@@ -305,6 +313,39 @@ def check_history(folder):
     python(UNTRACED)  # the program's own exit code
 
 
+# Three steps as optimizers mark them, with the most in the second.
+MARKED = """import torch
+for gib in (2, 5, 3):
+    {0}
+    a, b = torch.empty(gib << 30), torch.empty(1 << 30)
+    del a
+    c = torch.empty(1 << 30)
+    del b, c
+    {1}
+"""
+
+
+def check_marks():
+    """The steps of the program are counted, not those between two marks."""
+    mark = "torch.cuda.memory.mark('Optimizer.zero_grad#A')"
+    for where in (("pass", mark), (mark, "pass")):
+        said = python(MARKED.format(*where)).stdout
+        assert "in step 2 of 3, at" in said, (where, said)
+    said = python(MARKED.replace("2, 5, 3", "5, 2, 3").format("pass", mark)).stdout
+    assert "in step 1 of 3 or before it, at" in said, said
+
+
+def check_unified(folder):
+    """A GPU that shares the host's memory: what the host needs is in the sum."""
+    found = os.path.join(folder, "found.json")
+    code = "import torch; torch.empty(1 << 30); held = b'x' * (600 << 20)"
+    said = python(code, "--gpu", "gb10").stdout
+    assert "has one memory for the device and the host" in said, said
+    python(code, "--json", found)
+    rows = {row["gpu"]: row["others_bytes"] for row in results(found)[0]["gpus"]}
+    assert rows["gb10"] > 840 * MIB and rows["a5000"] == 272 * MIB, rows
+
+
 def check_outside():
     """Memory that libraries take, and a peak without a stack of Python."""
     code = "import torch\na = torch.empty(1 << 30)\ntorch.library({} << 30)\n" \
@@ -455,6 +496,9 @@ def check_deaths(folder):
                   "os.kill(os.getpid(), signal.SIGTERM)", code=128 + 15)
     assert "peak allocated 1 GiB" in done.stdout, done.stdout
     python("import torch; raise SystemExit(3)", code=3)
+    done = python("import os, torch; torch.empty(1 << 30); "
+                  "os.kill(os.getpid(), 2); import time; time.sleep(9)", code=130)
+    assert "peak allocated 1 GiB" in done.stdout, done.stdout
 
 
 # A program that takes the memory that its argument says, or fails.
@@ -527,8 +571,23 @@ def check_tries(folder):
 
 
 def check_refusals(folder):
-    done = dry("--gpu", "h300", "--", "true", code=2)
-    assert "h200, h100" in done.stderr, done.stderr
+    for name, words in (("h300", "The GPUs are b200, h200, gb10"),
+                        ("a100", 'did you mean "a100-80"?'),
+                        ("a10", 'did you mean "a10g"?'),
+                        ("v100", "pass its memory with --memory")):
+        done = dry("--gpu", name, "--", "true", code=2)
+        assert words in done.stderr, done.stderr
+    for options in (["-I"], ["-s", "-E"], ["-IB"], ["-W", "ignore", "-S"]):
+        done = dry("--", "python3", *options, "train.py", code=2)
+        assert f"with {options[-1]} Python does not import" in done.stderr, done
+    done = dry("--", sys.executable, "-c", "print('-I')", "-E", code=2)
+    assert done.stdout == "-I\n", done
+    done = dry("--", "train.py", code=2)
+    assert "did you mean -- python train.py?" in done.stderr, done.stderr
+    done = python("import torch\ntorch.cuda.memory.backend = 'cudaMallocAsync'\n"
+                  "torch.empty(8)", code=5)
+    assert "PyTorch's allocator is cudaMallocAsync; expected its own" in \
+        done.stderr and "Traceback" not in done.stderr, done.stderr
     done = python("print(1)", code=2)
     assert "expected a program that uses a GPU" in done.stderr, done.stderr
     for release, words in (("None", "let `fragsim dry --setup FOLDER'"),
@@ -551,7 +610,8 @@ def check_refusals(folder):
 
 def check_command():
     check_outside()
-    for check in (check_answer, check_history, check_verdict, check_steps, check_rest,
+    check_marks()
+    for check in (check_answer, check_history, check_unified, check_verdict, check_steps, check_rest,
                   check_sharing, check_processes, check_deaths,
                   check_tries, check_refusals):
         with tempfile.TemporaryDirectory() as folder:

@@ -76,7 +76,7 @@ def check_module(folder):
         assert "needs 20 GiB of the GPU" in done.stdout, done.stdout
     done = run("-m", "fragsim.dry", "--", "sh", "-c", "exit 9", code=9)
     done = run("-m", "fragsim.dry", "--gpu", "h300", program, code=2)
-    assert "h200, h100" in done.stderr, done.stderr
+    assert "b200, h200" in done.stderr, done.stderr
 
 
 def check_words():
@@ -126,7 +126,7 @@ def check_plugin(python, folder):
     done = run(*pytest, "--fragsim-dry", "-k", "large", python=python, cwd=folder)
     assert "memory as on h200, without a GPU" in done.stdout, done.stdout
     done = run(*pytest, "--fragsim-dry=h300", code=4, python=python, cwd=folder)
-    assert "h200, h100" in done.stderr, done.stderr
+    assert "b200, h200" in done.stderr, done.stderr
 
 
 def main():

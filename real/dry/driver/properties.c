@@ -40,13 +40,14 @@ static const struct fact facts[] = {
     {37, {612, 592}, 4, GPU(bus)},
     {13, NOWHERE, GPU(clock)},
     {36, NOWHERE, GPU(memory_clock)},
-    {8, {296, 296}, 8, ALL(48 << 10)},  /* shared memory per block */
-    {111, {720, 696}, 8, ALL(1 << 10)}, /* of it, reserved */
-    {10, {308, 308}, 4, ALL(32)},       /* threads of a warp */
-    {12, {304, 304}, 4, ALL(65536)},    /* registers of a block */
-    {82, {648, 632}, 4, ALL(65536)},    /* of a multiprocessor */
-    {1, {320, 320}, 4, ALL(1024)},      /* threads of a block */
-    {2, {324, 324}, 4, ALL(1024)},      /* in each dimension */
+    {8, {296, 296}, 8, ALL(48 << 10)},    /* shared memory per block */
+    {111, {720, 696}, 8, ALL(1 << 10)},   /* of it, reserved */
+    {10, {308, 308}, 4, ALL(32)},         /* threads of a warp */
+    {12, {304, 304}, 4, ALL(65536)},      /* registers of a block */
+    {82, {648, 632}, 4, ALL(65536)},      /* of a multiprocessor */
+    {18, {396, 388}, 4, GPU(is_unified)}, /* integrated */
+    {1, {320, 320}, 4, ALL(1024)},        /* threads of a block */
+    {2, {324, 324}, 4, ALL(1024)},        /* in each dimension */
     {3, {328, 328}, 4, ALL(1024)},
     {4, {332, 332}, 4, ALL(64)},
     {5, {336, 336}, 4, ALL(INT32_MAX)}, /* blocks of a grid */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "real/device/gpus.h"
+#include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/program.h"
@@ -152,7 +153,14 @@ static enum frag_err run_program(const struct dry_values *v,
         {"PYTHONPATH", p->path},
         {NULL, NULL}};
 
-    return program_run(command, settings, status, e);
+    const enum frag_err err = program_run(command, settings, status, e);
+    const char *end = strrchr(command->items[0], '.');
+    const struct frag_error why = *e;
+
+    if (err != FRAG_IO || !end || strcmp(end, ".py") != 0)
+        return err;
+    return frag_fail(e, FRAG_INVALID, "%s; did you mean -- python %.200s?",
+                     why.text, command->items[0]);
 }
 
 /* ---- its snapshots ---- */
@@ -352,6 +360,7 @@ static int dry_run(const struct call *call, const void *values)
     const struct dry_values *v = values;
     struct dry_scene p = {.path = NULL};
     struct frag_error e = {""};
+    char unknown[GPU_UNKNOWN];
     int code;
 
     if (v->setup)
@@ -359,9 +368,13 @@ static int dry_run(const struct call *call, const void *values)
     if (!v->common.args.count)
         return cli_misuse(call, "expected -- PROGRAM [ARGUMENT...], such as -- "
                                 "python train.py");
+    if (python_ignores(&v->common.args))
+        return cli_misuse(call,
+                          "with %s Python does not import what this command "
+                          "puts before the program: leave it out",
+                          python_ignores(&v->common.args));
     if (!find_gpu(v, &p))
-        return cli_misuse(call, "--gpu %s: expected one of " FRAG_GPU_IDS,
-                          v->gpu);
+        return cli_misuse(call, "%s", gpu_unknown(v->gpu, "--memory", unknown));
     if (v->devices < 1 || v->devices > FRAG_GPUS_MOST)
         return cli_misuse(call, "--gpus: expected 1 to %d", FRAG_GPUS_MOST);
     if (v->out && v->tried)

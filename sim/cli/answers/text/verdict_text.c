@@ -23,10 +23,11 @@ const char *verdict_export(const struct verdict *v, char text[VERDICT_LINE])
 
 /* ---- the GPUs ---- */
 
-/* Whether the GPU has that memory beside a CUDA context. */
+/* Whether the GPU has that memory beside a CUDA context. Nobody recorded what
+ * the host needs, with which a unified GPU shares its memory. */
 static bool has(const struct frag_gpu *g, frag_size need)
 {
-    return frag_gpu_room(g) >= need;
+    return !g->is_unified && frag_gpu_room(g) >= need;
 }
 
 /* The smallest GPU that has it; NULL: none has. The table begins with the

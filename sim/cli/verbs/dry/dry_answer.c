@@ -42,6 +42,19 @@ static enum frag_err find_needs(const struct dry_answer *a,
     return FRAG_OK;
 }
 
+/* A mark comes once in a step, so there is one more step than there are spans
+ * between two marks: before the first mark, or after the last one if a step's
+ * events are there. */
+static void add_open_step(const struct frag_steps *s, struct dry_place *p)
+{
+    const struct frag_step *last = &s->items[s->count - 1];
+    const bool is_last = s->end - last->to >= (last->to - last->from) / 2;
+
+    p->is_open = p->step == (is_last ? s->count + 1 : 0);
+    p->steps++;
+    p->step += !is_last;
+}
+
 /* Where the event is in the steps, the events of which are in order. */
 static void find_step(const struct frag_steps *s, struct dry_place *p)
 {
@@ -51,6 +64,8 @@ static void find_step(const struct frag_steps *s, struct dry_place *p)
     if (p->step == s->count && s->count &&
         p->event >= s->items[s->count - 1].to)
         p->step++;
+    if (s->count && s->source == FRAG_STEPS_MARKS)
+        add_open_step(s, p);
 }
 
 static void find_site(const struct frag_trace *t,

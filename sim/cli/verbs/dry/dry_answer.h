@@ -34,9 +34,11 @@ struct dry_way {
 struct dry_place {
     uint64_t event;       /* FRAG_NEVER: none */
     uint64_t step, steps; /* from 1; step 0: before the first, steps + 1: after
-                             the last of the complete steps */
-    frag_size bytes;      /* of the request */
-    frag_size live;       /* bytes requested by live blocks, with it */
+                             the last of the steps */
+    bool is_open;    /* the step is the first or the last, of which only the
+                        end or the beginning is known */
+    frag_size bytes; /* of the request */
+    frag_size live;  /* bytes requested by live blocks, with it */
     char site[SITE_TEXT]; /* function, file and line; "": not recorded */
     bool is_after;        /* the request has no stack, as those of the backward
                              pass: the site is that of the last one that has */

@@ -26,7 +26,8 @@ frag_size dry_outside(const struct dry_answer *a, const struct dry_device *d,
 
     for (size_t i = 0; i < a->count; i++)
         if (a->devices[i].gpu == d->gpu)
-            outside += a->devices[i].outside - a->gpu->context + g->context;
+            outside += a->devices[i].outside - a->gpu->context + g->context +
+                       (g->is_unified ? dry_host(a->devices[i].process) : 0);
     return outside;
 }
 

@@ -41,6 +41,21 @@ static void say_outside(const struct dry_answer *a, const struct sink *s)
     s->put(s->user, text);
 }
 
+static void say_unified(const struct dry_answer *a, const struct sink *s)
+{
+    char text[TEXT];
+
+    snprintf(text, sizeof(text),
+             "the %s has one memory for the device and the host: what others "
+             "take includes the %s that the process had of the host at most; "
+             "what the system and other programs hold there comes on top: "
+             "compare with MemAvailable of /proc/meminfo, not with what the "
+             "driver calls free",
+             a->gpu->name, FRAG_SHOW_SIZE(dry_host(dry_largest(a)->process)));
+    if (a->gpu->is_unified)
+        s->put(s->user, text);
+}
+
 static void say_lacking(const struct dry_answer *a, const struct sink *s)
 {
     char text[TEXT];
@@ -109,6 +124,7 @@ void dry_limits(const struct dry_answer *a,
 
     say_torch(a, &s);
     say_outside(a, &s);
+    say_unified(a, &s);
     say_lacking(a, &s);
     say_end(a, &s);
     say_shared(a, &s);

@@ -37,6 +37,11 @@ static inline frag_size dry_pinned(const struct dry_process *p)
 {
     return dry_note_of_device(p, "pinned", 0);
 }
+/* The most bytes of host memory that it had, pinned ones included. */
+static inline frag_size dry_host(const struct dry_process *p)
+{
+    return dry_note_of_device(p, "host", 0);
+}
 /* The name of the first note of that kind; NULL if there is none. */
 const char *dry_note_name(const struct dry_process *p, const char *kind);
 

@@ -76,7 +76,11 @@ static void put_place(const struct dry_place *p, FILE *out)
     else if (p->steps && p->step > p->steps)
         fprintf(out, "after step %" PRIu64 ", the last, ", p->steps);
     else if (p->steps)
-        fprintf(out, "in step %" PRIu64 " of %" PRIu64 ", ", p->step, p->steps);
+        fprintf(out, "in step %" PRIu64 " of %" PRIu64 "%s, ", p->step,
+                p->steps,
+                !p->is_open    ? ""
+                : p->step == 1 ? " or before it"
+                               : " or after it");
     fputs(p->is_after && *p->site
               ? "in a thread of PyTorch (the backward pass) after "
               : "at ",
