@@ -7,7 +7,8 @@ into the folder FRAGSIM_DRY_FOLDER, if that is set:
 
   PID.pickle  the snapshot, by PyTorch's own torch.cuda.memory._dump_snapshot
   PID.notes   lines of kind, number and name with a tab between them: those of
-              real/dry/dry_notes.h; `torch`, whose name is the release; `rank`; for
+              real/dry/dry_notes.h; `torch`, whose name is the release; `newer`, whose
+              name is the newest that is known, if it is newer; `rank`; for
               a device, which is the name, `allocated` and `reserved`, the peaks
               that PyTorch counted, and `requested`, that of the bytes that
               the program asked for; `outside`, the bytes that others than the
@@ -38,6 +39,7 @@ import threading
 import warnings
 
 MOST_ENTRIES = 10000000  # of the memory history
+NEWEST = (2, 11)  # release on which the stand-ins were compared with a GPU
 LIBRARIES = os.environ.get("FRAGSIM_DRY_LIBRARIES", "")
 FOLDER = os.environ.get("FRAGSIM_DRY_FOLDER", "")
 # The operators of PyTorch that read a value, by kind; "bool" is an item that is
@@ -56,6 +58,12 @@ _history = None  # torch.cuda.memory._record_memory_history with its effect
 
 class Unusable(RuntimeError):
     """The PyTorch of this process cannot run on the stand-ins."""
+
+
+def release_of(version):
+    """2.11.0+cu130 as (2, 11); () of a version of another form."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return tuple(map(int, found.groups())) if found else ()
 
 
 def _cuda_of(spec):
@@ -340,6 +348,8 @@ def has_trace():
 def _facts(torch):
     """Notes about the process and its devices: kind, number, name."""
     yield "torch", 0, torch.__version__
+    if release_of(torch.__version__) > NEWEST:
+        yield "newer", 0, "%d.%d" % NEWEST
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     used = _loaded[0].frag_dry_used
     used.restype = ctypes.c_uint64

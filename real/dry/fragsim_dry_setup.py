@@ -3,8 +3,10 @@ FOLDER [-- REQUIREMENT...]` calls this file with the folder and the requirements
 
 pip installs PyTorch's own build for CUDA without the libraries of CUDA, because
 stand-ins take their place; cuDNN alone is installed, since it can say without a
-GPU what it would choose. pip uses its own settings, so also an index that they
-name. The folder is a virtual environment like any other: more packages can be
+GPU what it would choose. Then one run of pip resolves all other requirements, with
+the release of PyTorch as a constraint: a package that requires another release is
+taken in an older one, or refused, and never replaces PyTorch. pip uses its own
+settings, so also an index that they name. The folder is a virtual environment like any other: more packages can be
 installed there, and PyTorch no longer requires the libraries that are missing.
 """
 import glob
@@ -13,6 +15,8 @@ import re
 import subprocess
 import sys
 import time
+
+from fragsim_dry import NEWEST, release_of
 
 # Packages that PyTorch requires and the stand-ins replace; the libraries of
 # cuDNN are the exception. Triton, which torch.compile needs, is installed in the
@@ -23,8 +27,13 @@ DEFAULT = "torch==2.11.0"  # whose allocator fragsim models
 
 
 def fail(words):
-    sys.stderr.write("fragsim dry --setup: %s\n" % words)
+    say(words)
     sys.exit(4)
+
+
+def say(words):
+    sys.stderr.write("fragsim dry --setup: %s\n" % words)
+    sys.stderr.flush()
 
 
 def run(*words):
@@ -83,6 +92,35 @@ def split_requirements(metadata, kept):
     return plain, bare
 
 
+def installed(python):
+    """The packages of the environment but pip's own, as NAME==VERSION."""
+    done = subprocess.run([python, "-m", "pip", "list", "--format", "freeze",
+                           "--disable-pip-version-check"], text=True,
+                          stdout=subprocess.PIPE, check=False)
+    return [line for line in done.stdout.split()
+            if name_of(line) not in ("pip", "setuptools", "wheel")]
+
+
+def version_of(metadata):
+    folder = os.path.basename(os.path.dirname(metadata))
+    return folder[len("torch-"):-len(".dist-info")]
+
+
+def say_end(python, version, wanted, fixed):
+    print("installed: %s" % ", ".join(sorted(installed(python))))
+    if release_of(version) > NEWEST:
+        print("PyTorch %s is newer than %d.%d, the newest release on which the "
+              "stand-ins were compared with a GPU: they may lack functions that it "
+              "calls" % ((version,) + NEWEST))
+    if "triton" not in wanted:
+        print("programs that call torch.compile need triton too: name it after "
+              "--")
+    print("outside of fragsim dry, `import torch' fails there, because CUDA's "
+          "libraries are missing")
+    print("to add packages there: %s -m pip install -c %s NAME" % (python, fixed))
+    print("fragsim dry -- %s train.py" % python)
+
+
 def size_of(folder):
     return sum(os.lstat(os.path.join(at, name)).st_size
                for at, _, names in os.walk(folder) for name in names)
@@ -97,23 +135,27 @@ def main():
     begin = time.time()
     if os.path.exists(folder) and os.listdir(folder):
         fail("%s: expected a folder that is empty or does not exist" % folder)
+    say("makes %s with %s" % (folder, sys.executable))
     run(sys.executable, "-m", "venv", folder)
     python = os.path.join(folder, "bin", "python")
-    pip = [python, "-m", "pip", "install", "--disable-pip-version-check",
-           "--quiet"]
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+    say("1 of 3: PyTorch (%s) without what it requires" % " ".join(torch))
     run(*pip, "--no-deps", *torch)
     metadata = metadata_of(folder)
     check_build(metadata)
+    version = version_of(metadata)
     plain, bare = split_requirements(metadata, kept)
+    say("2 of 3: %s" % (" ".join(map(name_of, bare)) or "nothing is kept of CUDA"))
     if bare:
         run(*pip, "--no-deps", *bare)
-    run(*pip, "numpy", *plain, *others)
+    fixed = os.path.join(folder, "constraints.txt")
+    with open(fixed, "w", encoding="utf-8") as file:
+        file.write("\n".join(installed(python)) + "\n")
+    say("3 of 3: %s, with PyTorch %s" % (" ".join(["numpy"] + others), version))
+    run(*pip, "--constraint", fixed, "numpy", *plain, *others)
     print("%s: %.1f GB in %.1f minutes" % (folder, size_of(folder) / 1e9,
                                           (time.time() - begin) / 60))
-    if "triton" not in wanted:
-        print("programs that call torch.compile need triton too: name it after "
-              "--")
-    print("fragsim dry -- %s train.py" % python)
+    say_end(python, version, wanted, fixed)
 
 
 main()

@@ -590,6 +590,8 @@ def check_refusals(folder):
         done.stderr and "Traceback" not in done.stderr, done.stderr
     done = python("print(1)", code=2)
     assert "expected a program that uses a GPU" in done.stderr, done.stderr
+    done = python("import torch; torch.__version__ = '2.99.0'; torch.empty(8)")
+    assert "this release is newer than 2.11, the newest" in done.stdout, done
     for release, words in (("None", "let `fragsim dry --setup FOLDER'"),
                            ("'11.8'", "expected CUDA 12 or 13")):
         package = os.path.join(folder, release, "torch")

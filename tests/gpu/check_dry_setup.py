@@ -80,6 +80,25 @@ def main():
         assert installed(place) == want, installed(place)
         assert done.stdout.splitlines()[-1] == \
             f"fragsim dry -- {place}/bin/python train.py", done.stdout
+        for words in ("installed: filelock==1.0, numpy==1.0, nvidia-cudnn-cu13=="
+                      "9.19.0.56, torch==2.11.0\n", "`import torch' fails there"):
+            assert words in done.stdout, done.stdout
+        for words in ("1 of 3: PyTorch (torch==2.11.0)", "2 of 3: nvidia-cudnn-cu13",
+                      "3 of 3: numpy, with PyTorch 2.11.0", "Successfully installed"):
+            assert words in done.stderr, (words, done.stderr)
+        # A package whose newest release requires another PyTorch is taken in the
+        # release for the one that was asked for, or refused.
+        wheel(index, "torch", "2.15.0", TORCH, "13.2")
+        wheel(index, "vision", "1.0", ["torch==2.11.0"])
+        wheel(index, "vision", "2.0", ["torch==2.15.0"])
+        done = setup(index, place + "5", "--", "torch==2.11.0", "vision")
+        assert "torch==2.11.0, vision==1.0\n" in done.stdout, done.stdout
+        assert "newer than" not in done.stdout, done.stdout
+        done = setup(index, place + "6", "--", "torch==2.11.0", "vision==2.0", code=4)
+        assert "torch==2.11.0" in done.stderr, done.stderr
+        done = setup(index, place + "7", "--", "torch==2.15.0", "vision")
+        assert "torch==2.15.0, vision==2.0\n" in done.stdout and \
+            "PyTorch 2.15.0 is newer than 2.11" in done.stdout, done.stdout
         # Packages that require torch are installed without what is replaced.
         pip = [os.path.join(place, "bin", "python"), "-m", "pip", "install",
                "--no-index", "--find-links", index, "-q", "trainer"]

@@ -15,6 +15,7 @@ struct sink {
 static void say_torch(const struct dry_answer *a, const struct sink *s)
 {
     const char *release = dry_note_name(a->processes, "torch");
+    const char *newest = dry_note_name(a->processes, "newer");
     char text[TEXT];
 
     snprintf(
@@ -26,6 +27,13 @@ static void say_torch(const struct dry_answer *a, const struct sink *s)
         "kernels: --gpu asks for it",
         release ? release : "of an unknown release", a->gpu->name);
     s->put(s->user, text);
+    snprintf(text, sizeof(text),
+             "this release is newer than %.20s, the newest on which the "
+             "stand-ins were compared with a GPU: they may lack functions that "
+             "it calls",
+             newest ? newest : "");
+    if (newest)
+        s->put(s->user, text);
 }
 
 static void say_outside(const struct dry_answer *a, const struct sink *s)
