@@ -124,7 +124,7 @@ void frag_dry_read(void *to, uint64_t at, size_t size)
     if (get(to, at, size))
         return;
     if (told)
-        told(to, size);
+        told(to, at, size);
     else
         frag_dry_note(DRY_READ, "a copy from the device");
 }

@@ -29,7 +29,7 @@ void frag_dry_read(void *to, uint64_t at, size_t size);
 /* The listener of reads of unknown bytes, in the thread that reads: it may
  * write others to `to`, which has zeros. NULL: the read is a note
  * (dry_notes.h). */
-typedef void frag_dry_reader(void *to, size_t size);
+typedef void frag_dry_reader(void *to, uint64_t at, size_t size);
 void frag_dry_on_read(frag_dry_reader *reader);
 
 #pragma GCC visibility pop

@@ -48,11 +48,11 @@ ASSUMED = {"item": ("_local_scalar_dense",), "bool": (), "nonzero": ("nonzero",)
            "unique": ("_unique2", "unique_consecutive", "unique_dim")}
 _assumed = {}  # kind: text of the value
 _now = threading.local()  # value: what the reads of this thread yield
-_reads = {}  # text: count
+_reads = {}  # kind and text: count
 _kept = []  # objects that must not be collected
 _loaded = []  # the stand-ins, libcuda.so.1 first
 _written = set()  # numbers of processes
-_known = None  # the module of the values that follow from the host
+_computed = None  # the function that computes what is read
 _history = None  # torch.cuda.memory._record_memory_history with its effect
 
 
@@ -108,7 +108,7 @@ def after():
     global _history
     import torch
     _watch_reads(torch)
-    _keep_known()
+    _compute_values()
     _assume(torch)
     _history = _history_of_all(torch)
     torch.cuda._lazy_call(_history)
@@ -156,16 +156,21 @@ def _check_backend(memory):
         raise SystemExit(5)
 
 
-def _keep_known():
-    """Values that follow from the host are kept, where PyTorch can be told of
-    every operator (since 1.13)."""
-    global _known
+def _compute_values():
+    """Values are computed when they are read, where PyTorch can be told of every
+    operator (since 1.13)."""
+    global _computed
+    share = os.environ.get("FRAGSIM_DRY_VALUES", "20%")
     try:
         import torch.utils._python_dispatch
     except ImportError:
         return
-    _known = _load("fragsim_known")
-    _known.start(_now, _native, _loaded[0].frag_dry_own_modes)
+    if share == "off":
+        return
+    _computed = _load("fragsim_values").start(
+        _native, _loaded[0].frag_dry_own_modes,
+        int(os.environ.get("FRAGSIM_DRY_SEED", "0")),
+        os.environ.get("FRAGSIM_DRY_ALIKE", ""), float(share.rstrip("%")) / 100)
 
 
 def _load(name):
@@ -289,22 +294,22 @@ def _native(address, size):
 
 def _watch_reads(torch):
     """Counts the reads of unknown bytes, and says what they yield."""
-    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
-    def on_read(to, size):
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t)
+    def on_read(to, at, size):
         if getattr(_now, "probes", False):
             _now.probes = None
             return
-        data = _known.known_bytes(_now, size) if _known else None
-        if data is not None:
-            ctypes.memmove(to, data, size)
-            return
-        text = "%s of %d bytes, %s" % (_operation(), size,
-                                       _line(sys._getframe().f_back))
-        _reads[text] = _reads.get(text, 0) + 1
+        kind, data = "read", None
         value = getattr(_now, "value", None)
         if value is not None:
-            data = _bytes_of(value, torch, size)
+            kind, data = "assumed", _bytes_of(value, torch, size)
+        elif _computed:
+            data, kind = _computed(at, size) or (data, kind)
+        if data is not None:
             ctypes.memmove(to, data, min(size, len(data)))
+        text = "%s of %d bytes, %s" % (_operation(), size,
+                                       _line(sys._getframe().f_back))
+        _reads[kind, text] = _reads.get((kind, text), 0) + 1
 
     _kept.append(on_read)
     _loaded[0].frag_dry_on_read(on_read)
@@ -394,5 +399,5 @@ def _write():
     with open(base + ".notes", "a", encoding="utf-8") as file:
         for fact in _facts(torch):
             file.write("%s\t%d\t%s\n" % fact)
-        for text, count in sorted(_reads.items()):
-            file.write("read\t%d\t%s\n" % (count, text.replace("\t", " ")))
+        for (kind, text), count in sorted(_reads.items()):
+            file.write("%s\t%d\t%s\n" % (kind, count, text.replace("\t", " ")))

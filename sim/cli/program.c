@@ -138,8 +138,8 @@ static enum frag_err run(const struct child *c, const sigset_t *mask,
 }
 
 enum frag_err program_run(const struct texts *command,
-                          const struct setting *settings, int *status,
-                          struct frag_error *e)
+                          const struct setting *settings, const char *output,
+                          int *status, struct frag_error *e)
 {
     const char **argv = calloc(command->count + 1, sizeof(*argv));
     sigset_t mask;
@@ -153,6 +153,7 @@ enum frag_err program_run(const struct texts *command,
     block_signals(&mask);
     err = run(&(const struct child){.argv = argv,
                                     .settings = settings,
+                                    .output = output,
                                     .mask = &mask},
               &mask, status, e);
     free(argv);

@@ -22,7 +22,8 @@ enum frag_err program_library(const char *name, char path[PATH_MAX],
                               struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Runs `command` (searched for on the PATH) with `settings` (ended by a NULL
- * name) in its environment, and waits until the program and every process that
+ * name) in its environment, its output in the file `output` (NULL: inherited),
+ * and waits until the program and every process that
  * it left behind have ended. *status is the program's exit code, or 128 + N
  * after signal N, as a shell reports it.
  *
@@ -31,7 +32,7 @@ enum frag_err program_library(const char *name, char path[PATH_MAX],
  * any of the four signals ends the wait for its descendants. IO if the program
  * cannot be run; NOMEM. */
 enum frag_err program_run(const struct texts *command,
-                          const struct setting *settings, int *status,
-                          struct frag_error *e);
+                          const struct setting *settings, const char *output,
+                          int *status, struct frag_error *e);
 
 #endif

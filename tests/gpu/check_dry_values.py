@@ -127,7 +127,7 @@ with Own():
 print("= adds", plain, count() - before - plain > plain)
 trace = torch.cuda.memory._snapshot()["device_traces"][0]
 files = {f["filename"] for entry in trace for f in entry.get("frames", ())}
-print("= entries", len(trace), any("fragsim_known" in f for f in files))
+print("= entries", len(trace), any("fragsim_values" in f for f in files))
 '''
 
 

@@ -23,7 +23,7 @@ enum { ROOM = 2 * PATH_MAX };
 struct dry_values {
     struct common common;
     const char *gpu; /* NULL: an H200, which the exit code does not judge */
-    const char *out, *assume, *json, *setup, *tried;
+    const char *out, *assume, *computed, *json, *setup, *tried;
     uint64_t devices;
     frag_size memory; /* 0: the GPU's */
     bool busy, strict, force;
@@ -135,10 +135,28 @@ static enum frag_err make_folder(const struct dry_values *v,
                      : frag_fail(e, FRAG_IO, "%s: %s", head, strerror(errno));
 }
 
+/* What stands for values that nobody computes. */
+struct draw {
+    const char *seed;
+    const char *alike;  /* rows that are equal: all, more from step to step, or
+                           NULL */
+    const char *output; /* NULL: that of the program is shown */
+};
+
+/* The first run, the extreme that shows whether anything hangs on what was
+ * drawn, and, if so, the others. */
+static const struct draw draws[] = {
+    {"0", NULL, NULL},
+    {"1", "all", "/dev/null"},
+    {"1", NULL, "/dev/null"},
+    {"2", NULL, "/dev/null"},
+    {"2", "more", "/dev/null"},
+};
+
 static enum frag_err run_program(const struct dry_values *v,
                                  const struct texts *command,
-                                 struct dry_scene *p, int *status,
-                                 struct frag_error *e)
+                                 const struct draw *draw, struct dry_scene *p,
+                                 int *status, struct frag_error *e)
 {
     const struct setting settings[] = {
         {"FRAGSIM_DRY_GPU", p->gpu.id},
@@ -146,6 +164,9 @@ static enum frag_err run_program(const struct dry_values *v,
         {"FRAGSIM_DRY_DEVICES", p->devices},
         {"FRAGSIM_DRY_MEMORY", v->memory ? p->memory : NULL},
         {"FRAGSIM_DRY_ASSUME", v->assume},
+        {"FRAGSIM_DRY_VALUES", v->computed},
+        {"FRAGSIM_DRY_SEED", draw->seed},
+        {"FRAGSIM_DRY_ALIKE", draw->alike},
         {"FRAGSIM_DRY_LAZY", v->busy ? "1" : NULL},
         {"FRAGSIM_DRY_LIBRARIES", p->libraries},
         {"FRAGSIM_DRY_MODULE", p->module},
@@ -153,7 +174,7 @@ static enum frag_err run_program(const struct dry_values *v,
         {"PYTHONPATH", p->path},
         {NULL, NULL}};
 
-    const enum frag_err err = program_run(command, settings, status, e);
+    const enum frag_err err = program_run(command, settings, draw->output, status, e);
     const char *end = strrchr(command->items[0], '.');
     const struct frag_error why = *e;
 
@@ -189,24 +210,38 @@ static void name_trace(const char *out, const struct dry_process *process,
     snprintf(name, ROOM, "%.*s%s%s", (int)(suffix - out), out, which, suffix);
 }
 
-/* Reads what one process left, and moves its snapshot to its final name. */
-static enum frag_err take(const struct dry_scene *p, const char *file,
-                          int count, struct dry_process *process,
+/* Moves the snapshots to their final names. */
+static enum frag_err keep(const struct dry_scene *p, struct dry_answer *a,
                           struct frag_error *e)
 {
-    char from[ROOM], to[ROOM];
+    char to[ROOM];
+
+    for (size_t i = 0; *p->output && i < a->process_count; i++) {
+        struct dry_process *process = &a->processes[i];
+
+        name_trace(p->output, process, (int)a->process_count, to);
+        if (rename(process->trace, to) != 0)
+            return frag_fail(e, FRAG_IO, "%s: %s", to, strerror(errno));
+        free(process->trace);
+        process->trace = strdup(to);
+        if (!process->trace)
+            return frag_no_memory(e, "the name of a trace");
+    }
+    return FRAG_OK;
+}
+
+/* Reads what one process left. */
+static enum frag_err take(const struct dry_scene *p, const char *file,
+                          struct dry_process *process, struct frag_error *e)
+{
+    char from[ROOM];
 
     snprintf(process->number, sizeof(process->number), "%.*s",
              (int)strcspn(file, "."), file);
     snprintf(from, sizeof(from), "%s/%s.notes", p->folder, process->number);
     FRAG_TRY(dry_notes_read(from, process, e));
     snprintf(from, sizeof(from), "%s/%s", p->folder, file);
-    if (*p->output) {
-        name_trace(p->output, process, count, to);
-        if (rename(from, to) != 0)
-            return frag_fail(e, FRAG_IO, "%s: %s", to, strerror(errno));
-    }
-    process->trace = strdup(*p->output ? to : from);
+    process->trace = strdup(from);
     return process->trace ? FRAG_OK : FRAG_NOMEM;
 }
 
@@ -234,7 +269,7 @@ static enum frag_err take_all(const struct dry_values *v,
         if (err == FRAG_OK) {
             a->processes[i].rank = -1;
             a->process_count++;
-            err = take(p, files[i]->d_name, count, &a->processes[i], e);
+            err = take(p, files[i]->d_name, &a->processes[i], e);
         }
         free(files[i]);
     }
@@ -244,15 +279,16 @@ static enum frag_err take_all(const struct dry_values *v,
 
 /* Runs the command, and finds what it needs from what its processes left. The
  * caller frees the answer, on error too. */
-static enum frag_err find_answer(const struct dry_values *v,
-                                 const struct texts *command,
-                                 struct dry_scene *p, struct dry_answer *a,
-                                 struct frag_error *e)
+static enum frag_err find_run(const struct dry_values *v,
+                              const struct texts *command,
+                              const struct draw *draw, struct dry_scene *p,
+                              struct dry_answer *a, struct frag_error *e)
 {
     FRAG_TRY(make_folder(v, p, e));
     a->gpu = &p->gpu;
+    a->runs = 1;
     a->is_kept = *p->output != '\0';
-    FRAG_TRY(run_program(v, command, p, &a->status, e));
+    FRAG_TRY(run_program(v, command, draw, p, &a->status, e));
     FRAG_TRY(take_all(v, p, a, e));
     FRAG_TRY(dry_answer_find(a, &v->common, e));
     return a->count ? FRAG_OK
@@ -261,6 +297,56 @@ static enum frag_err find_answer(const struct dry_values *v,
                                 "of a GPU through PyTorch; it used a GPU and "
                                 "allocated nothing",
                                 v->common.args.items[0]);
+}
+
+/* Runs the command with other drawn values; the folder is that of the run that
+ * needs most. *same: this run needs what the others need. */
+static enum frag_err add_run(const struct dry_values *v,
+                             const struct texts *command,
+                             const struct draw *draw, struct dry_scene *p,
+                             struct dry_answer *a, bool *same,
+                             struct frag_error *e)
+{
+    struct dry_answer other = {.color = a->color};
+    char *folder = p->folder, *spare;
+    enum frag_err err;
+
+    p->folder = NULL;
+    err = find_run(v, command, draw, p, &other, e);
+    if (err == FRAG_INVALID) /* it ended before it used memory */
+        other.count = 0, err = FRAG_OK;
+    *same = dry_is_same(a, &other);
+    spare = p->folder;
+    if (err == FRAG_OK) {
+        const struct dry_process *before = a->processes;
+
+        (void)dry_add_run(a, &other);
+        if (a->processes != before) {
+            spare = folder;
+            folder = p->folder;
+        }
+    }
+    dry_answer_free(&other);
+    temporary_remove(spare);
+    p->folder = folder;
+    return err;
+}
+
+/* Runs the command, again with other numbers where some were drawn, and finds
+ * what it needs. The caller frees the answer, on error too. */
+static enum frag_err find_answer(const struct dry_values *v,
+                                 const struct texts *command,
+                                 struct dry_scene *p, struct dry_answer *a,
+                                 struct frag_error *e)
+{
+    bool same = false;
+
+    FRAG_TRY(find_run(v, command, draws, p, a, e));
+    for (size_t i = 1; i < sizeof(draws) / sizeof(*draws) && !same &&
+                       a->status == 0 && dry_has(a, "drawn");
+         i++)
+        FRAG_TRY(add_run(v, command, &draws[i], p, a, &same, e));
+    return keep(p, a, e);
 }
 
 /* The exit code for a program that ended with 0. */
@@ -414,7 +500,11 @@ static const struct option_row options[] = {
     {"assume", 0, "KIND=VALUE,...", OPTION_TEXT, AT(assume), NULL,
      "what the program reads from the device: item (a number), bool (an item "
      "that is true or false), nonzero or unique (a count, or a part of the "
-     "elements such as 25%); without it, zeros"},
+     "elements such as 25%); without it, it is computed"},
+    {"values", 0, "SHARE", OPTION_TEXT, AT(computed), NULL,
+     "part of the time of the run that computing what the program reads from "
+     "the device may take, such as 20% (default); what is too dear is drawn; "
+     "off: all that it reads is zero"},
     {"output", 'o', "TRACE", OPTION_TEXT, AT(out), NULL,
      "keep the snapshot that PyTorch writes at the end; with several "
      "processes, one each, with the rank or the number of the process in its "
@@ -466,10 +556,16 @@ const struct verb verb_dry = {
         "of the device, and each process that used it writes PyTorch's own "
         "snapshot at its end. `fragsim triage' and the other commands read "
         "it.\n\n"
-        "Where the answer stops: what the device would have computed is zero, "
-        "so a program that decides by values that it reads from the device "
-        "may take another way; the answer lists such reads, and every "
-        "function that the stand-ins lack and every size that is not known. A "
+        "Values that the program reads from the device, such as how many "
+        "elements a mask selects, are computed by PyTorch's kernels for the "
+        "CPU, with the random numbers of the GPU. What is too dear or hangs "
+        "on trained weights is drawn; the program then runs up to five times, "
+        "the later ones without its output, with other numbers and with rows "
+        "that are all alike, and the need is an interval: the GPU has to "
+        "supply its upper end. The answer lists the reads by these kinds.\n\n"
+        "Where the answer stops: a program that decides by drawn values may "
+        "take yet another way on a GPU; the answer also lists every function "
+        "that the stand-ins lack and every size that is not known. A "
         "program that catches an error of memory, as cuDNN does when it then "
         "tries a smaller workspace, does so only with --strict. PyTorch frees "
         "the casts of autocast in an order that varies from run to run. By "

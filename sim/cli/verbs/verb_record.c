@@ -212,7 +212,7 @@ static enum frag_err run_program(const struct record_values *v,
     snprintf(preload, sizeof(preload), "%s%s%s", library,
              loaded && *loaded ? ":" : "", loaded ? loaded : "");
     FRAG_TRY(make_folder(v->out, r, e));
-    err = program_run(&v->common.args, settings, status, e);
+    err = program_run(&v->common.args, settings, NULL, status, e);
     if (err != FRAG_OK)
         rmdir(r->folder);
     return err;

@@ -152,6 +152,8 @@ static enum frag_err add_device(struct dry_answer *a,
     if (!out->outside)
         out->outside = a->gpu->context;
     FRAG_TRY(find_needs(a, d, out, e));
+    for (size_t w = 0; w < DRY_WAYS; w++)
+        dry_bounds_of(out, w);
     FRAG_TRY(moment_read(t, d, "peak", &event, e));
     FRAG_TRY(find_place(t, d, event, &out->peak, e));
     a->count++;

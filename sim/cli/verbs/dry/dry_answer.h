@@ -14,8 +14,14 @@
 
 /* The notes of the stand-ins that the answer lists: kind, heading. */
 #define DRY_LISTS(X)                                                           \
-    X("read", "values that the program read from the device; nobody computed " \
-              "them, so they were 0, or as --assume says")                     \
+    X("read", "values that the program read from the device, that nothing "    \
+              "tells; they were 0")                                            \
+    X("drawn", "values that the program read from the device and that hang "   \
+               "on drawn numbers")                                             \
+    X("assumed", "values that the program read from the device, as --assume "  \
+                 "says")                                                       \
+    X("exact", "values that the program read from the device, which were "     \
+               "computed")                                                     \
     X("size", "workspaces whose size is not known; they were 0 bytes, or as "  \
               "said here")                                                     \
     X("guess", "answers that a GPU would compute; those of the stand-ins are " \
@@ -57,7 +63,10 @@ struct dry_device {
     bool died;                 /* a request failed */
     struct {
         struct frag_capacity_span need, unlimited;
-    } ways[DRY_WAYS];
+    } ways[DRY_WAYS]; /* of the run that needs most */
+    struct dry_bounds {
+        frag_size least, most;
+    } need[DRY_WAYS], reserved[DRY_WAYS]; /* of all runs; reserved: the peak */
     struct dry_place peak;  /* the first event with most bytes live */
     struct dry_place death; /* the first request that fails on the GPU of the
                                answer, as the program ran */
@@ -68,6 +77,8 @@ struct dry_answer {
     struct dry_way ways[DRY_WAYS];
     char *settings; /* of the allocator as the program ran; owned */
     int status;     /* exit code of the program */
+    unsigned runs;  /* with other drawn values, the first included */
+    unsigned left_out; /* of these, ended in another way than the first */
     bool is_kept;   /* the traces have the names that the user gave */
     bool color;     /* of the text */
     struct dry_process *processes; /* owned */
@@ -99,6 +110,22 @@ bool dry_fits(const struct dry_answer *a, const struct dry_device *d,
 /* Whether all devices fit the GPU under the setting. */
 bool dry_all_fit(const struct dry_answer *a, const struct frag_gpu *g,
                  size_t way);
+/* The smallest need of all runs; dry_need is the largest. */
+frag_size dry_least(const struct dry_answer *a, const struct dry_device *d,
+                    size_t way);
+/* Whether the smallest needs of all runs are enough for the GPU. */
+bool dry_may_fit(const struct dry_answer *a, const struct frag_gpu *g,
+                 size_t way);
+/* Whether the program read values that hang on drawn numbers. */
+bool dry_has(const struct dry_answer *a, const char *kind);
+/* Sets the bounds of the device to those of its own run. */
+void dry_bounds_of(struct dry_device *d, size_t way);
+/* Adds a run with other drawn values: the needs are those of the run that needs
+ * most, and *a that run. *other is what remains. False, and *a counts it as left
+ * out, if the program ended in another way or used other devices. */
+bool dry_add_run(struct dry_answer *a, struct dry_answer *other);
+/* Whether two runs need the same. */
+bool dry_is_same(const struct dry_answer *a, const struct dry_answer *other);
 /* How many devices use the GPU of this one. */
 size_t dry_sharers(const struct dry_answer *a, const struct dry_device *d);
 /* The smallest GPU of the table on which all devices fit under the setting;

@@ -57,6 +57,27 @@ bool dry_all_fit(const struct dry_answer *a, const struct frag_gpu *g,
     return fit;
 }
 
+frag_size dry_least(const struct dry_answer *a, const struct dry_device *d,
+                    size_t way)
+{
+    frag_size need = 0;
+
+    for (size_t i = 0; i < a->count; i++)
+        if (a->devices[i].gpu == d->gpu)
+            need += a->devices[i].need[way].least;
+    return need;
+}
+
+bool dry_may_fit(const struct dry_answer *a, const struct frag_gpu *g,
+                 size_t way)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (dry_least(a, &a->devices[i], way) >
+            dry_room(a, &a->devices[i], g))
+            return false;
+    return true;
+}
+
 size_t dry_sharers(const struct dry_answer *a, const struct dry_device *d)
 {
     size_t n = 0;

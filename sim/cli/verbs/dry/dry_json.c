@@ -19,6 +19,18 @@ static void put_place(struct frag_json *j, const char *key,
     frag_json_end(j);
 }
 
+/* Of the runs with other drawn values. */
+static void put_bounds(struct frag_json *j, const char *key,
+                       const struct dry_bounds *b)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s_at_least_bytes", key);
+    frag_json_count(j, name, b->least);
+    snprintf(name, sizeof(name), "%s_at_most_bytes", key);
+    frag_json_count(j, name, b->most);
+}
+
 static void put_ways(struct frag_json *j, const struct dry_answer *a,
                      const struct dry_device *d)
 {
@@ -31,6 +43,8 @@ static void put_ways(struct frag_json *j, const struct dry_answer *a,
         frag_json_text(j, "setting", a->ways[w].name);
         frag_json_count(j, "need_bytes",
                         frag_capacity_survives(need) ? need->from : UINT64_MAX);
+        put_bounds(j, "need", &d->need[w]);
+        put_bounds(j, "peak_reserved", &d->reserved[w]);
         frag_json_number(j, "peak_reserved_bytes", run->peak_reserved);
         frag_json_number(j, "peak_allocated_bytes", run->peak_allocated);
         frag_json_end(j);
@@ -99,6 +113,7 @@ void dry_put_json(const struct dry_answer *a, struct frag_json *j)
         frag_json_text(j, "trace", a->is_kept ? d->process->trace : NULL);
         frag_json_text(j, "gpu", a->gpu->id);
         frag_json_number(j, "status", (uint64_t)a->status);
+        frag_json_number(j, "runs", a->runs);
         frag_json_bool(j, "whole", dry_is_whole(a));
         put_fits(j, "fits", a, d, a->gpu, 0);
         frag_json_number(j, "counted_allocated_bytes", d->counted_allocated);

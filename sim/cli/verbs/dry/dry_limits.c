@@ -116,13 +116,25 @@ static void say_shared(const struct dry_answer *a, const struct sink *s)
         }
 }
 
-/* Notes of any process of that kind. */
-static bool has(const struct dry_answer *a, const char *kind)
+/* The runs that differ in what was drawn. */
+static void say_drawn(const struct dry_answer *a, const struct sink *s)
 {
-    for (size_t i = 0; i < a->process_count; i++)
-        if (dry_note_name(&a->processes[i], kind))
-            return true;
-    return false;
+    char text[TEXT], left_out[128] = "";
+
+    if (!dry_has(a, "drawn"))
+        return;
+    if (a->left_out)
+        snprintf(left_out, sizeof(left_out),
+                 "; %u of them ended in another way and do not count",
+                 a->left_out);
+    snprintf(text, sizeof(text),
+             "the program read values that hang on numbers that nobody "
+             "computed, such as trained weights: they were drawn, and the "
+             "program ran %u times with other ones, also such that all rows "
+             "are alike%s. The answer is the run that needs most; a GPU may "
+             "still draw others",
+             a->runs, left_out);
+    s->put(s->user, text);
 }
 
 void dry_limits(const struct dry_answer *a,
@@ -136,14 +148,15 @@ void dry_limits(const struct dry_answer *a,
     say_lacking(a, &s);
     say_end(a, &s);
     say_shared(a, &s);
-    if (has(a, "lacks"))
+    if (dry_has(a, "lacks"))
         put(user, "functions that the stand-ins lack failed: the program may "
                   "have taken another way than on a GPU");
-    if (has(a, "read"))
+    if (dry_has(a, "read"))
         put(user, "values that the program read from the device were not "
                   "computed: where it decides by them, it may take another "
                   "way on a GPU");
-    if (has(a, "size"))
+    say_drawn(a, &s);
+    if (dry_has(a, "size"))
         put(user, "workspaces of unknown size were taken as 0 bytes: the need "
                   "is larger by what they take");
 }

@@ -9,19 +9,29 @@
 
 /* ---- the first line ---- */
 
+/* A need, or the interval of those of all runs. */
+static void put_interval(const struct dry_answer *a, const struct dry_device *d,
+                         size_t way, FILE *out)
+{
+    const frag_size least = dry_least(a, d, way), most = dry_need(a, d, way);
+    char text[2][FRAG_SIZE_TEXT];
+
+    if (least != most)
+        fprintf(out, "%s to ", frag_size_format(least, text[0]));
+    fputs(frag_size_format(most, text[1]), out);
+}
+
 static void put_need(const struct dry_answer *a, const struct dry_device *d,
                      FILE *out)
 {
-    const frag_size needs[DRY_WAYS] = {dry_need(a, d, 0), dry_need(a, d, 1)};
-    char text[DRY_WAYS][FRAG_SIZE_TEXT];
-
-    if (needs[0] == FRAG_UNLIMITED)
+    if (dry_need(a, d, 0) == FRAG_UNLIMITED) {
         fputs("more than a GPU of any size supplies", out);
-    else
-        fprintf(out, "%s%s of the GPU; with %s %s",
-                dry_is_whole(a) ? "" : "at least ",
-                frag_size_format(needs[0], text[0]), a->ways[1].name,
-                frag_size_format(needs[1], text[1]));
+        return;
+    }
+    fputs(dry_is_whole(a) ? "" : "at least ", out);
+    put_interval(a, d, 0, out);
+    fprintf(out, " of the GPU; with %s ", a->ways[1].name);
+    put_interval(a, d, 1, out);
 }
 
 /* Whether it fits, with what, or on which other GPU. */
@@ -45,7 +55,9 @@ static void put_verdict(const struct dry_answer *a, FILE *out)
         fprintf(out, ": fits on the %s only with PYTORCH_ALLOC_CONF=%s",
                 a->gpu->name, a->ways[way].name);
     else
-        fprintf(out, ": does not fit on the %s", a->gpu->name);
+        fprintf(out, ": %s fit on the %s",
+                dry_may_fit(a, a->gpu, 0) ? "may not" : "does not",
+                a->gpu->name);
     if (way == 0 && smallest && strcmp(smallest->id, a->gpu->id) != 0)
         fprintf(out, "; the smallest GPU of the table on which it fits: %s",
                 smallest->id);
@@ -126,14 +138,18 @@ static enum frag_err put_needs(const struct dry_answer *a,
                                const struct dry_device *d, FILE *out,
                                struct frag_error *e)
 {
-    struct table t =
-        table_of("lrrr", "setting|need|peak reserved|peak allocated");
+    struct table t = table_of(
+        "lorrr", "setting|at least|need|peak reserved|peak allocated");
 
     for (size_t w = 0; w < DRY_WAYS; w++) {
         const struct frag_capacity_span *need = &d->ways[w].need;
         const struct frag_summary *run = &d->ways[w].unlimited.run;
 
         table_cell(&t, false, "%s", a->ways[w].name);
+        if (d->need[w].least == d->need[w].most)
+            table_cell(&t, false, "%s", "");
+        else
+            put_size(&t, d->need[w].least);
         put_size(&t,
                  frag_capacity_survives(need) ? need->from : FRAG_UNLIMITED);
         table_size(&t, run->peak_reserved);
@@ -157,6 +173,7 @@ static void put_gpu(struct table *t, const struct dry_answer *a,
         table_cell(t, !fits, "%s",
                    dry_any_lacks_memory(a) ? "not known"
                    : fits                  ? "fits"
+                   : dry_may_fit(a, g, w)  ? "may not fit"
                                            : "does not fit");
     }
 }

@@ -1,1 +1,0 @@
-../../../real/dry/fragsim_known.py
