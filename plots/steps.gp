@@ -15,9 +15,10 @@ array f[5]
 stats in.".facts.tsv" skip 1 using (trace = strcol(1), policy = strcol(2), \
     sum [k=3:5] (f[k] = column(k), 0), 0) nooutput
 steps = f[3]; stride = f[4]; capacity = f[5]
-stats in.".tsv" skip 1 using 1:5 nooutput
-first = STATS_min_x; last = STATS_max_x
-most = STATS_max_y > 0 ? STATS_max_y : 1.0
+stats in.".tsv" skip 1 using 1 nooutput
+first = STATS_min; last = STATS_max
+stats in.".tsv" skip 1 using 5 nooutput
+most = STATS_max > 0 ? STATS_max : 1.0
 stats in.".tsv" skip 1 using 6 nooutput
 ooms = STATS_sum
 unit = most < 2**30 ? 2.0**20 : 2.0**30
