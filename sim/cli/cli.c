@@ -226,18 +226,25 @@ bool cli_interrupted(void)
     return interrupted;
 }
 
+void cli_put_failure(FILE *out, const char *name, enum frag_err err,
+                     const struct frag_error *e)
+{
+    printable_line(out, "fragsim %s: %s", name,
+                   e && *e->text ? e->text : frag_err_text(err));
+}
+
 int cli_fail(const struct call *call, enum frag_err err,
              const struct frag_error *e)
 {
-    const char *words = e && *e->text ? e->text : frag_err_text(err);
+    static const struct frag_error interruption = {"interrupted"};
 
     /* A system call that the signal interrupted may have set another error. */
     if (err == FRAG_CANCELLED || (err != FRAG_OK && interrupted)) {
         err = FRAG_CANCELLED;
-        words = "interrupted";
+        e = &interruption;
     }
     if (err != FRAG_OK)
-        printable_line(stderr, "fragsim %s: %s", call->name, words);
+        cli_put_failure(stderr, call->name, err, e);
     return exit_code(err);
 }
 

@@ -108,7 +108,10 @@ int command_run(const struct verb *const *verbs, const struct verb *verb,
  * "interrupted". */
 int cli_fail(const struct call *call, enum frag_err err,
              const struct frag_error *e);
-/* The same for wrong use; returns EXIT_USE. */
+/* Writes that line to `out`, for the command of that name. */
+void cli_put_failure(FILE *out, const char *name, enum frag_err err,
+                     const struct frag_error *e);
+/* The same as cli_fail for wrong use; returns EXIT_USE. */
 int cli_misuse(const struct call *call, const char *format, ...)
     FRAG_PRINTF(2, 3);
 

@@ -495,8 +495,8 @@ def check_touch(page):
 
 def check_names(folder):
     """What a recording holds stays text."""
-    name = os.path.join(folder, "<\\script><!-- end of view --><b>job.pickle.xz")
-    evil = "</script><b>evil\n<!-- end of view -->"
+    name = os.path.join(folder, "<\\script><b>job.pickle.xz")
+    evil = "</script><b>evil\n"
     with lzma.open(FRAMES) as file:
         snapshot = pickle.load(file)
     for entry in snapshot["device_traces"][0]:
@@ -507,7 +507,7 @@ def check_names(folder):
     path = page_of(folder, name)
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    assert "<b>" not in text and text.count("<!-- end of view -->") == 1
+    assert "<b>" not in text
     assert any("</script><b>evil\\n" in text for text in data_of(path)["strings"])
 
 

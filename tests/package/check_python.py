@@ -617,7 +617,7 @@ def check_plot(folder):
         assert file.read(4) == b"\x89PNG"
     error = raised(fragsim.Error, fragsim.plot, path, "compare", folder + "/a.png")
     assert error.code == 4 and "exists" in str(error), error
-    assert "<!-- view -->" in fragsim.plot(SMALL, "map", policy="best_fit").html
+    assert '<section class="view"' in fragsim.plot(SMALL, "map", policy="best_fit").html
 
 
 def check_example(folder):

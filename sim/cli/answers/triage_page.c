@@ -1,6 +1,5 @@
 /* triage_page.c - writes the page of triage: the verdict first, then what it
  * rests on, folded. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +7,8 @@
 #include "sim/cli/answers/text/answer_page.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
+#include "sim/cli/scratch.h"
+#include "traces/bytes/temporary.h"
 #include "traces/name.h"
 
 static void put_verdict(const struct triage *t, struct answer_page *p)
@@ -26,87 +27,61 @@ static void put_verdict(const struct triage *t, struct answer_page *p)
 
 /* ---- the evidence ---- */
 
-static enum frag_err put_picture(const struct triage *t,
-                                 const struct triage_picture *picture,
+static enum frag_err put_command(const struct triage *t,
+                                 const struct triage_part *part,
                                  struct answer_page *p, struct frag_error *e)
 {
-    char *file = triage_picture(t, picture);
-    enum frag_err err = FRAG_OK;
-
-    if (!file)
-        return frag_no_memory(e, "a picture");
-    if (access(file, R_OK) == 0)
-        err = picture->is_view
-                  ? answer_page_view(p, file, e)
-                  : answer_page_figure(p, file, picture->caption, e);
-    free(file);
-    return err;
-}
-
-/* Copies what a command printed. */
-static enum frag_err copy(const char *path, FILE *out, struct frag_error *e)
-{
-    FILE *in = fopen(path, "rbe");
-    int c;
-
-    if (!in)
-        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
-    while ((c = fgetc(in)) != EOF)
-        fputc(c, out);
-    fclose(in);
-    return FRAG_OK;
-}
-
-static enum frag_err put_output(const struct triage *t,
-                                const struct triage_part *part, FILE *out,
-                                struct frag_error *e)
-{
-    char *path;
-    enum frag_err err;
-
-    if (!triage_is_copied(t, part)) {
-        part->put(t, out);
-        return FRAG_OK;
-    }
-    path = triage_text(t, part);
-    err = path ? copy(path, out, e) : frag_no_memory(e, "a text");
-    free(path);
-    return err;
-}
-
-static enum frag_err put_text(const struct triage *t,
-                              const struct triage_part *part, bool is_command,
-                              struct answer_page *p, struct frag_error *e)
-{
     FILE *out = answer_page_text(p);
-    enum frag_err err = FRAG_OK, end;
 
     if (!out)
         return frag_no_memory(e, "the page");
-    if (is_command)
-        triage_put_command(t, part, out);
-    else
-        err = put_output(t, part, out, e);
-    end = answer_page_text_end(p, is_command ? NULL : part->failures, e);
-    return err == FRAG_OK ? end : err;
+    triage_put_command(t, part, out);
+    return answer_page_text_end(p, NULL, e);
+}
+
+/* A part that cannot be answered holds the message of its command. */
+static enum frag_err put_answer(const struct triage *t,
+                                const struct triage_part *part,
+                                const char *picture, struct answer_page *p,
+                                struct frag_error *e)
+{
+    FILE *out = answer_page_text(p);
+    struct frag_error own = {""};
+    enum frag_err err;
+
+    if (!out)
+        return frag_no_memory(e, "the page");
+    err = part->picture.is_view
+              ? triage_put_view(t, p->out, &own)
+              : triage_put_answer(t, part, picture, out, &own);
+    if (err != FRAG_OK)
+        cli_put_failure(out, part->words[0], err, &own);
+    if (picture && access(picture, R_OK) == 0)
+        FRAG_TRY(answer_page_figure(p, picture, part->picture.caption, e));
+    FRAG_TRY(answer_page_text_end(p, part->failures, e));
+    return err == FRAG_CANCELLED || cli_interrupted() ? FRAG_CANCELLED
+                                                      : FRAG_OK;
 }
 
 static enum frag_err put_part(const struct triage *t,
                               const struct triage_part *part,
-                              struct answer_page *p, struct frag_error *e)
+                              const char *folder, struct answer_page *p,
+                              struct frag_error *e)
 {
-    char id[64];
+    char id[64], *picture = NULL;
+    enum frag_err err;
 
     snprintf(id, sizeof(id), t->about.place > 1 ? "%s-%u" : "%s", part->id,
              t->about.place);
     answer_page_section(p, part->heading, id);
     answer_page_paragraph(p, part->question);
-    FRAG_TRY(put_text(t, part, true, p, e));
-    if (part->picture.name)
-        FRAG_TRY(put_picture(t, &part->picture, p, e));
-    FRAG_TRY(put_text(t, part, false, p, e));
+    FRAG_TRY(put_command(t, part, p, e));
+    if (triage_can_draw(t, part))
+        picture = scratch_path(folder, id, ".svg");
+    err = put_answer(t, part, picture, p, e);
+    free(picture);
     answer_page_section_end(p);
-    return FRAG_OK;
+    return err;
 }
 
 static void put_notes(const struct triage *t, struct answer_page *p)
@@ -120,17 +95,48 @@ static void put_notes(const struct triage *t, struct answer_page *p)
     answer_page_section_end(p);
 }
 
+static size_t count_parts(const struct triage *t)
+{
+    size_t count = 0;
+
+    for (const struct triage_part *part = triage_parts; part->id; part++)
+        count += triage_is_shown(t, part);
+    return count;
+}
+
+static enum frag_err put_parts(const struct triage *t, const char *folder,
+                               struct answer_page *p, struct frag_error *e)
+{
+    const size_t count = count_parts(t);
+    size_t done = 0;
+
+    for (const struct triage_part *part = triage_parts; part->id; part++) {
+        if (!triage_is_shown(t, part))
+            continue;
+        progress_step(t->progress, VERDICT_STAGES + 1, VERDICT_STAGES + 1,
+                      " parts", 1, "the page");
+        if (progress_tick(t->progress, ++done, count))
+            return FRAG_CANCELLED;
+        FRAG_TRY(put_part(t, part, folder, p, e));
+    }
+    progress_clear(t->progress);
+    return FRAG_OK;
+}
+
 static enum frag_err put_device(const struct triage *t, struct answer_page *p,
                                 struct frag_error *e)
 {
+    char *folder;
+    enum frag_err err;
+
     put_verdict(t, p);
     if (!t->draws)
         answer_page_paragraph(p, "Some figures are left out, because gnuplot, "
                                  "which draws them, is not installed.");
-    for (const struct triage_part *part = triage_parts; part->id; part++)
-        if (triage_is_shown(t, part))
-            FRAG_TRY(put_part(t, part, p, e));
-    return FRAG_OK;
+    FRAG_TRY(scratch_make(&folder, e));
+    err = put_parts(t, folder, p, e);
+    temporary_remove(folder);
+    return err;
 }
 
 enum frag_err triage_write(void *user, FILE *out, struct frag_error *e)

@@ -1,5 +1,5 @@
-/* triage_parts.c - the evidence on the page of triage: each part is what a
- * command prints, with the command line that prints it again. */
+/* triage_parts.c - the evidence on the page of triage: each part is the answer
+ * of a command, with the command line that prints it again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,8 @@
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
-#include "sim/cli/child.h"
-#include "sim/cli/output/inputs.h"
 #include "sim/cli/output/tune_report.h"
-#include "sim/cli/scratch.h"
+#include "sim/cli/review/view.h"
 #include "traces/facts.h"
 #include "traces/name.h"
 #include "traces/printable.h"
@@ -26,53 +24,63 @@
 
 /* ---- what the verdict's answers show ---- */
 
-static void put_explained(const struct explain *x, FILE *out)
+/* One picture is drawn: of the failure, if there is one. */
+static enum frag_err put_explained(const struct triage *t,
+                                   const struct explain *x,
+                                   const struct shown *on, struct frag_error *e)
 {
-    printable_line(out, "%s, %s", x->trace->path,
-                   FRAG_DEVICE_NAME(x->device->device));
-    explain_put_text(x, out);
+    const struct explain *failure = t->verdict.failure;
+
+    verdict_put_explained(x, &t->verdict, on->out);
+    return on->drawing.out && (!failure || x == failure)
+               ? draw_holes(x, on->in.name, &on->drawing, e)
+               : FRAG_OK;
 }
 
-static void put_failure(const struct triage *t, FILE *out)
+static enum frag_err put_failure(const struct triage *t, const struct shown *on,
+                                 struct frag_error *e)
 {
-    put_explained(t->verdict.failure, out);
-    verdict_put_action(&t->verdict, out);
+    return put_explained(t, t->verdict.failure, on, e);
 }
 
-static void put_here(const struct triage *t, FILE *out)
+static enum frag_err put_here(const struct triage *t, const struct shown *on,
+                              struct frag_error *e)
 {
-    put_explained(t->verdict.here, out);
-    verdict_put_action(&t->verdict, out);
+    return put_explained(t, t->verdict.here, on, e);
 }
 
 /* The notes of the trace have a place of their own on the page. */
-static void put_settings(const struct triage *t, FILE *out)
+static enum frag_err put_settings(const struct triage *t,
+                                  const struct shown *on, struct frag_error *e)
 {
-    const struct verdict *v = &t->verdict;
-    char *name = frag_trace_name(v->whole->path);
-    struct tune_case tuned = v->tuned;
-    struct tune_ladder ladder = v->ladder;
+    struct tune_case tuned = t->verdict.tuned;
+    struct tune_ladder ladder = t->verdict.ladder;
 
-    tuned.name = name ? name : tuned.name;
+    (void)e;
+    tuned.name = on->in.name;
     ladder.cases = &tuned;
     tune_print(
         &(const struct tune_answer){.ladder = &ladder, .about = &t->about},
-        out);
-    free(name);
+        on->out);
+    return FRAG_OK;
 }
 
-static void put_needs(const struct triage *t, FILE *out)
+static enum frag_err put_needs(const struct triage *t, const struct shown *on,
+                               struct frag_error *e)
 {
     char text[VERDICT_TEXT];
 
+    (void)e;
     for (size_t i = 0; i < VERDICT_NEEDS; i++) {
         const struct verdict_need *n = &t->verdict.needs[i];
 
-        printable_line(out, "%-28s  %s", *n->setting ? n->setting : "default",
+        printable_line(on->out, "%-28s  %s",
+                       *n->setting ? n->setting : "default",
                        n->bytes == FRAG_UNLIMITED ? "not known"
                                                   : FRAG_SHOW_SIZE(n->bytes));
     }
-    printable_line(out, "%s", verdict_fits(&t->verdict, text));
+    printable_line(on->out, "%s", verdict_fits(&t->verdict, text));
+    return FRAG_OK;
 }
 
 static bool has_history(const struct triage *t)
@@ -114,7 +122,7 @@ const struct triage_part triage_parts[] = {
      {"explain", THE_TRACE, "-q"},
      .picture = {"holes", holes, false, false},
      .put = put_failure,
-     .is_of_recorded = true,
+     .show = explain_show,
      .is_shown = has_failure},
     {"here",
      "With this memory",
@@ -150,7 +158,7 @@ const struct triage_part triage_parts[] = {
      "The live blocks at the request of which the job died, or, if it did not "
      "die, at the peak of the requested memory.",
      {"top", THE_TRACE, "-q", "--at", THE_MOMENT},
-     .is_shown = NULL},
+     .show = top_show},
     {"steps",
      "Steps",
      "What each step of the job needs.",
@@ -159,6 +167,7 @@ const struct triage_part triage_parts[] = {
                  "The peaks of each step, and what is live where it begins.",
                  true, false},
      .failures = "OOMs",
+     .show = steps_show,
      .is_shown = has_history},
     {"growth",
      "Growth",
@@ -166,12 +175,13 @@ const struct triage_part triage_parts[] = {
      {"leaks", THE_WHOLE, "-q", "-c", THE_CAPACITY},
      .picture = {"leaks", "What each leak holds in each step, and the peaks.",
                  true, false},
+     .show = leaks_show,
      .is_shown = has_history},
     {"summary",
      "PyTorch's summary",
      "torch.cuda.memory_summary() at the same moment, and the fragmentation.",
      {"summary", THE_TRACE, "-q", "--at", THE_MOMENT},
-     .is_shown = NULL},
+     .show = summary_show},
     {0},
 };
 
@@ -180,32 +190,80 @@ bool triage_is_shown(const struct triage *t, const struct triage_part *part)
     return !part->is_shown || part->is_shown(t);
 }
 
-bool triage_is_copied(const struct triage *t, const struct triage_part *part)
+/* A picture over time needs recorded events. */
+bool triage_can_draw(const struct triage *t, const struct triage_part *part)
 {
-    return !part->put || (part->is_of_recorded && !t->is_recorded);
+    const struct triage_picture *p = &part->picture;
+
+    return p->name && t->draws && (!p->is_over_time || has_history(t));
 }
 
-char *triage_text(const struct triage *t, const struct triage_part *part)
+/* ---- the answers ---- */
+
+static const char *moment(const struct triage *t)
 {
-    return scratch_path(t->folder, part->id, ".txt");
+    return facts_last_oom(t->device) >= 0 ? "oom" : "peak";
 }
 
-static const char *suffix_of(const struct triage_picture *p)
+/* The whole run, if there is one, for a part whose command reads its trace. */
+static struct input input_of(const struct triage *t,
+                             const struct triage_part *part)
 {
-    return p->is_view ? ".html" : ".svg";
+    return t->whole && !strcmp(part->words[1], THE_WHOLE)
+               ? (struct input){t->whole, t->verdict.device, NULL}
+               : (struct input){t->trace, t->device, NULL};
 }
 
-char *triage_picture(const struct triage *t,
-                     const struct triage_picture *picture)
+static enum frag_err put_answer(const struct triage *t,
+                                const struct triage_part *part,
+                                const struct shown *on, struct frag_error *e)
 {
-    return scratch_path(t->folder, picture->name, suffix_of(picture));
+    return part->put && (t->is_recorded || !part->show) ? part->put(t, on, e)
+                                                        : part->show(on, e);
+}
+
+enum frag_err triage_put_answer(const struct triage *t,
+                                const struct triage_part *part,
+                                const char *picture, FILE *out,
+                                struct frag_error *e)
+{
+    struct shown on = {.call = t->call,
+                       .in = input_of(t, part),
+                       .at = moment(t),
+                       .capacity = t->about.bound.bytes,
+                       .total = t->about.total,
+                       .drawing.out = picture,
+                       .out = out,
+                       .progress = t->progress};
+    char *name = frag_trace_name(on.in.trace->path);
+    enum frag_err err = name ? FRAG_OK : frag_no_memory(e, "an answer");
+
+    on.in.name = name;
+    FRAG_THEN(err, put_answer(t, part, &on, e));
+    free(name);
+    return err;
+}
+
+enum frag_err triage_put_view(const struct triage *t, FILE *out,
+                              struct frag_error *e)
+{
+    static const struct texts no_bounds[FRAG_BOUND_KINDS];
+    const char *policy = recording_policy(t->trace);
+    const struct texts policies = {&policy, 1};
+
+    return view_inline(&(const struct view_wish){.trace = t->trace,
+                                                 .device = t->device,
+                                                 .policies = &policies,
+                                                 .bounds = no_bounds,
+                                                 .progress = t->progress},
+                       out, e);
 }
 
 /* ---- command lines ---- */
 
-/* The words of a command; the last is followed by NULL. */
+/* The words of a command line. */
 struct command {
-    const char *words[TRIAGE_WORDS + 6];
+    const char *words[TRIAGE_WORDS + 2];
     size_t count;
     char device[16], total[FRAG_SIZE_TEXT], capacity[FRAG_SIZE_TEXT];
 };
@@ -222,8 +280,8 @@ static const char *word_for(const struct triage *t, const struct command *c,
         {THE_TOTAL, c->total},
         {THE_BOUND,
          t->about.bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c"},
-        {THE_MOMENT, facts_last_oom(t->device) >= 0 ? "oom" : "peak"},
-        {THE_POLICY, t->trace->settings ? "torch@recorded" : "torch"},
+        {THE_MOMENT, moment(t)},
+        {THE_POLICY, recording_policy(t->trace)},
     };
 
     for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
@@ -262,121 +320,7 @@ void triage_put_command(const struct triage *t, const struct triage_part *part,
         free(quoted);
     }
     if (part->picture.name)
-        fprintf(out, " -o %s%s", part->picture.name, suffix_of(&part->picture));
+        fprintf(out, " -o %s%s", part->picture.name,
+                part->picture.is_view ? ".html" : ".svg");
     fputc('\n', out);
-}
-
-/* ---- copies ---- */
-
-/* The work of a copy. */
-struct job {
-    const struct triage *triage;
-    const struct triage_part *part;
-    char *file; /* of the picture; NULL: none is drawn; owned */
-};
-
-static int run_command(void *user)
-{
-    const struct job *job = user;
-    const struct triage *t = job->triage;
-    const struct triage_part *part = job->part;
-    char *argv[TRIAGE_WORDS + 6];
-    struct command c;
-
-    put_words(t, part, &c);
-    if (job->file) {
-        c.words[c.count++] = "-o";
-        c.words[c.count++] = job->file;
-    }
-    c.words[c.count] = NULL;
-    memcpy(argv, c.words, (c.count + 1) * sizeof(*argv));
-    if (child_copy_is_apart())
-        input_lend(t->whole && strcmp(t->path, argv[1]) != 0 ? t->whole
-                                                             : t->trace);
-    return command_run(t->call->verbs, verb_find(t->call->verbs, argv[0]),
-                       (int)c.count, argv, t->call->command);
-}
-
-/* Whether a picture can be drawn: one over time needs recorded events. */
-static bool can_draw(const struct triage *t, const struct triage_picture *p)
-{
-    return p->name && (t->draws || p->is_view) &&
-           (!p->is_over_time || has_history(t));
-}
-
-/* What the work prints goes to the file of that name. */
-static enum frag_err start(struct triage *t, const struct triage_part *part,
-                           const char *name, int (*work)(void *user),
-                           pid_t *copy, struct frag_error *e)
-{
-    static const struct setting settings[] = {
-        {"NO_COLOR", "1"}, {"CI", "1"}, {NULL, NULL}};
-    char *output = scratch_path(t->folder, name, ".txt");
-    struct job job = {.triage = t, .part = part};
-    const struct child_work w = {work, &job, settings, output};
-    enum frag_err err = output ? FRAG_OK : frag_no_memory(e, "a command");
-
-    if (err == FRAG_OK && can_draw(t, &part->picture)) {
-        job.file = triage_picture(t, &part->picture);
-        err = job.file ? FRAG_OK : frag_no_memory(e, "a picture");
-    }
-    FRAG_THEN(err, child_copy(&w, copy, e));
-    free(job.file);
-    free(output);
-    return err;
-}
-
-enum frag_err triage_start(struct triage *t, struct frag_error *e)
-{
-    for (size_t i = 0; triage_parts[i].id; i++)
-        if (triage_is_copied(t, &triage_parts[i]) &&
-            triage_is_shown(t, &triage_parts[i]))
-            FRAG_TRY(start(t, &triage_parts[i], triage_parts[i].id, run_command,
-                           &t->copies[i], e));
-    return FRAG_OK;
-}
-
-/* Draws the moment of the failure that the part is about. */
-static int draw(void *user)
-{
-    const struct job *job = user;
-    const struct verdict *v = &job->triage->verdict;
-    const struct drawing drawing = {.out = job->file};
-    char *name = frag_trace_name(job->triage->path);
-    struct frag_error e;
-    const bool is_drawn = name && draw_holes(v->failure ? v->failure : v->here,
-                                             name, &drawing, &e) == FRAG_OK;
-
-    free(name);
-    return is_drawn ? EXIT_DONE : EXIT_FILES;
-}
-
-enum frag_err triage_draw(struct triage *t, struct frag_error *e)
-{
-    return t->draws ? start(t, &triage_parts[!t->verdict.failure], "drawn",
-                            draw, &t->drawer, e)
-                    : FRAG_OK;
-}
-
-static enum frag_err wait_for(pid_t *copy, struct frag_error *e)
-{
-    const pid_t process = *copy;
-    int code;
-
-    *copy = 0;
-    if (process)
-        FRAG_TRY(child_wait(process, &code, e));
-    return cli_interrupted() ? FRAG_CANCELLED : FRAG_OK;
-}
-
-enum frag_err triage_wait(struct triage *t, struct frag_error *e)
-{
-    enum frag_err err = wait_for(&t->drawer, e), other;
-
-    for (size_t i = 0; i < TRIAGE_PARTS_MOST; i++) {
-        (void)progress_tick(t->progress, i + 1, TRIAGE_PARTS_MOST);
-        other = wait_for(&t->copies[i], e);
-        err = err == FRAG_OK ? other : err;
-    }
-    return err;
 }

@@ -1,6 +1,7 @@
 /* verb_explain.c - the command explain: why a request failed, and what would
  * have served it. The analysis is in sim/answers/explain/. */
 #include "sim/cli/answers/figures/draw.h"
+#include "sim/cli/answers/text/shown.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/gnuplot/drawing.h"
 #include "sim/cli/output/answer.h"
@@ -25,7 +26,7 @@ struct explain_verb_work {
     struct question_asked asked;
     struct trace_reading reading;
     struct cell_settings settings;
-    struct progress progress;
+    struct progress *progress;
     FILE *out;
     struct frag_json *json; /* NULL: as text */
     bool first;
@@ -44,11 +45,7 @@ static void show(struct explain_verb_work *w, const struct explain *x,
     }
     if (!w->first)
         fputc('\n', w->out);
-    printable_line(w->out, "%s, %s", x->trace->path,
-                   FRAG_DEVICE_NAME(x->device->device));
-    explain_put_text(x, w->out);
-    if (v)
-        verdict_put_action(v, w->out);
+    verdict_put_explained(x, v, w->out);
     w->first = false;
 }
 
@@ -56,7 +53,7 @@ static enum frag_err finish(struct explain_verb_work *w, const struct input *in,
                             const struct explain *x, const struct verdict *v,
                             struct frag_error *e)
 {
-    progress_clear(&w->progress);
+    progress_clear(w->progress);
     if (*x->release && !w->values->common.quiet)
         printable_line(stderr, "%s: %s: %s", in->trace->path,
                        FRAG_DEVICE_NAME(in->device->device), x->release);
@@ -84,7 +81,7 @@ static enum frag_err explain_failure(struct explain_verb_work *w,
         .on = cli_threads(w->call, 0, true),
         .began = begin,
         .progress = progress_tick,
-        .user = &w->progress,
+        .user = w->progress,
     };
     struct verdict v;
     enum frag_err err;
@@ -108,12 +105,12 @@ static enum frag_err explain_end(struct explain_verb_work *w,
         .at = w->values->at,
         .total = w->asked.total,
         .progress = progress_tick,
-        .user = &w->progress,
+        .user = w->progress,
     };
     struct explain x;
     enum frag_err err;
 
-    begin(&w->progress, VERDICT_STAGES, in->name);
+    begin(w->progress, VERDICT_STAGES, in->name);
     FRAG_TRY(explain_make(&options, &x, e));
     err = finish(w, in, &x, NULL, e);
     explain_close(&x);
@@ -145,14 +142,14 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
         .device = w->values->question.device,
         .reading = w->reading,
         .says_notes = !w->values->common.quiet,
-        .progress = &w->progress,
+        .progress = w->progress,
     };
     enum frag_err err;
 
     w->out = out;
     w->json = j;
     err = inputs_each(&in, visit, w, e);
-    progress_clear(&w->progress);
+    progress_clear(w->progress);
     return err;
 }
 
@@ -167,10 +164,30 @@ static enum frag_err write_all(struct explain_verb_work *w,
                         w->values->json, e);
 }
 
+enum frag_err explain_show(const struct shown *on, struct frag_error *e)
+{
+    const struct explain_values values = {
+        .common.quiet = true,
+        .question.device = on->in.device->device,
+        .drawing = on->drawing,
+    };
+    struct explain_verb_work w = {.call = on->call,
+                                  .values = &values,
+                                  .asked.total = on->total,
+                                  .progress = on->progress,
+                                  .out = on->out,
+                                  .first = true};
+
+    FRAG_TRY(question_settings(&w.settings, e));
+    return visit(&w, &on->in, e);
+}
+
 static int explain_run(const struct call *call, const void *values)
 {
     const struct explain_values *v = values;
-    struct explain_verb_work w = {.call = call, .values = v, .first = true};
+    struct progress progress = progress_start(&v->common);
+    struct explain_verb_work w = {
+        .call = call, .values = v, .progress = &progress, .first = true};
     struct frag_error e = {""};
     int code = EXIT_DONE;
 
@@ -184,7 +201,6 @@ static int explain_run(const struct call *call, const void *values)
         code = drawing_check(call, &v->drawing, v->force);
     if (code != EXIT_DONE)
         return code;
-    w.progress = progress_start(&v->common);
     cli_catch_signals();
     return cli_fail(call, write_all(&w, &e), &e);
 }

@@ -300,6 +300,11 @@ static enum frag_err answer(struct step_command *c, const struct input *in,
     return err;
 }
 
+enum frag_err leaks_show(const struct shown *on, struct frag_error *e)
+{
+    return step_command_show(on, on->capacity, answer, e);
+}
+
 static int leaks_run(const struct call *call, const void *values)
 {
     return step_command_run(call, values, answer);

@@ -168,6 +168,11 @@ static enum frag_err answer(struct step_command *c, const struct input *in,
     return err;
 }
 
+enum frag_err steps_show(const struct shown *on, struct frag_error *e)
+{
+    return step_command_show(on, 0, answer, e);
+}
+
 static int steps_run(const struct call *call, const void *values)
 {
     return step_command_run(call, values, answer);

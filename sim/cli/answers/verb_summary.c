@@ -5,6 +5,7 @@
 
 #include "sim/answers/moment.h"
 #include "sim/answers/summary/summary.h"
+#include "sim/cli/answers/text/shown.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
@@ -32,7 +33,7 @@ struct summary_work {
     struct cell_settings settings;
     frag_size limit; /* of the recorded allocator; 0: not known */
     frag_size total; /* of the recorded device; 0: not known */
-    struct progress progress;
+    struct progress *progress;
     FILE *out;
     struct frag_json *json; /* NULL: as text */
     size_t count;           /* summaries that were written */
@@ -46,7 +47,7 @@ static void show(struct summary_work *w, const struct input *in,
     struct frag_json *j = w->json;
     FILE *out = w->out;
 
-    progress_clear(&w->progress);
+    progress_clear(w->progress);
     if (j) {
         frag_json_new_object(j, 2, NULL);
         frag_json_text(j, "trace", in->name);
@@ -77,11 +78,11 @@ static enum frag_err make(struct summary_work *w, const struct input *in,
         .settings = &w->settings,
         .bound = bound,
         .progress = progress_tick,
-        .user = &w->progress,
+        .user = w->progress,
     };
     struct summary s;
 
-    progress_step(&w->progress, w->count + 1, w->count + 1, " events", 1,
+    progress_step(w->progress, w->count + 1, w->count + 1, " events", 1,
                   in->name);
     FRAG_TRY(summary_make(&spec, &s, e));
     show(w, in, &s);
@@ -178,19 +179,33 @@ static enum frag_err find_limits(struct summary_work *w, struct frag_error *e)
     return FRAG_OK;
 }
 
-static enum frag_err summarize(struct summary_work *w, struct frag_error *e)
+/* The caller frees the choices, on error too. */
+static enum frag_err read_choices(struct summary_work *w, struct frag_error *e)
 {
     const struct summary_values *v = w->values;
     const struct cell_values cell = {.total = v->total};
-    struct inputs inputs = {.paths = &v->common.args,
-                            .device = v->device,
-                            .says_notes = !v->common.quiet,
-                            .progress = &w->progress};
 
     FRAG_TRY(
         policy_choices_read(&v->policies, &w->policies, &w->policy_count, e));
     FRAG_TRY(bound_choices_read(v->bounds, &w->bounds, &w->bound_count, e));
-    FRAG_TRY(cell_settings_read(&cell, &w->settings, e));
+    return cell_settings_read(&cell, &w->settings, e);
+}
+
+static void free_choices(struct summary_work *w)
+{
+    policy_choices_free(w->policies, w->policy_count);
+    free(w->bounds);
+}
+
+static enum frag_err summarize(struct summary_work *w, struct frag_error *e)
+{
+    const struct summary_values *v = w->values;
+    struct inputs inputs = {.paths = &v->common.args,
+                            .device = v->device,
+                            .says_notes = !v->common.quiet,
+                            .progress = w->progress};
+
+    FRAG_TRY(read_choices(w, e));
     FRAG_TRY(find_limits(w, e));
     inputs.reading = (struct trace_reading){READING_RECORDED, .limit = w->limit,
                                             .ignores_file = true};
@@ -206,25 +221,43 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     w->out = out;
     w->json = j;
     err = summarize(w, e);
-    progress_clear(&w->progress);
+    progress_clear(w->progress);
+    return err;
+}
+
+static const struct summary_values defaults = {.at = "end",
+                                               .device = INPUT_ANY_DEVICE};
+
+enum frag_err summary_show(const struct shown *on, struct frag_error *e)
+{
+    struct summary_values values = defaults;
+    struct summary_work w = {.values = &values,
+                             .total = on->total,
+                             .progress = on->progress,
+                             .out = on->out};
+    enum frag_err err = read_choices(&w, e);
+
+    values.at = on->at;
+    FRAG_THEN(err, visit(&w, &on->in, e));
+    free_choices(&w);
     return err;
 }
 
 static int summary_run(const struct call *call, const void *values)
 {
-    struct summary_work w = {.values = values};
+    const struct summary_values *v = values;
+    struct progress progress = progress_start(&v->common);
+    struct summary_work w = {.values = v, .progress = &progress};
     struct frag_error e = {""};
     enum frag_err err;
-    int code = cli_may_write(call, w.values->json, w.values->force);
+    int code = cli_may_write(call, v->json, v->force);
 
     if (code != EXIT_DONE)
         return code;
-    w.progress = progress_start(&w.values->common);
     cli_catch_signals();
-    err = answer_write(call, &(const struct answer){put, NULL, &w},
-                       w.values->json, &e);
-    policy_choices_free(w.policies, w.policy_count);
-    free(w.bounds);
+    err =
+        answer_write(call, &(const struct answer){put, NULL, &w}, v->json, &e);
+    free_choices(&w);
     return cli_fail(call, err, &e);
 }
 
@@ -293,8 +326,7 @@ const struct verb verb_summary = {
     .example = "fragsim summary traces/bundled/gpt2_train.pickle.xz --at peak",
     .options = options,
     .size = sizeof(struct summary_values),
-    .defaults =
-        &(const struct summary_values){.at = "end", .device = INPUT_ANY_DEVICE},
+    .defaults = &defaults,
     .args_min = 1,
     .args_max = 1,
     .run = summary_run,

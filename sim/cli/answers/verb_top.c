@@ -1,6 +1,7 @@
 /* verb_top.c - the command top: what holds memory at one moment of a trace. */
 #include "sim/cli/answers/held/held_report.h"
 #include "sim/cli/answers/text/ranks_text.h"
+#include "sim/cli/answers/text/shown.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
@@ -130,6 +131,19 @@ static void put_after(void *user, struct frag_json *j)
         ranks_json(&s->ranks, j);
 }
 
+static const struct top_values defaults = {
+    .at = "peak", .limit = 20, .device = INPUT_ANY_DEVICE};
+
+enum frag_err top_show(const struct shown *on, struct frag_error *e)
+{
+    struct top_values values = defaults;
+    struct top s = {.values = &values, .out = on->out};
+
+    values.common.color = COLOR_NEVER;
+    values.at = on->at;
+    return visit(&s, &on->in, e);
+}
+
 static int top_run(const struct call *call, const void *values)
 {
     const struct top_values *v = values;
@@ -220,9 +234,7 @@ const struct verb verb_top = {
     .example = "fragsim top snapshot.pickle --by stack --folded peak.folded",
     .options = options,
     .size = sizeof(struct top_values),
-    .defaults = &(const struct top_values){.at = "peak",
-                                           .limit = 20,
-                                           .device = INPUT_ANY_DEVICE},
+    .defaults = &defaults,
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = top_run,

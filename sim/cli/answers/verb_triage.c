@@ -10,9 +10,7 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/question_options.h"
 #include "sim/cli/review/publish.h"
-#include "sim/cli/scratch.h"
 #include "traces/bytes/sink.h"
-#include "traces/bytes/temporary.h"
 
 struct triage_values {
     struct common common;
@@ -123,23 +121,6 @@ static enum frag_err decide(struct work *w, struct triage *t,
     return FRAG_OK;
 }
 
-/* The evidence is collected while the verdict is found. */
-static enum frag_err answer_device(struct work *w, struct triage *t,
-                                   struct frag_error *e)
-{
-    if (!w->values->out)
-        return decide(w, t, e);
-    FRAG_TRY(scratch_make(&t->folder, e));
-    FRAG_TRY(triage_start(t, e));
-    FRAG_TRY(decide(w, t, e));
-    FRAG_TRY(triage_draw(t, e));
-    progress_step(t->progress, VERDICT_STAGES + 1, VERDICT_STAGES + 1, " parts",
-                  1, "the page");
-    FRAG_TRY(triage_wait(t, e));
-    progress_clear(t->progress);
-    return FRAG_OK;
-}
-
 /* ---- the answers ---- */
 
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
@@ -182,25 +163,15 @@ static enum frag_err triage_all(struct work *w, struct frag_error *e)
     FRAG_TRY(run_rest(w, e));
     FRAG_TRY(find_devices(w, e));
     for (size_t i = 0; i < w->all.count; i++)
-        FRAG_TRY(answer_device(w, &w->all.items[i], e));
+        FRAG_TRY(decide(w, &w->all.items[i], e));
     return answer(w, e);
-}
-
-static void close_device(struct triage *t)
-{
-    struct frag_error ignored;
-
-    if (t->folder)
-        (void)!triage_wait(t, &ignored);
-    temporary_remove(t->folder);
-    if (t->has_verdict)
-        verdict_close(&t->verdict);
 }
 
 static void close_all(struct work *w)
 {
     for (size_t i = 0; i < w->all.count; i++)
-        close_device(&w->all.items[i]);
+        if (w->all.items[i].has_verdict)
+            verdict_close(&w->all.items[i].verdict);
     free(w->all.items);
     frag_trace_close(w->file.whole);
     frag_trace_close(w->file.trace);

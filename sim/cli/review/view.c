@@ -10,13 +10,74 @@
 #include "sim/cli/review/publish.h"
 #include "sim/cli/review/view_parts.h"
 #include "sim/cli/texts/cli_texts.h"
+#include "sim/experiments/recording.h"
 #include "sim/results/json.h"
 #include "traces/facts.h"
+#include "traces/name.h"
 #include "traces/printable.h"
 
-/* The lines between which a page has the view. */
-static const char begin_mark[] = "<!-- view -->\n";
-static const char end_mark[] = "<!-- end of view -->\n";
+/* -- the runs ------------------------------------------------------------ */
+
+/* A run for each policy, with what it owns. */
+struct runs {
+    char *name; /* of the trace */
+    struct trace_view items[VIEW_RUNS];
+    struct frag_params *params[VIEW_RUNS];
+    struct policy_choice *policies;
+    size_t count;
+};
+
+static enum frag_err find_bound(const struct view_wish *w,
+                                const struct policy_choice *policy,
+                                struct frag_bound *out, struct frag_error *e)
+{
+    struct bound_choice *list = NULL;
+    size_t count = 0;
+    struct bound_facts facts;
+    enum frag_err err = bound_choices_read(w->bounds, &list, &count, e);
+
+    if (err == FRAG_OK && count != 1)
+        err = frag_fail(e, FRAG_INVALID,
+                        "--capacity, --process-limit: expected one bound, "
+                        "found several");
+    FRAG_THEN(err, recording_facts(w->trace, w->device, &facts, e));
+    if (err == FRAG_OK)
+        *out = bound_choice_of(&list[0], policy, &facts);
+    free(list);
+    return err;
+}
+
+/* The caller closes the runs, on error too. */
+static enum frag_err runs_open(const struct view_wish *w, struct runs *out,
+                               struct frag_error *e)
+{
+    *out = (struct runs){.name = frag_trace_name(w->trace->path)};
+    if (!out->name)
+        return frag_no_memory(e, "the view");
+    FRAG_TRY(policy_choices_read(w->policies, &out->policies, &out->count, e));
+    for (size_t i = 0; i < out->count; i++) {
+        struct trace_view *run = &out->items[i];
+
+        *run = (struct trace_view){.trace = w->trace,
+                                   .device = w->device,
+                                   .name = out->name,
+                                   .policy = &out->policies[i],
+                                   .progress = w->progress};
+        FRAG_TRY(find_bound(w, run->policy, &run->bound, e));
+        FRAG_TRY(policy_choice_params_of(run->policy, w->trace, w->device,
+                                         &out->params[i], e));
+        run->params = out->params[i];
+    }
+    return FRAG_OK;
+}
+
+static void runs_close(struct runs *r)
+{
+    for (size_t i = 0; i < VIEW_RUNS; i++)
+        free(r->params[i]);
+    policy_choices_free(r->policies, r->count);
+    free(r->name);
+}
 
 /* -- the data ------------------------------------------------------------ */
 
@@ -279,57 +340,53 @@ static enum frag_err put_script(const struct view *v, FILE *out,
 
 /* -- the page ------------------------------------------------------------ */
 
-static enum frag_err put_page(void *user, FILE *out, struct frag_error *e)
+static enum frag_err put_view(const struct view *v, FILE *out,
+                              struct frag_error *e)
 {
-    const struct view *v = user;
-    char title[256];
-
-    snprintf(title, sizeof(title), "Memory of %.200s", v->name);
-    html_open(out, title);
-    html_between(out, "<h1>", title, "</h1>\n");
-    fprintf(out, "%s<style>\n%s</style>\n%s", begin_mark, text_view_css,
-            text_view_html);
+    fprintf(out, "<style>\n%s</style>\n%s", text_view_css, text_view_html);
     fputs("<script type=\"application/json\">\n", out);
     FRAG_TRY(put_script(v, out, e));
     fprintf(out,
             "</script>\n<script>\n(function () {\n'use strict';\n%s%s})();\n"
-            "</script>\n%s",
-            text_view_map_js, text_view_js, end_mark);
+            "</script>\n",
+            text_view_map_js, text_view_js);
+    return FRAG_OK;
+}
+
+enum frag_err view_inline(const struct view_wish *w, FILE *out,
+                          struct frag_error *e)
+{
+    struct view v = {.trace = w->trace, .device = w->device};
+    struct runs runs;
+    enum frag_err err = runs_open(w, &runs, e);
+
+    v.name = runs.name;
+    v.count = runs.count;
+    FRAG_THEN(err, fill(&v, runs.items, e));
+    FRAG_THEN(err, put_view(&v, out, e));
+    release(&v);
+    runs_close(&runs);
+    return err;
+}
+
+static enum frag_err put_page(void *user, FILE *out, struct frag_error *e)
+{
+    const struct view_wish *w = user;
+    char title[256], *name = frag_trace_name(w->trace->path);
+
+    if (!name)
+        return frag_no_memory(e, "the view");
+    snprintf(title, sizeof(title), "Memory of %.200s", name);
+    free(name);
+    html_open(out, title);
+    html_between(out, "<h1>", title, "</h1>\n");
+    FRAG_TRY(view_inline(w, out, e));
     html_close(out);
     return FRAG_OK;
 }
 
-enum frag_err view_write(const struct trace_view *runs, size_t count,
-                         const char *path, struct frag_error *e)
+enum frag_err view_write(struct view_wish *w, const char *path,
+                         struct frag_error *e)
 {
-    struct view v = {.trace = runs->trace,
-                     .device = runs->device,
-                     .name = runs->name,
-                     .count = count};
-    enum frag_err err = fill(&v, runs, e);
-
-    FRAG_THEN(err, publish(path, put_page, &v, e));
-    release(&v);
-    return err;
-}
-
-enum frag_err view_copy(FILE *out, const char *path, struct frag_error *e)
-{
-    FILE *in = fopen(path, "re");
-    bool is_inside = false, is_whole = false;
-    char *line = NULL;
-    size_t room = 0;
-
-    if (!in)
-        return frag_fail(e, FRAG_IO, "%s: the view cannot be read", path);
-    while (getline(&line, &room, in) >= 0 && !is_whole) {
-        is_whole = is_inside && !strcmp(line, end_mark);
-        if (is_inside && !is_whole)
-            fputs(line, out);
-        is_inside = is_inside || !strcmp(line, begin_mark);
-    }
-    free(line);
-    fclose(in);
-    return is_whole ? FRAG_OK
-                    : frag_fail(e, FRAG_CORRUPT, "%s: it holds no view", path);
+    return publish(path, put_page, w, e);
 }

@@ -14,17 +14,26 @@
 
 enum { VIEW_RUNS = 2 }; /* the most policies of a view */
 
-/* Replays the runs, which are of one device and differ in their policies, and
- * writes the page. The file appears complete or not at all. INVALID if a policy
- * reserves no memory or the device has 2^32 events or more; errors of
- * track_make and publish. */
-enum frag_err view_write(const struct trace_view *runs, size_t count,
-                         const char *path,
+/* What a view shows; borrowed. */
+struct view_wish {
+    const struct frag_trace *trace;
+    const struct frag_device_trace *device; /* of the trace */
+    const struct texts *policies;           /* at most VIEW_RUNS; none: torch */
+    const struct texts *bounds; /* for each of FRAG_BOUND_KINDS, a list; one
+                                   bound in all, or none */
+    struct progress *progress;
+};
+
+/* Replays the policies and writes the page. The file appears complete or not at
+ * all. INVALID if there are several bounds or the device has 2^32 events or
+ * more, CORRUPT if a policy reserves no memory; errors of
+ * policy_choice_params_of, track_make and publish. */
+enum frag_err view_write(struct view_wish *w, const char *path,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Copies the view of a page that view_write wrote into another page. IO,
- * CORRUPT if the file holds no view. */
-enum frag_err view_copy(FILE *out, const char *path,
-                        struct frag_error *e) FRAG_MUST_CHECK;
+/* Writes only the view, which is a part of any page. But for NOMEM, nothing is
+ * written on error. */
+enum frag_err view_inline(const struct view_wish *w, FILE *out,
+                          struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

@@ -1,6 +1,5 @@
 /* verb_plot.c - the command plot: draws a figure of result files or of a trace,
  * with the scripts in plots/. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,8 +10,6 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/review/publish.h"
 #include "sim/cli/review/view.h"
-#include "sim/experiments/recording.h"
-#include "traces/name.h"
 #include "traces/nearest.h"
 
 struct plot_values {
@@ -58,88 +55,23 @@ static enum frag_err plot(const struct figure *f, const struct plot_values *v,
 
 /* -- figures of a trace -------------------------------------------------- */
 
-/* Reads a bound such as "24GiB" or "0.9x". */
-static enum frag_err find_bound(const struct texts *texts,
-                                const struct frag_trace *t,
-                                const struct trace_view *view,
-                                struct frag_bound *out, struct frag_error *e)
-{
-    struct bound_choice *list = NULL;
-    size_t count = 0;
-    struct bound_facts facts;
-    enum frag_err err = bound_choices_read(texts, &list, &count, e);
-
-    if (err == FRAG_OK && count != 1)
-        err = frag_fail(e, FRAG_INVALID,
-                        "--capacity, --process-limit: expected one bound, "
-                        "found several");
-    FRAG_THEN(err, recording_facts(t, view->device, &facts, e));
-    if (err == FRAG_OK)
-        *out = bound_choice_of(&list[0], view->policy, &facts);
-    free(list);
-    return err;
-}
-
-/* A view of the trace for each policy, with what each owns. */
-struct trace_views {
-    struct trace_view items[VIEW_RUNS];
-    struct frag_params *params[VIEW_RUNS];
-    struct policy_choice *policies;
-    size_t count;
-};
-
-static enum frag_err make_views(const struct plot_values *v,
-                                const struct frag_trace *t,
-                                const struct trace_view *common,
-                                struct trace_views *out, struct frag_error *e)
-{
-    FRAG_TRY(policy_choices_read(&v->wanted.policies, &out->policies,
-                                 &out->count, e));
-    for (size_t i = 0; i < out->count; i++) {
-        struct trace_view *view = &out->items[i];
-
-        *view = *common;
-        view->policy = &out->policies[i];
-        FRAG_TRY(find_bound(v->wanted.bounds, t, view, &view->bound, e));
-        FRAG_TRY(policy_choice_params_of(view->policy, t, view->device,
-                                         &out->params[i], e));
-        view->params = out->params[i];
-    }
-    return FRAG_OK;
-}
-
-static enum frag_err draw_views(const struct plot_values *v,
-                                const struct frag_trace *t,
-                                const struct trace_view *common,
-                                struct frag_error *e)
-{
-    struct trace_views views = {.count = 0};
-    enum frag_err err = make_views(v, t, common, &views, e);
-
-    FRAG_THEN(err, view_write(views.items, views.count, v->drawing.out, e));
-    for (size_t i = 0; i < VIEW_RUNS; i++)
-        free(views.params[i]);
-    policy_choices_free(views.policies, views.count);
-    return err;
-}
-
 static enum frag_err view_trace(const struct plot_values *v,
                                 const struct frag_trace *t,
                                 struct progress *progress, struct frag_error *e)
 {
-    char *name = frag_trace_name(t->path);
-    struct trace_view common = {.trace = t, .name = name, .progress = progress};
-    enum frag_err err = name ? FRAG_OK : FRAG_NOMEM;
+    struct view_wish wish = {.trace = t,
+                             .policies = &v->wanted.policies,
+                             .bounds = v->wanted.bounds,
+                             .progress = progress};
 
-    FRAG_THEN(err, input_device(t, v->device, &common.device, e));
-    FRAG_THEN(err, draw_views(v, t, &common, e));
+    FRAG_TRY(input_device(t, v->device, &wish.device, e));
+    FRAG_TRY(view_write(&wish, v->drawing.out, e));
     progress_clear(progress);
-    if (err == FRAG_OK && !v->common.quiet) {
+    if (!v->common.quiet) {
         input_say_notes(t->path, t);
-        input_say_start(t->path, common.device);
+        input_say_start(t->path, wish.device);
     }
-    free(name);
-    return err;
+    return FRAG_OK;
 }
 
 static enum frag_err plot_map(const struct plot_values *v, struct frag_error *e)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "sim/cli/review/html.h"
-#include "sim/cli/review/view.h"
 
 void answer_page_open(struct answer_page *p, FILE *out, const char *title)
 {
@@ -203,10 +202,4 @@ enum frag_err answer_page_figure(struct answer_page *p, const char *path,
                      "</figcaption>\n");
     fputs("</figure>\n", p->out);
     return err;
-}
-
-enum frag_err answer_page_view(struct answer_page *p, const char *path,
-                               struct frag_error *e)
-{
-    return view_copy(p->out, path, e);
 }

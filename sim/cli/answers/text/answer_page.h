@@ -61,9 +61,4 @@ enum frag_err answer_page_figure(struct answer_page *p, const char *path,
                                  const char *caption,
                                  struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The view of memory in the page at `path` (sim/cli/review/view.h). IO,
- * CORRUPT. */
-enum frag_err answer_page_view(struct answer_page *p, const char *path,
-                               struct frag_error *e) FRAG_MUST_CHECK;
-
 #endif

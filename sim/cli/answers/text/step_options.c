@@ -35,12 +35,12 @@ enum frag_err step_command_table(struct step_command *c, const struct input *in,
             .bound = bound,
             .repeats = repeats,
             .progress = progress_tick,
-            .user = &c->progress,
+            .user = c->progress,
         };
 
-        progress_step(&c->progress, 0, 0, " events", 1, in->name);
+        progress_step(c->progress, 0, 0, " events", 1, in->name);
         err = step_table_make(&spec, out, e);
-        progress_clear(&c->progress);
+        progress_clear(c->progress);
         free(params);
     }
     *policy = given;
@@ -94,7 +94,7 @@ static enum frag_err visit(void *user, const struct input *in,
     FRAG_TRY(input_has_history(in, e));
     if (c->values->drawing.out)
         FRAG_TRY(input_device(in->trace, c->values->cell.device, &one, e));
-    progress_clear(&c->progress);
+    progress_clear(c->progress);
     if (c->shown++ && !c->json)
         fputc('\n', c->out);
     FRAG_TRY(c->answer(c, in, e));
@@ -118,7 +118,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     const struct step_values *v = c->values;
     const struct inputs inputs = {&v->common.args, v->cell.device,
                                   reading_of(v),   false,
-                                  &c->progress,    &c->unread};
+                                  c->progress,     &c->unread};
 
     c->out = out;
     c->json = j;
@@ -164,23 +164,39 @@ static int may_write(const struct call *call, const struct step_values *v)
     return drawing_check(call, &v->drawing, v->force);
 }
 
-int step_command_run(const struct call *call, const struct step_values *values,
-                     enum frag_err (*answer)(struct step_command *c,
-                                             const struct input *in,
-                                             struct frag_error *e))
+enum frag_err step_command_show(const struct shown *on, frag_size capacity,
+                                step_answer *answer, struct frag_error *e)
 {
-    struct step_command c = {.call = call, .values = values, .answer = answer};
+    struct step_values values = STEP_DEFAULTS;
+    struct step_command c = {.call = on->call,
+                             .values = &values,
+                             .capacity = capacity,
+                             .progress = on->progress,
+                             .out = on->out};
+
+    values.drawing = on->drawing;
+    FRAG_TRY(cell_settings_read(&values.cell, &c.settings, e));
+    return answer(&c, &on->in, e);
+}
+
+int step_command_run(const struct call *call, const struct step_values *values,
+                     step_answer *answer)
+{
+    struct progress progress = progress_start(&values->common);
+    struct step_command c = {.call = call,
+                             .values = values,
+                             .progress = &progress,
+                             .unread = unread_of(call, &values->common),
+                             .answer = answer};
     struct frag_error e = {""};
     enum frag_err err;
     int code = may_write(call, values);
 
     if (code != EXIT_DONE)
         return code;
-    c.progress = progress_start(&values->common);
-    c.unread = unread_of(call, &values->common);
     cli_catch_signals();
     err = run(&c, &e);
-    progress_clear(&c.progress);
+    progress_clear(&progress);
     ranks_free(&c.ranks);
     code = cli_fail(call, err, &e);
     return unread_exit(&c.unread,

@@ -5,6 +5,7 @@
 
 #include "sim/answers/steps/step_table.h"
 #include "sim/cli/answers/text/ranks_text.h"
+#include "sim/cli/answers/text/shown.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/gnuplot/drawing.h"
@@ -48,13 +49,19 @@ struct step_values {
     RECORDED_LIMIT_OPTION(STEP_AT(cell.limit))
 /* clang-format on */
 
+struct step_command;
+
+/* Answers for one device. */
+typedef enum frag_err step_answer(struct step_command *c,
+                                  const struct input *in, struct frag_error *e);
+
 /* A running command. */
 struct step_command {
     const struct call *call;
     const struct step_values *values;
     struct cell_settings settings;
     frag_size capacity; /* 0: as recorded */
-    struct progress progress;
+    struct progress *progress;
     struct unread unread;
     FILE *out;
     struct frag_json *json; /* NULL: as text */
@@ -62,17 +69,18 @@ struct step_command {
     size_t shown;       /* devices */
     struct ranks ranks; /* that the answers added; owned */
     bool fails;         /* the exit code is EXIT_NO */
-    /* Answers for one device. */
-    enum frag_err (*answer)(struct step_command *c, const struct input *in,
-                            struct frag_error *e);
+    step_answer *answer;
 };
 
 /* Runs the command for all traces and devices, and writes the ranks below the
  * answers, if these added any; returns the exit code. */
 int step_command_run(const struct call *call, const struct step_values *values,
-                     enum frag_err (*answer)(struct step_command *c,
-                                             const struct input *in,
-                                             struct frag_error *e));
+                     step_answer *answer);
+
+/* Answers for one device at that capacity; 0: as recorded. */
+enum frag_err step_command_show(const struct shown *on, frag_size capacity,
+                                step_answer *answer,
+                                struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Makes the table of a device's steps under the policy of the options and the
  * bound of recording_bound_for. *policy

@@ -93,7 +93,8 @@ static void put_part(FILE *out, const char *heading, const char *text)
     fputc('\n', out);
 }
 
-void verdict_put_action(const struct verdict *v, FILE *out)
+/* Only what to do. */
+static void put_todo(const struct verdict *v, FILE *out)
 {
     char line[VERDICT_LINE];
 
@@ -105,13 +106,23 @@ void verdict_put_action(const struct verdict *v, FILE *out)
     fputc('\n', out);
 }
 
+void verdict_put_explained(const struct explain *x, const struct verdict *v,
+                           FILE *out)
+{
+    printable_line(out, "%s, %s", x->trace->path,
+                   FRAG_DEVICE_NAME(x->device->device));
+    explain_put_text(x, out);
+    if (v)
+        put_todo(v, out);
+}
+
 void verdict_put_text(const struct verdict *v, FILE *out)
 {
     char text[VERDICT_TEXT], about[QUESTION_TEXT];
 
     put_part(out, VERDICT_ABOUT, question_text(&v->question.about, about));
     put_part(out, VERDICT_HAPPENED, v->happened);
-    verdict_put_action(v, out);
+    put_todo(v, out);
     put_part(out, VERDICT_SURE, v->sure);
     put_part(out, "What fits", verdict_fits(v, text));
 }

@@ -26,8 +26,10 @@ const char *verdict_fits(const struct verdict *v, char text[VERDICT_TEXT]);
 
 /* The bound, the three parts, and what fits. */
 void verdict_put_text(const struct verdict *v, FILE *out);
-/* Only what to do. */
-void verdict_put_action(const struct verdict *v, FILE *out);
+/* The trace and the device, what explain found, and what to do; v NULL: that is
+ * not known. */
+void verdict_put_explained(const struct explain *x, const struct verdict *v,
+                           FILE *out);
 /* Adds one object to the open list of results. */
 void verdict_put_json(const struct verdict *v, struct frag_json *j);
 /* Adds the member "advice", which is what to do, to the open object. */
