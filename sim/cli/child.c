@@ -1,6 +1,5 @@
 /* child.c - fork, exec and wait, for every program that fragsim runs. The child
- * reports a failed exec through a pipe that a successful exec closes. A copy of
- * this process executes nothing. */
+ * reports a failed exec through a pipe that a successful exec closes. */
 #include "sim/cli/child.h"
 
 #include <errno.h>
@@ -150,132 +149,53 @@ enum frag_err child_become(const struct child *c, struct frag_error *e)
     return child_cannot(c, error, e);
 }
 
-enum { CHILDREN = 16 };
-static volatile sig_atomic_t running[CHILDREN]; /* 0: no child */
-
-static void replace(pid_t old, pid_t process)
-{
-    for (size_t i = 0; i < CHILDREN; i++)
-        if (running[i] == (sig_atomic_t)old) {
-            running[i] = (sig_atomic_t)process;
-            return;
-        }
-}
-
-/* A copy waits for its programs, and this process for its copies, so this one
- * waits longer. */
-enum { LOOK = 10, TIMES = 300, COPY_TIMES = 100 }; /* LOOK: milliseconds */
-static int patience = TIMES;
+static volatile sig_atomic_t running; /* of child_run; 0: no program */
 
 void child_end(int number)
 {
-    int times = patience;
+    enum { LOOK = 10, TIMES = 300 }; /* LOOK: milliseconds */
 
-    for (size_t k = 0; k < CHILDREN; k++)
-        if (running[k])
-            kill((pid_t)running[k], number);
-    for (size_t k = 0; k < CHILDREN; k++)
-        while (running[k] && times-- > 0 &&
-               waitpid((pid_t)running[k], NULL, WNOHANG) == 0)
-            poll(NULL, 0, LOOK);
+    if (running)
+        kill((pid_t)running, number);
+    for (int i = 0; running && i < TIMES; i++) {
+        if (waitpid((pid_t)running, NULL, WNOHANG) != 0)
+            return;
+        poll(NULL, 0, LOOK);
+    }
 }
 
-/* Blocks all signals from before a fork until the child is listed: a signal in
- * between would not reach the child, which would go on writing into a folder
- * that the handler removes. */
-static void block_signals(sigset_t *before)
-{
-    sigset_t all;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, before);
-}
-
-static void unblock_signals(const sigset_t *before)
-{
-    pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
-/* child_start() of a program that child_end() ends. */
-static pid_t start_listed(const struct child *c, int *error)
+/* child_start() of a program that child_end() ends. All signals are blocked
+ * from before the fork until the child is known: a signal in between would not
+ * reach the child, which would go on writing into a folder that the handler
+ * removes.
+ */
+static pid_t start_known(const struct child *c, int *error)
 {
     struct child masked = *c;
-    sigset_t mask;
-    pid_t process;
+    sigset_t all, mask;
 
-    block_signals(&mask);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &mask);
     if (!masked.mask)
         masked.mask = &mask;
-    process = child_start(&masked, error);
-    if (process)
-        replace(0, process);
-    unblock_signals(&mask);
-    return process;
+    running = (sig_atomic_t)child_start(&masked, error);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    return (pid_t)running;
 }
 
 enum frag_err child_run(const struct child *c, int *code, struct frag_error *e)
 {
     int error, status;
-    pid_t process = start_listed(c, &error);
+    const pid_t process = start_known(c, &error);
+    bool is_known;
 
     *code = CHILD_MISSING;
     if (!process)
         return error == ENOENT ? FRAG_OK : child_cannot(c, error, e);
-    if (!wait_for(process, &status))
+    is_known = wait_for(process, &status);
+    running = 0;
+    if (!is_known)
         return child_cannot(c, errno, e);
-    replace(process, 0);
-    *code = child_exit_code(status);
-    return FRAG_OK;
-}
-
-/* fork(), and the lists of both processes; 0 in the copy. */
-static pid_t fork_listed(void)
-{
-    sigset_t mask;
-    pid_t process;
-
-    block_signals(&mask);
-    process = fork();
-    if (process > 0) {
-        replace(0, process);
-    } else if (process == 0) {
-        memset((void *)(uintptr_t)running, 0, sizeof(running));
-        patience = COPY_TIMES;
-    }
-    unblock_signals(&mask);
-    return process;
-}
-
-enum frag_err child_copy(const struct child_work *w, pid_t *process,
-                         struct frag_error *e)
-{
-    int code;
-
-    fflush(NULL); /* or both processes would write what is not written yet */
-    *process = fork_listed();
-    if (*process < 0)
-        return frag_fail(e, FRAG_IO, "a child process: %s", strerror(errno));
-    if (*process)
-        return FRAG_OK;
-    apply(w->settings);
-    if (!redirect(w->output))
-        _exit(CHILD_MISSING - 1);
-    code = w->work(w->user);
-    _exit(fflush(stdout) == 0 ? code : CHILD_MISSING - 1);
-}
-
-bool child_copy_is_apart(void)
-{
-    return true;
-}
-
-enum frag_err child_wait(pid_t process, int *code, struct frag_error *e)
-{
-    int status;
-
-    if (!wait_for(process, &status))
-        return frag_fail(e, FRAG_IO, "a child process: %s", strerror(errno));
-    replace(process, 0);
     *code = child_exit_code(status);
     return FRAG_OK;
 }

@@ -1,6 +1,6 @@
 /* child.h - starts a program in a child process, waits for it, and reports its
- * end as a shell does; or executes it in place of this process; or has a copy
- * of this process work beside it. The module catches no signal; program.h does.
+ * end as a shell does; or executes it in place of this process. The module
+ * catches no signal; program.h does.
  */
 #ifndef FRAG_SIM_CLI_CHILD_H
 #define FRAG_SIM_CLI_CHILD_H
@@ -41,35 +41,15 @@ int child_exit_code(int status);
 enum frag_err child_cannot(const struct child *c, int error,
                            struct frag_error *e);
 
-/* Starts the program and waits for its end. *code is the exit code, or
- * CHILD_MISSING if the program does not exist; both return OK. IO if the
- * program cannot be run for another reason. */
+/* Starts the program and waits for its end; one program runs at a time. *code
+ * is the exit code, or CHILD_MISSING if the program does not exist; both return
+ * OK. IO if the program cannot be run for another reason. */
 enum frag_err child_run(const struct child *c, int *code,
                         struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Work that a copy of this process does: it has all that this process has read.
- */
-struct child_work {
-    int (*work)(void *user); /* returns the exit code */
-    void *user;
-    const struct setting *settings; /* as in struct child */
-    const char *output;             /* file for stdout and stderr */
-};
-
-/* Starts the work; at most 15 copies may run at once. No other thread may run.
- * IO. */
-enum frag_err child_copy(const struct child_work *w, pid_t *process,
-                         struct frag_error *e) FRAG_MUST_CHECK;
-/* Whether a copy has memory of its own, which it may change and free; in a page
- * (sim/browser) it has not. */
-bool child_copy_is_apart(void);
-/* Waits for its end. IO if it is no child of this process. */
-enum frag_err child_wait(pid_t process, int *code,
-                         struct frag_error *e) FRAG_MUST_CHECK;
-
-/* Sends a signal to the programs of child_run and the copies, if any run, and
- * waits up to three seconds for their end: they may write into a folder that
- * will be removed. For a signal handler that ends this process. */
+/* Sends a signal to the program of child_run, if one runs, and waits up to
+ * three seconds for its end: it may write into a folder that will be removed.
+ * For a signal handler that ends this process. */
 void child_end(int number);
 
 /* Executes the program in place of this process, so that its signals and its

@@ -100,14 +100,6 @@ static enum frag_err note_unknown(struct frag_trace *t, struct frag_error *e)
     return *text ? frag_trace_note(t, text, e) : FRAG_OK;
 }
 
-enum frag_err reading_treat(const struct trace_reading *reading,
-                            struct frag_trace **t, struct frag_error *e)
-{
-    if (reading->kind != READING_RAW)
-        FRAG_TRY(treat(reading, *t, e));
-    return reading->edits ? edit(reading, t, e) : FRAG_OK;
-}
-
 enum frag_err reading_open(const struct trace_reading *reading,
                            const char *path, frag_progress *progress,
                            void *user, struct frag_trace **out,
@@ -126,7 +118,10 @@ enum frag_err reading_open(const struct trace_reading *reading,
     if (err == FRAG_OK && *note.text)
         err = frag_trace_note(t, note.text, e);
     FRAG_THEN(err, note_unknown(t, e));
-    FRAG_THEN(err, reading_treat(reading, &t, e));
+    if (reading->kind != READING_RAW)
+        FRAG_THEN(err, treat(reading, t, e));
+    if (reading->edits)
+        FRAG_THEN(err, edit(reading, &t, e));
     if (err == FRAG_OK)
         *out = t;
     else

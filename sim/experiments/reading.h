@@ -34,10 +34,4 @@ enum frag_err reading_open(const struct trace_reading *reading,
                            void *user, struct frag_trace **out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Treats a trace that was opened as READING_RAW, with the same limit, as the
- * reading says. Errors of reading_open; on error *t may be treated in part. */
-enum frag_err reading_treat(const struct trace_reading *reading,
-                            struct frag_trace **t,
-                            struct frag_error *e) FRAG_MUST_CHECK;
-
 #endif

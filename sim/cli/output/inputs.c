@@ -97,43 +97,11 @@ int unread_exit(const struct unread *u, int code)
     return cli_fail(u->call, u->first, &e);
 }
 
-static struct frag_trace *lent; /* NULL: none */
-
-void input_lend(struct frag_trace *raw)
-{
-    lent = raw;
-}
-
-/* Whether the lent trace is what the reading would open. */
-static bool is_lent(const char *path, const struct trace_reading *reading)
-{
-    return lent && !strcmp(path, lent->path) &&
-           (!reading->limit || reading->limit == lent->limit);
-}
-
-static enum frag_err take_lent(const struct trace_reading *reading,
-                               struct frag_trace **out, struct frag_error *e)
-{
-    struct frag_trace *t = lent;
-    enum frag_err err;
-
-    lent = NULL;
-    err = reading_treat(reading, &t, e);
-    if (err == FRAG_OK)
-        *out = t;
-    else
-        frag_trace_close(t);
-    return err;
-}
-
 enum frag_err input_open(const char *path, const struct trace_reading *reading,
                          struct progress *progress, struct frag_trace **out,
                          struct frag_error *e)
 {
     enum frag_err err;
-
-    if (is_lent(path, reading))
-        return take_lent(reading, out, e);
 
     FRAG_TRY(input_check_name(path, e));
     progress_step(progress, 0, 0, "B", 1, path);

@@ -21,14 +21,9 @@ enum frag_err input_open(const char *path, const struct trace_reading *reading,
                          struct progress *progress, struct frag_trace **out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The next input_open of this process that asks for the file of `raw`, which
- * was opened as READING_RAW, takes it and does not read the file. For a copy of
- * a process that has read the file (sim/cli/child.h). */
-void input_lend(struct frag_trace *raw);
-
-/* Prints the trace's notes, the assumptions of its reader, to stderr. */
 /* Prints how a figure of the device starts (export_start_note) to stderr. */
 void input_say_start(const char *path, const struct frag_device_trace *d);
+/* Prints the trace's notes, the assumptions of its reader, to stderr. */
 void input_say_notes(const char *path, const struct frag_trace *t);
 
 /* Prints the notes of cells to stderr, each distinct one once. */

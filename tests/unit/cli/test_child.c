@@ -169,72 +169,30 @@ static void scratch_goes_with_all_it_holds(void **state)
     free(sub);
 }
 
-/* A copy has what this process has, writes to its file, and ends alone. */
-static int work(void *user)
-{
-    printf("%s in %s\n", (const char *)user, getenv("PLACE"));
-    return 7;
-}
-
-static void copies_work_beside(void **state)
-{
-    static const struct setting settings[] = {{"PLACE", "here"}, {NULL, NULL}};
-    char word[] = "work", line[64] = "";
-    char *path = scratch_path(folder, "copy", ".txt");
-    const struct child_work w = {work, word, settings, path};
-    pid_t one, other;
-    FILE *file;
-    int code;
-
-    (void)state;
-    assert_int_equal(child_copy(&w, &one, NULL), FRAG_OK);
-    assert_int_equal(child_copy(&w, &other, NULL), FRAG_OK);
-    assert_int_equal(child_wait(one, &code, NULL), FRAG_OK);
-    assert_int_equal(code, 7);
-    assert_int_equal(child_wait(other, &code, NULL), FRAG_OK);
-    assert_int_equal(child_wait(other, &code, NULL), FRAG_IO);
-    assert_null(getenv("PLACE"));
-    file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(line, sizeof(line), file));
-    assert_string_equal(line, "work in here\n");
-    fclose(file);
-    free(path);
-}
-
-static int sleep_long(void *user)
-{
-    (void)user;
-    poll(NULL, 0, 60000);
-    return 0;
-}
-
 static void end(int number)
 {
     child_end(number);
     _exit(0);
 }
 
-/* A process that starts a copy, and ends with it at a signal. */
+/* A process that runs a program, and ends with it at a signal. */
 static pid_t start_parent(int ready)
 {
-    const struct child_work w = {sleep_long, NULL, NULL, "/dev/null"};
+    static const char *const argv[] = {"sleep", "60", NULL};
     const pid_t process = fork();
-    pid_t copy;
     int code;
 
     if (process)
         return process;
     signal(SIGUSR1, end);
     (void)!write(ready, "", 1);
-    (void)!child_copy(&w, &copy, NULL);
-    (void)!child_wait(copy, &code, NULL);
+    (void)!child_run(&(const struct child){.argv = argv}, &code, NULL);
     _exit(1);
 }
 
 /* Signals at each 20 microseconds around the fork. The pipe `held` stays open
  * while one of the two processes runs. */
-static void no_copy_outlives_a_signal(void **state)
+static void no_program_outlives_a_signal(void **state)
 {
     enum { SIGNALS = 100, STEP = 20, ENDED = 5000 };
 
@@ -261,8 +219,7 @@ static void no_copy_outlives_a_signal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_copy_outlives_a_signal),
-        cmocka_unit_test_setup_teardown(copies_work_beside, enter, leave),
+        cmocka_unit_test(no_program_outlives_a_signal),
         cmocka_unit_test(exit_codes_are_those_of_a_shell),
         cmocka_unit_test_setup_teardown(what_cannot_be_run_is_said, enter,
                                         leave),
