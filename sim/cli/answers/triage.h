@@ -34,7 +34,7 @@ struct triage_part {
     const char *id, *heading, *question;
     const char *words[TRIAGE_WORDS];
     struct triage_picture picture; /* of its option -o */
-    const char *failures;          /* as for answer_page_text_end */
+    const char *failures;          /* as for page_text_end */
     triage_put *put; /* with `show', only if the bound is the recorded one */
     shown_put *show;
     bool (*is_shown)(const struct triage *t); /* NULL: always */
@@ -79,8 +79,8 @@ enum frag_err triage_put_answer(const struct triage *t,
 enum frag_err triage_put_view(const struct triage *t, FILE *out,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes the page; user is a struct triages. IO, NOMEM. */
-enum frag_err triage_write(void *user, FILE *out,
+/* Writes the page. CANCELLED; errors of page_write. */
+enum frag_err triage_write(const struct triages *all, const char *path,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

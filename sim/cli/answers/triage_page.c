@@ -4,95 +4,119 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/cli/answers/text/answer_page.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
-#include "sim/cli/scratch.h"
-#include "traces/bytes/temporary.h"
+#include "sim/cli/page/page.h"
 #include "traces/name.h"
 
-static void put_verdict(const struct triage *t, struct answer_page *p)
+static void put_paragraph(FILE *out, const char *text)
+{
+    html_between(out, "<p>", text, "</p>\n");
+}
+
+static void put_heading(FILE *out, const char *heading, const char *text)
+{
+    html_between(out, "<h2>", heading, "</h2>\n");
+    put_paragraph(out, text);
+}
+
+static void put_verdict(const struct triage *t, FILE *out)
 {
     const struct verdict *v = &t->verdict;
     char line[VERDICT_LINE], fits[VERDICT_TEXT], about[QUESTION_TEXT];
 
-    answer_page_verdict(p, VERDICT_ABOUT, question_text(&t->about, about), "");
-    answer_page_verdict(p, VERDICT_HAPPENED, v->happened, "");
-    answer_page_verdict(p, VERDICT_TODO, v->todo, verdict_export(v, line));
-    answer_page_verdict(p, VERDICT_SURE, v->sure, "");
-    answer_page_verdict_end(p);
+    fputs("<section class=\"verdict\">\n", out);
+    put_heading(out, VERDICT_ABOUT, question_text(&t->about, about));
+    put_heading(out, VERDICT_HAPPENED, v->happened);
+    put_heading(out, VERDICT_TODO, v->todo);
+    if (*verdict_export(v, line))
+        html_between(out, "<pre class=\"copy\">", line, "</pre>\n");
+    put_heading(out, VERDICT_SURE, v->sure);
+    fputs("</section>\n", out);
     if (*verdict_fits(v, fits))
-        answer_page_paragraph(p, fits);
+        put_paragraph(out, fits);
 }
 
 /* ---- the evidence ---- */
 
 static enum frag_err put_command(const struct triage *t,
-                                 const struct triage_part *part,
-                                 struct answer_page *p, struct frag_error *e)
+                                 const struct triage_part *part, struct page *p,
+                                 struct frag_error *e)
 {
-    FILE *out = answer_page_text(p);
+    FILE *out = page_text(p);
 
     if (!out)
         return frag_no_memory(e, "the page");
     triage_put_command(t, part, out);
-    return answer_page_text_end(p, NULL, e);
+    return page_text_end(p, NULL, e);
+}
+
+/* Begins a part that is folded. */
+static void open_part(FILE *out, const char *heading, const char *id)
+{
+    html_between(out, "<details class=\"part\" id=\"", id, "\">");
+    html_between(out, "<summary>", heading, "</summary>\n");
+}
+
+static void close_part(FILE *out)
+{
+    fputs("</details>\n", out);
+}
+
+static enum frag_err put_answer(const struct triage *t,
+                                const struct triage_part *part, struct page *p,
+                                FILE *text, struct frag_error *e)
+{
+    const char *picture = NULL;
+
+    if (part->picture.is_view)
+        return triage_put_view(t, p->out, e);
+    if (triage_can_draw(t, part))
+        FRAG_TRY(page_picture(p, &picture, e));
+    FRAG_TRY(triage_put_answer(t, part, picture, text, e));
+    return picture && access(picture, R_OK) == 0
+               ? page_figure(p, part->picture.caption, part->picture.caption, e)
+               : FRAG_OK;
 }
 
 /* A part that cannot be answered holds the message of its command. */
-static enum frag_err put_answer(const struct triage *t,
-                                const struct triage_part *part,
-                                const char *picture, struct answer_page *p,
-                                struct frag_error *e)
-{
-    FILE *out = answer_page_text(p);
-    struct frag_error own = {""};
-    enum frag_err err;
-
-    if (!out)
-        return frag_no_memory(e, "the page");
-    err = part->picture.is_view
-              ? triage_put_view(t, p->out, &own)
-              : triage_put_answer(t, part, picture, out, &own);
-    if (err != FRAG_OK)
-        cli_put_failure(out, part->words[0], err, &own);
-    if (picture && access(picture, R_OK) == 0)
-        FRAG_TRY(answer_page_figure(p, picture, part->picture.caption, e));
-    FRAG_TRY(answer_page_text_end(p, part->failures, e));
-    return err == FRAG_CANCELLED || cli_interrupted() ? FRAG_CANCELLED
-                                                      : FRAG_OK;
-}
-
 static enum frag_err put_part(const struct triage *t,
-                              const struct triage_part *part,
-                              const char *folder, struct answer_page *p,
+                              const struct triage_part *part, struct page *p,
                               struct frag_error *e)
 {
-    char id[64], *picture = NULL;
+    char id[64];
+    struct frag_error own = {""};
     enum frag_err err;
+    FILE *text;
 
     snprintf(id, sizeof(id), t->about.place > 1 ? "%s-%u" : "%s", part->id,
              t->about.place);
-    answer_page_section(p, part->heading, id);
-    answer_page_paragraph(p, part->question);
+    open_part(p->out, part->heading, id);
+    put_paragraph(p->out, part->question);
     FRAG_TRY(put_command(t, part, p, e));
-    if (triage_can_draw(t, part))
-        picture = scratch_path(folder, id, ".svg");
-    err = put_answer(t, part, picture, p, e);
-    free(picture);
-    answer_page_section_end(p);
-    return err;
+    text = page_text(p);
+    if (!text)
+        return frag_no_memory(e, "the page");
+    err = put_answer(t, part, p, text, &own);
+    if (err == FRAG_CANCELLED || cli_interrupted())
+        return FRAG_CANCELLED;
+    if (err != FRAG_OK)
+        cli_put_failure(text, part->words[0], err, &own);
+    FRAG_TRY(page_text_end(p, part->failures, e));
+    close_part(p->out);
+    return FRAG_OK;
 }
 
-static void put_notes(const struct triage *t, struct answer_page *p)
+static void put_notes(const struct triage *t, FILE *out)
 {
     if (!t->trace->note_count && !t->rest.path)
         return;
-    answer_page_section(p, "What the answers rest on", "notes");
-    answer_page_list(p, t->trace->notes, t->trace->note_count);
+    open_part(out, "What the answers rest on", "notes");
+    html_list(out, t->trace->notes, t->trace->note_count);
+    fputc('\n', out);
     if (t->rest.path)
-        answer_page_paragraph(p, t->rest.alike);
-    answer_page_section_end(p);
+        put_paragraph(out, t->rest.alike);
+    close_part(out);
 }
 
 static size_t count_parts(const struct triage *t)
@@ -104,8 +128,8 @@ static size_t count_parts(const struct triage *t)
     return count;
 }
 
-static enum frag_err put_parts(const struct triage *t, const char *folder,
-                               struct answer_page *p, struct frag_error *e)
+static enum frag_err put_parts(const struct triage *t, struct page *p,
+                               struct frag_error *e)
 {
     const size_t count = count_parts(t);
     size_t done = 0;
@@ -117,42 +141,45 @@ static enum frag_err put_parts(const struct triage *t, const char *folder,
                       " parts", 1, "the page");
         if (progress_tick(t->progress, ++done, count))
             return FRAG_CANCELLED;
-        FRAG_TRY(put_part(t, part, folder, p, e));
+        FRAG_TRY(put_part(t, part, p, e));
     }
     progress_clear(t->progress);
     return FRAG_OK;
 }
 
-static enum frag_err put_device(const struct triage *t, struct answer_page *p,
-                                struct frag_error *e)
-{
-    char *folder;
-    enum frag_err err;
+/* The page while it is written. */
+struct triage_page {
+    const struct triages *all;
+    char title[256]; /* of the page and of its window */
+};
 
-    put_verdict(t, p);
-    if (!t->draws)
-        answer_page_paragraph(p, "Some figures are left out, because gnuplot, "
-                                 "which draws them, is not installed.");
-    FRAG_TRY(scratch_make(&folder, e));
-    err = put_parts(t, folder, p, e);
-    temporary_remove(folder);
-    return err;
+static enum frag_err put_page(struct page *p, void *user, struct frag_error *e)
+{
+    const struct triage_page *page = user;
+    const struct triage *first = page->all->items;
+
+    html_between(p->out, "<h1>", page->title, "</h1>\n");
+    for (size_t i = 0; i < page->all->count; i++) {
+        put_verdict(&first[i], p->out);
+        if (!first->draws)
+            put_paragraph(p->out,
+                          "Some figures are left out, because gnuplot, which "
+                          "draws them, is not installed.");
+        FRAG_TRY(put_parts(&first[i], p, e));
+    }
+    put_notes(first, p->out);
+    return FRAG_OK;
 }
 
-enum frag_err triage_write(void *user, FILE *out, struct frag_error *e)
+enum frag_err triage_write(const struct triages *all, const char *path,
+                           struct frag_error *e)
 {
-    const struct triages *all = user;
-    struct answer_page p;
-    char title[256], *name = frag_trace_name(all->items[0].path);
+    struct triage_page page = {.all = all};
+    char *name = frag_trace_name(all->items[0].path);
 
     if (!name)
         return frag_no_memory(e, "the page");
-    snprintf(title, sizeof(title), "Triage of %.200s", name);
+    snprintf(page.title, sizeof(page.title), "Triage of %.200s", name);
     free(name);
-    answer_page_open(&p, out, title);
-    for (size_t i = 0; i < all->count; i++)
-        FRAG_TRY(put_device(&all->items[i], &p, e));
-    put_notes(&all->items[0], &p);
-    answer_page_close(&p);
-    return FRAG_OK;
+    return page_write(path, page.title, put_page, &page, e);
 }

@@ -8,8 +8,8 @@
 #include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
+#include "sim/cli/page/page.h"
 #include "sim/cli/question_options.h"
-#include "sim/cli/review/publish.h"
 #include "traces/bytes/sink.h"
 
 struct triage_values {
@@ -145,7 +145,7 @@ static enum frag_err answer(struct work *w, struct frag_error *e)
     const struct answer text = {put, NULL, &w->all};
 
     if (v->out)
-        FRAG_TRY(publish(v->out, triage_write, &w->all, e));
+        FRAG_TRY(triage_write(&w->all, v->out, e));
     if (v->json)
         FRAG_TRY(answer_write(w->file.call, &text, v->json, e));
     return sink_is_stdout(v->json) ? FRAG_OK
@@ -201,8 +201,8 @@ static int check_options(const struct call *call, const char *path,
 {
     int code;
 
-    if (v->out && !publish_can(v->out))
-        return cli_misuse(call, PUBLISH_EXPECTED);
+    if (v->out && !page_is_named(v->out))
+        return cli_misuse(call, PAGE_EXPECTED);
     if (!strcmp(path, "-"))
         return cli_misuse(call, "expected the name of a file, found \"-\": "
                                 "the commands of the page read it again");

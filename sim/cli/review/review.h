@@ -69,8 +69,8 @@ double review_extra(const struct review *r, const struct standing *s);
 const char *review_setting(const struct standing *s);
 
 /* Writes the page. Runs gnuplot for each figure: IO if it is missing. CANCELLED
- * if the user interrupted. */
-enum frag_err review_write(const struct review *r, FILE *out,
+ * if the user interrupted; errors of page_write. */
+enum frag_err review_write(struct review *r, const char *path,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

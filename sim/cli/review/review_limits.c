@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/cli/review/html.h"
+#include "sim/cli/page/page.h"
 #include "sim/cli/review/review_page.h"
 #include "sim/experiments/cell_notes.h"
 
@@ -58,11 +58,11 @@ static void put_linked_note(FILE *out, const struct review *r, size_t subject,
                             const char *note)
 {
     fputs("<li>", out);
-    page_trace_link(out, r, subject);
+    review_trace_link(out, r, subject);
     html_between(out, ": ", note, "</li>\n");
 }
 
-void page_notes(struct page *p)
+void review_notes(struct review_page *p)
 {
     const struct review *r = p->review;
     const uint64_t all = count_notes(r);
@@ -90,17 +90,15 @@ void page_notes(struct page *p)
     fputs("</ul></details>\n", p->out);
 }
 
-void page_trace_notes(struct page *p, size_t subject)
+void review_trace_notes(struct review_page *p, size_t subject)
 {
     const struct frag_loaded_run *t = first_of(p->review, subject);
 
     if (!t->note_count)
         return;
-    fputs("<div class=\"note\"><b>Notes on this trace</b>\n<ul>\n", p->out);
-    for (uint64_t k = 0; k < t->note_count; k++) {
-        html_between(p->out, "<li>", t->trace_notes[k], "</li>\n");
-    }
-    fputs("</ul></div>\n", p->out);
+    fputs("<div class=\"note\"><b>Notes on this trace</b>\n", p->out);
+    html_list(p->out, (const char *const *)t->trace_notes, t->note_count);
+    fputs("</div>\n", p->out);
 }
 
 /* -- impossible bounds --------------------------------------------------- */
@@ -123,7 +121,7 @@ static void put_limit(FILE *out, const struct review *r,
                       const struct ranked_entry *e)
 {
     fputs("<li>", out);
-    page_trace_link(out, r, e->subject);
+    review_trace_link(out, r, e->subject);
     fprintf(out, " at %s: the job asks for %s</li>\n",
             FRAG_SHOW_BOUND(e->run->bound),
             FRAG_SHOW_SIZE(r->ranking.subjects[e->subject].bound));
@@ -138,7 +136,7 @@ static uint64_t count_limits(const struct ranking *g)
     return count;
 }
 
-void page_impossible(struct page *p)
+void review_impossible(struct review_page *p)
 {
     const struct review *r = p->review;
     const struct ranking *g = &r->ranking;

@@ -2,7 +2,7 @@
  * result files, parameters, traces, command lines, and the words it uses. */
 #include <inttypes.h>
 
-#include "sim/cli/review/html.h"
+#include "sim/cli/page/page.h"
 #include "sim/cli/review/review_page.h"
 
 static void put_file(FILE *out, const char *path, const struct frag_loaded *l)
@@ -61,7 +61,7 @@ static void put_traces(FILE *out, const struct review *r)
     fputs("</tbody></table></div>\n", out);
 }
 
-void page_provenance(struct page *p)
+void review_provenance(struct review_page *p)
 {
     const struct review *r = p->review;
     FILE *out = p->out;

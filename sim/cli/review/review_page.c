@@ -1,10 +1,47 @@
 /* review_page.c - writes the HTML page of `fragsim report`, part by part: the
- * verdict, the figures and the commands. */
+ * verdict, the figures and the commands; and the pieces that several parts
+ * have.
+ */
 #include "sim/cli/review/review_page.h"
+
+#include <inttypes.h>
+
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/review/html.h"
-#include "sim/cli/scratch.h"
-#include "traces/bytes/temporary.h"
+
+void review_trace_name(FILE *out, const struct frag_loaded_run *r)
+{
+    html_text(out, r->trace);
+    if (r->device)
+        fprintf(out, ", device %" PRIu64, r->device);
+}
+
+void review_trace_link(FILE *out, const struct review *r, size_t subject)
+{
+    fprintf(out, "<a href=\"#trace-%zu\">", subject);
+    review_trace_name(out, r->ranking.subjects[subject].first);
+    fputs("</a>", out);
+}
+
+enum frag_err review_figure(struct review_page *p, const struct figure *f,
+                            const struct selection *s, const char *caption,
+                            struct frag_error *e)
+{
+    const struct review *r = p->review;
+    const size_t most = 3 + 2 * r->ranking.subject_count;
+    struct drawing d = *r->look;
+    struct figure_note note;
+
+    if (f->lacks && f->lacks(s)) {
+        p->page->figures++;
+        return FRAG_OK;
+    }
+    if (progress_tick(r->progress, p->page->figures + 1, most))
+        return FRAG_CANCELLED;
+    d.title = NULL;
+    FRAG_TRY(page_picture(p->page, &d.out, e));
+    FRAG_TRY(figure_draw(f, s, &(const struct figure_wish){0}, &d, &note, e));
+    return page_figure(p->page, caption, NULL, e);
+}
 
 /* A figure of all runs with its heading and explanation. */
 static const struct part {
@@ -28,7 +65,7 @@ static const struct part {
      true},
 };
 
-static enum frag_err put_parts(struct page *p, struct frag_error *e)
+static enum frag_err put_parts(struct review_page *p, struct frag_error *e)
 {
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         const struct part *part = &parts[i];
@@ -39,36 +76,30 @@ static enum frag_err put_parts(struct page *p, struct frag_error *e)
             continue;
         fprintf(p->out, "<h2 class=\"page\">%s</h2>\n<p>%s</p>\n", part->head,
                 part->text);
-        FRAG_TRY(page_figure(p, part->figure, s, part->head, e));
+        FRAG_TRY(review_figure(p, part->figure, s, part->head, e));
     }
     return FRAG_OK;
 }
 
-static enum frag_err put_page(struct page *p, struct frag_error *e)
+static enum frag_err put_page(struct page *page, void *user,
+                              struct frag_error *e)
 {
-    const char *title = p->review->look->title;
+    struct review_page p = {.review = user, .page = page, .out = page->out};
 
-    html_open(p->out, title ? title : "Policy review");
-    page_verdict(p);
-    page_notes(p);
-    page_impossible(p);
-    page_policies(p);
-    FRAG_TRY(put_parts(p, e));
-    FRAG_TRY(page_traces(p, e));
-    page_provenance(p);
-    html_close(p->out);
+    review_verdict(&p);
+    review_notes(&p);
+    review_impossible(&p);
+    review_policies(&p);
+    FRAG_TRY(put_parts(&p, e));
+    FRAG_TRY(review_traces(&p, e));
+    review_provenance(&p);
     return FRAG_OK;
 }
 
-enum frag_err review_write(const struct review *r, FILE *out,
+enum frag_err review_write(struct review *r, const char *path,
                            struct frag_error *e)
 {
-    struct page p = {.review = r, .out = out};
-    enum frag_err err;
+    const char *title = r->look->title;
 
-    p.figures_all = 3 + 2 * (unsigned)r->ranking.subject_count;
-    FRAG_TRY(scratch_make(&p.folder, e));
-    err = put_page(&p, e);
-    temporary_remove(p.folder);
-    return err;
+    return page_write(path, title ? title : "Policy review", put_page, r, e);
 }

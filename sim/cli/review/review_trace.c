@@ -4,15 +4,16 @@
 #include <string.h>
 
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/review/html.h"
+#include "sim/cli/page/page.h"
 #include "sim/cli/review/review_page.h"
 
 enum { BARS = 14 }; /* policies in a breakdown: the first of the ranking */
 
 /* Calls `use` with each run of a subject: policies in the order of the ranking,
  * the runs of a policy by bound, the largest first. */
-static void for_runs(struct page *p, size_t subject,
-                     void (*use)(struct page *p, const struct ranked_entry *e))
+static void for_runs(struct review_page *p, size_t subject,
+                     void (*use)(struct review_page *p,
+                                 const struct ranked_entry *e))
 {
     const struct ranking *g = &p->review->ranking;
 
@@ -76,14 +77,14 @@ static void put_peak(FILE *out, const struct frag_loaded_run *r)
         html_none(out);
 }
 
-static void overview_row(struct page *p, size_t subject)
+static void overview_row(struct review_page *p, size_t subject)
 {
     const struct review *r = p->review;
     const struct ranked_subject *s = &r->ranking.subjects[subject];
     FILE *out = p->out;
 
     fputs("<tr><td class=\"l\">", out);
-    page_trace_link(out, r, subject);
+    review_trace_link(out, r, subject);
     fputs("</td>", out);
     html_count(out, s->first->run.summary.events);
     html_size(out, s->asked);
@@ -98,7 +99,7 @@ static void overview_row(struct page *p, size_t subject)
     fputs("</tr>\n", out);
 }
 
-static void overview(struct page *p)
+static void overview(struct review_page *p)
 {
     const struct review *r = p->review;
     FILE *out = p->out;
@@ -131,7 +132,7 @@ static void put_need(FILE *out, frag_size need)
         html_size(out, need);
 }
 
-static void run_row(struct page *p, const struct ranked_entry *e)
+static void run_row(struct review_page *p, const struct ranked_entry *e)
 {
     const struct frag_loaded_run *r = e->run;
     const struct frag_summary *m = &r->run.summary;
@@ -151,7 +152,7 @@ static void run_row(struct page *p, const struct ranked_entry *e)
     fputs("</tr>\n", out);
 }
 
-static void put_runs(struct page *p, size_t subject)
+static void put_runs(struct review_page *p, size_t subject)
 {
     fprintf(p->out,
             "<details class=\"screen\"><summary>All runs</summary><div "
@@ -187,7 +188,7 @@ static void put_remedy(FILE *out, const struct ranking *g,
         fputs("<td class=\"l\">another policy may fit</td>", out);
 }
 
-static void oom_row(struct page *p, const struct ranked_entry *e)
+static void oom_row(struct review_page *p, const struct ranked_entry *e)
 {
     const struct frag_loaded_run *r = e->run;
     const struct frag_oom *o = r->run.ooms;
@@ -212,7 +213,7 @@ static void oom_row(struct page *p, const struct ranked_entry *e)
     fputs("</tr>\n", out);
 }
 
-static void put_ooms_of(struct page *p, size_t subject)
+static void put_ooms_of(struct review_page *p, size_t subject)
 {
     const struct ranking *g = &p->review->ranking;
     bool any = false;
@@ -277,7 +278,7 @@ static enum frag_err add_run(struct selection *s,
     return r ? selection_add(s, r) : FRAG_OK;
 }
 
-static enum frag_err timelines(struct page *p, size_t subject,
+static enum frag_err timelines(struct review_page *p, size_t subject,
                                struct frag_error *e)
 {
     const struct review *r = p->review;
@@ -291,12 +292,13 @@ static enum frag_err timelines(struct page *p, size_t subject,
     if (err == FRAG_OK && rival && rival != r->baseline)
         err = add_run(&s, run_on(&r->ranking, rival, subject, bound));
     if (err == FRAG_OK && s.count)
-        err = page_figure(p, &figure_timeline, &s, "Memory over events", e);
+        err = review_figure(p, &figure_timeline, &s, "Memory over events", e);
     selection_free(&s);
     return err;
 }
 
-static enum frag_err bars(struct page *p, size_t subject, struct frag_error *e)
+static enum frag_err bars(struct review_page *p, size_t subject,
+                          struct frag_error *e)
 {
     const struct review *r = p->review;
     struct selection s = {0};
@@ -306,23 +308,24 @@ static enum frag_err bars(struct page *p, size_t subject, struct frag_error *e)
         if (s.count < BARS || r->ranking.order[i] == r->baseline)
             err = add_run(&s, roomiest(r, r->ranking.order[i], subject));
     if (err == FRAG_OK)
-        err = page_figure(p, &figure_breakdown, &s, "Parts of the peak", e);
+        err = review_figure(p, &figure_breakdown, &s, "Parts of the peak", e);
     selection_free(&s);
     return err;
 }
 
-static enum frag_err part(struct page *p, size_t subject, struct frag_error *e)
+static enum frag_err part(struct review_page *p, size_t subject,
+                          struct frag_error *e)
 {
     const struct ranked_subject *s = &p->review->ranking.subjects[subject];
     const struct frag_summary *m = &s->first->run.summary;
 
     fprintf(p->out, "<h2 class=\"page\" id=\"trace-%zu\">", subject);
-    page_trace_name(p->out, s->first);
+    review_trace_name(p->out, s->first);
     fprintf(p->out,
             "</h2>\n<p class=\"soft\">%" PRIu64 " events, peak requested %s, "
             "SHA-256 <code>%.64s</code></p>\n",
             m->events, FRAG_SHOW_SIZE(s->asked), s->first->trace_sha256);
-    page_trace_notes(p, subject);
+    review_trace_notes(p, subject);
     FRAG_TRY(timelines(p, subject, e));
     FRAG_TRY(bars(p, subject, e));
     put_ooms_of(p, subject);
@@ -330,7 +333,7 @@ static enum frag_err part(struct page *p, size_t subject, struct frag_error *e)
     return FRAG_OK;
 }
 
-enum frag_err page_traces(struct page *p, struct frag_error *e)
+enum frag_err review_traces(struct review_page *p, struct frag_error *e)
 {
     overview(p);
     for (size_t i = 0; i < p->review->ranking.subject_count; i++)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "policies/policy.h"
-#include "sim/cli/review/html.h"
+#include "sim/cli/page/page.h"
 #include "sim/cli/review/review_page.h"
 #include "traces/torch_platforms.h"
 
@@ -288,7 +288,7 @@ static const char *const baselines[] = {
         "command that made them",
 };
 
-void page_verdict(struct page *p)
+void review_verdict(struct review_page *p)
 {
     const struct review *r = p->review;
     FILE *out = p->out;
@@ -407,7 +407,7 @@ static bool has_bounds(const struct review *r)
     return false;
 }
 
-void page_policies(struct page *p)
+void review_policies(struct review_page *p)
 {
     const struct review *r = p->review;
     FILE *out = p->out;

@@ -6,78 +6,13 @@
 #include <string.h>
 
 #include "sim/answers/moment.h"
-#include "sim/cli/review/html.h"
-#include "sim/cli/review/publish.h"
+#include "sim/cli/page/page.h"
 #include "sim/cli/review/view_parts.h"
 #include "sim/cli/texts/cli_texts.h"
-#include "sim/experiments/recording.h"
 #include "sim/results/json.h"
 #include "traces/facts.h"
 #include "traces/name.h"
 #include "traces/printable.h"
-
-/* -- the runs ------------------------------------------------------------ */
-
-/* A run for each policy, with what it owns. */
-struct runs {
-    char *name; /* of the trace */
-    struct trace_view items[VIEW_RUNS];
-    struct frag_params *params[VIEW_RUNS];
-    struct policy_choice *policies;
-    size_t count;
-};
-
-static enum frag_err find_bound(const struct view_wish *w,
-                                const struct policy_choice *policy,
-                                struct frag_bound *out, struct frag_error *e)
-{
-    struct bound_choice *list = NULL;
-    size_t count = 0;
-    struct bound_facts facts;
-    enum frag_err err = bound_choices_read(w->bounds, &list, &count, e);
-
-    if (err == FRAG_OK && count != 1)
-        err = frag_fail(e, FRAG_INVALID,
-                        "--capacity, --process-limit: expected one bound, "
-                        "found several");
-    FRAG_THEN(err, recording_facts(w->trace, w->device, &facts, e));
-    if (err == FRAG_OK)
-        *out = bound_choice_of(&list[0], policy, &facts);
-    free(list);
-    return err;
-}
-
-/* The caller closes the runs, on error too. */
-static enum frag_err runs_open(const struct view_wish *w, struct runs *out,
-                               struct frag_error *e)
-{
-    *out = (struct runs){.name = frag_trace_name(w->trace->path)};
-    if (!out->name)
-        return frag_no_memory(e, "the view");
-    FRAG_TRY(policy_choices_read(w->policies, &out->policies, &out->count, e));
-    for (size_t i = 0; i < out->count; i++) {
-        struct trace_view *run = &out->items[i];
-
-        *run = (struct trace_view){.trace = w->trace,
-                                   .device = w->device,
-                                   .name = out->name,
-                                   .policy = &out->policies[i],
-                                   .progress = w->progress};
-        FRAG_TRY(find_bound(w, run->policy, &run->bound, e));
-        FRAG_TRY(policy_choice_params_of(run->policy, w->trace, w->device,
-                                         &out->params[i], e));
-        run->params = out->params[i];
-    }
-    return FRAG_OK;
-}
-
-static void runs_close(struct runs *r)
-{
-    for (size_t i = 0; i < VIEW_RUNS; i++)
-        free(r->params[i]);
-    policy_choices_free(r->policies, r->count);
-    free(r->name);
-}
 
 /* -- the data ------------------------------------------------------------ */
 
@@ -357,36 +292,41 @@ enum frag_err view_inline(const struct view_wish *w, FILE *out,
                           struct frag_error *e)
 {
     struct view v = {.trace = w->trace, .device = w->device};
-    struct runs runs;
-    enum frag_err err = runs_open(w, &runs, e);
+    struct view_policies p;
+    enum frag_err err = view_policies_open(w, &p, e);
 
-    v.name = runs.name;
-    v.count = runs.count;
-    FRAG_THEN(err, fill(&v, runs.items, e));
+    v.name = p.name;
+    v.count = p.count;
+    FRAG_THEN(err, fill(&v, p.runs, e));
     FRAG_THEN(err, put_view(&v, out, e));
     release(&v);
-    runs_close(&runs);
+    view_policies_close(&p);
     return err;
 }
 
-static enum frag_err put_page(void *user, FILE *out, struct frag_error *e)
+/* The title of the page and of its window. */
+struct view_page {
+    const struct view_wish *wish;
+    char title[256];
+};
+
+static enum frag_err put_page(struct page *p, void *user, struct frag_error *e)
 {
-    const struct view_wish *w = user;
-    char title[256], *name = frag_trace_name(w->trace->path);
+    const struct view_page *v = user;
+
+    html_between(p->out, "<h1>", v->title, "</h1>\n");
+    return view_inline(v->wish, p->out, e);
+}
+
+enum frag_err view_write(const struct view_wish *w, const char *path,
+                         struct frag_error *e)
+{
+    struct view_page p = {.wish = w};
+    char *name = frag_trace_name(w->trace->path);
 
     if (!name)
         return frag_no_memory(e, "the view");
-    snprintf(title, sizeof(title), "Memory of %.200s", name);
+    snprintf(p.title, sizeof(p.title), "Memory of %.200s", name);
     free(name);
-    html_open(out, title);
-    html_between(out, "<h1>", title, "</h1>\n");
-    FRAG_TRY(view_inline(w, out, e));
-    html_close(out);
-    return FRAG_OK;
-}
-
-enum frag_err view_write(struct view_wish *w, const char *path,
-                         struct frag_error *e)
-{
-    return publish(path, put_page, w, e);
+    return page_write(path, p.title, put_page, &p, e);
 }

@@ -156,6 +156,23 @@ struct view {
     struct view_run runs[VIEW_RUNS];
 };
 
+/* -- view_policies.c ---- */
+
+/* A run for each policy of a view, with what the runs borrow. */
+struct view_policies {
+    char *name; /* of the trace */
+    struct trace_view runs[VIEW_RUNS];
+    struct frag_params *params[VIEW_RUNS];
+    struct policy_choice *choices;
+    size_t count;
+};
+
+/* Errors of the choices; then view_policies_close all the same. */
+enum frag_err view_policies_open(const struct view_wish *w,
+                                 struct view_policies *out,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
+void view_policies_close(struct view_policies *p);
+
 /* -- view_stacks.c ---- */
 
 /* The index of the row, which is added if it is new; UINT32_MAX if the host has

@@ -8,7 +8,7 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/filter.h"
 #include "sim/cli/output/inputs.h"
-#include "sim/cli/review/publish.h"
+#include "sim/cli/page/page.h"
 #include "sim/cli/review/view.h"
 #include "traces/nearest.h"
 
@@ -105,7 +105,7 @@ static int check_map(const struct call *call, const struct plot_values *v)
                           "map is of a trace: expected one or two --policy, "
                           "found %zu",
                           v->wanted.policies.count);
-    if (!publish_can(d->out))
+    if (!page_is_named(d->out))
         return cli_misuse(call, "expected -o FILE.html: map is a page for a "
                                 "browser");
     if (d->keep || d->title || d->theme)

@@ -3,7 +3,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/cli_versions.h"
 #include "sim/cli/gnuplot/drawing.h"
-#include "sim/cli/review/publish.h"
+#include "sim/cli/page/page.h"
 #include "sim/cli/review/review.h"
 
 struct report_values {
@@ -12,11 +12,6 @@ struct report_values {
     struct drawing look;
     bool force;
 };
-
-static enum frag_err write_page(void *user, FILE *out, struct frag_error *e)
-{
-    return review_write(user, out, e);
-}
 
 static enum frag_err report(const struct call *call,
                             const struct report_values *v,
@@ -39,7 +34,7 @@ static enum frag_err report(const struct call *call,
     err = review_make(&r, e);
     if (err == FRAG_OK) {
         progress_step(progress, 0, 0, " figures", 1, "report");
-        err = publish(v->out, write_page, &r, e);
+        err = review_write(&r, v->out, e);
         review_free(&r);
     }
     result_files_free(&files);
@@ -54,8 +49,8 @@ static int report_run(const struct call *call, const void *values)
     enum frag_err err;
     int code;
 
-    if (!publish_can(v->out))
-        return cli_misuse(call, PUBLISH_EXPECTED);
+    if (!page_is_named(v->out))
+        return cli_misuse(call, PAGE_EXPECTED);
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
