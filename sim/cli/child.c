@@ -165,10 +165,8 @@ void child_end(int number)
 }
 
 /* child_start() of a program that child_end() ends. All signals are blocked
- * from before the fork until the child is known: a signal in between would not
- * reach the child, which would go on writing into a folder that the handler
- * removes.
- */
+ * until the child is known: a signal before that would not reach the child,
+ * which would go on writing into a folder that the handler removes. */
 static pid_t start_known(const struct child *c, int *error)
 {
     struct child masked = *c;

@@ -50,9 +50,10 @@ class Page(HTMLParser):
             self.open.pop()
 
 
-def page_of(trace, size, folder, bound="-c", more=()):
+def page_of(trace, size, folder, bound="-c", more=(), env=None):
     out = os.path.join(folder, "page.html")
-    run("triage", "-q", "-f", trace, bound, size, "-o", out, *more, code=(0, 1))
+    run("triage", "-q", "-f", trace, bound, size, "-o", out, *more, code=(0, 1),
+        env=env)
     with open(out, encoding="utf-8") as file:
         text = file.read()
     Page(re.sub(r"<(style|script)[^>]*>.*?</\1>", "", text, flags=re.S))
@@ -167,16 +168,14 @@ def check_dead(folder):
 
 
 def check_without_gnuplot(folder):
-    """The page says that the figures are left out; the answers are there."""
-    out = os.path.join(folder, "plain.html")
-    run("triage", "-q", DEAD, "-c", "6GiB", "-o", out,
-        env=dict(os.environ, PATH=folder))
-    with open(out, encoding="utf-8") as file:
-        page = file.read()
-    assert "figures are left out" in page and "<svg" not in page
-    assert '<section class="view"' in page
-    for verb in ("explain", "steps"):
-        assert run(verb, DEAD, "-q").stdout.splitlines()[-1] in text_of(page), verb
+    """The page says that the figures are left out, or why; the answers are there."""
+    for name, said in ("PATH", "figures are left out"), \
+            ("FRAG_PLOTS", "fragsim explain: FRAG_PLOTS: "):
+        page = page_of(DEAD, "6GiB", folder, env={**os.environ, name: folder})
+        assert said in page and "<svg" not in page
+        assert '<section class="view"' in page
+        for verb in ("explain", "steps"):
+            assert run(verb, DEAD, "-q").stdout.splitlines()[-1] in text_of(page), verb
 
 
 def check_setting(folder):

@@ -113,7 +113,7 @@ struct verdict {
 enum frag_err verdict_make(const struct verdict_question *question,
                            struct verdict *v,
                            struct frag_error *e) FRAG_MUST_CHECK;
-void verdict_close(struct verdict *v);
+void verdict_close(struct verdict *v); /* zeroed, or closed, is fine */
 
 /* The bytes of a need that a device must have: enough for further steps, if
  * that is known. */

@@ -12,17 +12,11 @@
 #include "sim/cli/answers/rest.h"
 #include "sim/cli/answers/text/shown.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/page/page.h"
 
 enum { TRIAGE_WORDS = 16 };
 
 struct triage;
-
-/* What the command of a part draws. */
-struct triage_picture {
-    const char *name, *caption; /* a view has no caption; name NULL: none */
-    bool is_over_time;          /* it shows recorded events */
-    bool is_view;               /* it is interactive, and needs no gnuplot */
-};
 
 /* Writes an answer that the verdict already has. */
 typedef enum frag_err triage_put(const struct triage *t, const struct shown *on,
@@ -33,8 +27,10 @@ typedef enum frag_err triage_put(const struct triage *t, const struct shown *on,
 struct triage_part {
     const char *id, *heading, *question;
     const char *words[TRIAGE_WORDS];
-    struct triage_picture picture; /* of its option -o */
-    const char *failures;          /* as for page_text_end */
+    struct {
+        const char *name, *caption; /* a view has no caption */
+    } picture;                      /* of the option -o; name NULL: none */
+    const char *failures;           /* as for page_text_end */
     triage_put *put; /* with `show', only if the bound is the recorded one */
     shown_put *show;
     bool (*is_shown)(const struct triage *t); /* NULL: always */
@@ -53,7 +49,6 @@ struct triage {
     const struct frag_device_trace *device;
     struct rest rest; /* with --dry */
     struct verdict verdict;
-    bool has_verdict;
     bool draws; /* gnuplot is installed */
 };
 
@@ -65,22 +60,18 @@ struct triages {
 /* Writes the command line of a part, and a line break. */
 void triage_put_command(const struct triage *t, const struct triage_part *part,
                         FILE *out);
-/* Whether the part is on the page, and whether its picture can be drawn. */
+/* Whether the part is on the page. */
 bool triage_is_shown(const struct triage *t, const struct triage_part *part);
-bool triage_can_draw(const struct triage *t, const struct triage_part *part);
 
-/* Writes the text of a part to `out` and draws its picture to that file, if the
- * part has one now; NULL: it is not drawn. CANCELLED; errors of the answer. */
+/* Puts the picture of a part into the page, if it can be drawn, and its text
+ * into `text'. CANCELLED; errors of the answer. */
 enum frag_err triage_put_answer(const struct triage *t,
-                                const struct triage_part *part,
-                                const char *picture, FILE *out,
+                                const struct triage_part *part, struct page *p,
+                                FILE *text,
                                 struct frag_error *e) FRAG_MUST_CHECK;
-/* Writes the interactive view. Errors of view_inline. */
-enum frag_err triage_put_view(const struct triage *t, FILE *out,
-                              struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Writes the page. CANCELLED; errors of page_write. */
-enum frag_err triage_write(const struct triages *all, const char *path,
+enum frag_err triage_write(struct triages *all, const char *path,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

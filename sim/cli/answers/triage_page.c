@@ -2,7 +2,6 @@
  * rests on, folded. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
@@ -63,22 +62,6 @@ static void close_part(FILE *out)
     fputs("</details>\n", out);
 }
 
-static enum frag_err put_answer(const struct triage *t,
-                                const struct triage_part *part, struct page *p,
-                                FILE *text, struct frag_error *e)
-{
-    const char *picture = NULL;
-
-    if (part->picture.is_view)
-        return triage_put_view(t, p->out, e);
-    if (triage_can_draw(t, part))
-        FRAG_TRY(page_picture(p, &picture, e));
-    FRAG_TRY(triage_put_answer(t, part, picture, text, e));
-    return picture && access(picture, R_OK) == 0
-               ? page_figure(p, part->picture.caption, part->picture.caption, e)
-               : FRAG_OK;
-}
-
 /* A part that cannot be answered holds the message of its command. */
 static enum frag_err put_part(const struct triage *t,
                               const struct triage_part *part, struct page *p,
@@ -97,7 +80,7 @@ static enum frag_err put_part(const struct triage *t,
     text = page_text(p);
     if (!text)
         return frag_no_memory(e, "the page");
-    err = put_answer(t, part, p, text, &own);
+    err = triage_put_answer(t, part, p, text, &own);
     if (err == FRAG_CANCELLED || cli_interrupted())
         return FRAG_CANCELLED;
     if (err != FRAG_OK)
@@ -147,39 +130,31 @@ static enum frag_err put_parts(const struct triage *t, struct page *p,
     return FRAG_OK;
 }
 
-/* The page while it is written. */
-struct triage_page {
-    const struct triages *all;
-    char title[256]; /* of the page and of its window */
-};
-
 static enum frag_err put_page(struct page *p, void *user, struct frag_error *e)
 {
-    const struct triage_page *page = user;
-    const struct triage *first = page->all->items;
+    const struct triages *all = user;
 
-    html_between(p->out, "<h1>", page->title, "</h1>\n");
-    for (size_t i = 0; i < page->all->count; i++) {
-        put_verdict(&first[i], p->out);
-        if (!first->draws)
+    html_between(p->out, "<h1>", p->title, "</h1>\n");
+    for (size_t i = 0; i < all->count; i++) {
+        put_verdict(&all->items[i], p->out);
+        if (!all->items[i].draws)
             put_paragraph(p->out,
                           "Some figures are left out, because gnuplot, which "
                           "draws them, is not installed.");
-        FRAG_TRY(put_parts(&first[i], p, e));
+        FRAG_TRY(put_parts(&all->items[i], p, e));
     }
-    put_notes(first, p->out);
+    put_notes(all->items, p->out);
     return FRAG_OK;
 }
 
-enum frag_err triage_write(const struct triages *all, const char *path,
+enum frag_err triage_write(struct triages *all, const char *path,
                            struct frag_error *e)
 {
-    struct triage_page page = {.all = all};
-    char *name = frag_trace_name(all->items[0].path);
+    char title[256], *name = frag_trace_name(all->items[0].path);
 
     if (!name)
         return frag_no_memory(e, "the page");
-    snprintf(page.title, sizeof(page.title), "Triage of %.200s", name);
+    snprintf(title, sizeof(title), "Triage of %.200s", name);
     free(name);
-    return page_write(path, page.title, put_page, &page, e);
+    return page_write(path, title, put_page, all, e);
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/verdict_text.h"
@@ -120,7 +121,7 @@ const struct triage_part triage_parts[] = {
      "settings and of the program would have done, and what the recording "
      "cannot tell.",
      {"explain", THE_TRACE, "-q"},
-     .picture = {"holes", holes, false, false},
+     .picture = {"holes.svg", holes},
      .put = put_failure,
      .show = explain_show,
      .is_shown = has_failure},
@@ -129,7 +130,7 @@ const struct triage_part triage_parts[] = {
      "The first request that fails in a replay with this memory, and what "
      "changes would do.",
      {"explain", THE_WHOLE, "-q", THE_BOUND, THE_CAPACITY},
-     .picture = {"holes-here", holes, false, false},
+     .picture = {"holes-here.svg", holes},
      .put = put_here,
      .is_shown = has_here},
     {"change",
@@ -151,7 +152,7 @@ const struct triage_part triage_parts[] = {
      "Memory map",
      "The addresses of all blocks and holes over time.",
      {"plot", THE_TRACE, "map", "-q", "-p", THE_POLICY},
-     .picture = {"map", NULL, true, true},
+     .picture = {"map.html", NULL},
      .is_shown = has_history},
     {"held",
      "Who holds the memory",
@@ -163,9 +164,8 @@ const struct triage_part triage_parts[] = {
      "Steps",
      "What each step of the job needs.",
      {"steps", THE_WHOLE, "-q"},
-     .picture = {"steps",
-                 "The peaks of each step, and what is live where it begins.",
-                 true, false},
+     .picture = {"steps.svg",
+                 "The peaks of each step, and what is live where it begins."},
      .failures = "OOMs",
      .show = steps_show,
      .is_shown = has_history},
@@ -173,8 +173,8 @@ const struct triage_part triage_parts[] = {
      "Growth",
      "What remains from step to step, and how long that fits the memory.",
      {"leaks", THE_WHOLE, "-q", "-c", THE_CAPACITY},
-     .picture = {"leaks", "What each leak holds in each step, and the peaks.",
-                 true, false},
+     .picture = {"leaks.svg",
+                 "What each leak holds in each step, and the peaks."},
      .show = leaks_show,
      .is_shown = has_history},
     {"summary",
@@ -188,14 +188,6 @@ const struct triage_part triage_parts[] = {
 bool triage_is_shown(const struct triage *t, const struct triage_part *part)
 {
     return !part->is_shown || part->is_shown(t);
-}
-
-/* A picture over time needs recorded events. */
-bool triage_can_draw(const struct triage *t, const struct triage_part *part)
-{
-    const struct triage_picture *p = &part->picture;
-
-    return p->name && t->draws && (!p->is_over_time || has_history(t));
 }
 
 /* ---- the answers ---- */
@@ -214,37 +206,22 @@ static struct input input_of(const struct triage *t,
                : (struct input){t->trace, t->device, NULL};
 }
 
-static enum frag_err put_answer(const struct triage *t,
-                                const struct triage_part *part,
-                                const struct shown *on, struct frag_error *e)
+static enum frag_err put_text(const struct triage *t,
+                              const struct triage_part *part, struct shown *on,
+                              struct frag_error *e)
 {
-    return part->put && (t->is_recorded || !part->show) ? part->put(t, on, e)
-                                                        : part->show(on, e);
-}
-
-enum frag_err triage_put_answer(const struct triage *t,
-                                const struct triage_part *part,
-                                const char *picture, FILE *out,
-                                struct frag_error *e)
-{
-    struct shown on = {.call = t->call,
-                       .in = input_of(t, part),
-                       .at = moment(t),
-                       .capacity = t->about.bound.bytes,
-                       .total = t->about.total,
-                       .drawing.out = picture,
-                       .out = out,
-                       .progress = t->progress};
-    char *name = frag_trace_name(on.in.trace->path);
+    char *name = frag_trace_name(on->in.trace->path);
     enum frag_err err = name ? FRAG_OK : frag_no_memory(e, "an answer");
 
-    on.in.name = name;
-    FRAG_THEN(err, put_answer(t, part, &on, e));
+    on->in.name = name;
+    FRAG_THEN(err, part->put && (t->is_recorded || !part->show)
+                       ? part->put(t, on, e)
+                       : part->show(on, e));
     free(name);
     return err;
 }
 
-enum frag_err triage_put_view(const struct triage *t, FILE *out,
+static enum frag_err put_view(const struct triage *t, FILE *out,
                               struct frag_error *e)
 {
     static const struct texts no_bounds[FRAG_BOUND_KINDS];
@@ -259,68 +236,67 @@ enum frag_err triage_put_view(const struct triage *t, FILE *out,
                        out, e);
 }
 
-/* ---- command lines ---- */
-
-/* The words of a command line. */
-struct command {
-    const char *words[TRIAGE_WORDS + 2];
-    size_t count;
-    char device[16], total[FRAG_SIZE_TEXT], capacity[FRAG_SIZE_TEXT];
-};
-
-static const char *word_for(const struct triage *t, const struct command *c,
-                            const char *word)
+enum frag_err triage_put_answer(const struct triage *t,
+                                const struct triage_part *part, struct page *p,
+                                FILE *text, struct frag_error *e)
 {
-    const struct {
-        const char *word, *means;
-    } meanings[] = {
-        {THE_TRACE, t->path},
-        {THE_WHOLE, t->rest.path ? t->rest.path : t->path},
-        {THE_CAPACITY, c->capacity},
-        {THE_TOTAL, c->total},
-        {THE_BOUND,
-         t->about.bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c"},
-        {THE_MOMENT, moment(t)},
-        {THE_POLICY, recording_policy(t->trace)},
-    };
+    const char *caption = part->picture.caption;
+    struct shown on = {.call = t->call,
+                       .in = input_of(t, part),
+                       .at = moment(t),
+                       .capacity = t->about.bound.bytes,
+                       .total = t->about.total,
+                       .out = text,
+                       .progress = t->progress};
 
-    for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
-        if (!strcmp(word, meanings[i].word))
-            return meanings[i].means;
-    return word;
+    if (part->picture.name && !caption)
+        return put_view(t, p->out, e);
+    if (caption && t->draws)
+        FRAG_TRY(page_picture(p, &on.drawing.out, e));
+    FRAG_TRY(put_text(t, part, &on, e));
+    return on.drawing.out && access(on.drawing.out, R_OK) == 0
+               ? page_figure(p, caption, caption, e)
+               : FRAG_OK;
 }
 
-/* Adds the device where the trace has several. */
-static void put_words(const struct triage *t, const struct triage_part *part,
-                      struct command *c)
+/* ---- command lines ---- */
+
+static void put_quoted(FILE *out, const char *word)
 {
-    c->count = 0;
-    snprintf(c->device, sizeof(c->device), "%" PRIu32, t->device->device);
-    frag_size_argument(tune_total(t->about.bound), c->total);
-    frag_size_argument(t->about.bound.bytes, c->capacity);
-    for (size_t i = 0; i < TRIAGE_WORDS && part->words[i]; i++)
-        c->words[c->count++] = word_for(t, c, part->words[i]);
-    if (t->trace->device_count > 1) {
-        c->words[c->count++] = "--device";
-        c->words[c->count++] = c->device;
-    }
+    char *quoted = cli_quoted(word);
+
+    fprintf(out, " %s", quoted ? quoted : "...");
+    free(quoted);
 }
 
 void triage_put_command(const struct triage *t, const struct triage_part *part,
                         FILE *out)
 {
-    struct command command;
+    const struct frag_bound bound = t->about.bound;
+    char total[FRAG_SIZE_TEXT], capacity[FRAG_SIZE_TEXT];
+    const char *const meanings[][2] = {
+        {THE_TRACE, t->path},
+        {THE_WHOLE, t->rest.path ? t->rest.path : t->path},
+        {THE_CAPACITY, capacity},
+        {THE_TOTAL, total},
+        {THE_BOUND, bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c"},
+        {THE_MOMENT, moment(t)},
+        {THE_POLICY, recording_policy(t->trace)},
+    };
 
-    put_words(t, part, &command);
+    frag_size_argument(tune_total(bound), total);
+    frag_size_argument(bound.bytes, capacity);
     fputs("fragsim", out);
-    for (size_t k = 0; k < command.count; k++) {
-        char *quoted = cli_quoted(command.words[k]);
+    for (const char *const *word = part->words; *word; word++) {
+        const char *means = *word;
 
-        fprintf(out, " %s", quoted ? quoted : "...");
-        free(quoted);
+        for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
+            means = strcmp(*word, meanings[i][0]) ? means : meanings[i][1];
+        put_quoted(out, means);
     }
+    if (t->trace->device_count > 1)
+        fprintf(out, " --device %" PRIu32, t->device->device);
     if (part->picture.name)
-        fprintf(out, " -o %s%s", part->picture.name,
-                part->picture.is_view ? ".html" : ".svg");
+        fprintf(out, " -o %s", part->picture.name);
     fputc('\n', out);
 }

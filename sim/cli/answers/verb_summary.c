@@ -197,30 +197,24 @@ static void free_choices(struct summary_work *w)
     free(w->bounds);
 }
 
-static enum frag_err summarize(struct summary_work *w, struct frag_error *e)
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
+    struct summary_work *w = user;
     const struct summary_values *v = w->values;
     struct inputs inputs = {.paths = &v->common.args,
                             .device = v->device,
                             .says_notes = !v->common.quiet,
                             .progress = w->progress};
-
-    FRAG_TRY(read_choices(w, e));
-    FRAG_TRY(find_limits(w, e));
-    inputs.reading = (struct trace_reading){READING_RECORDED, .limit = w->limit,
-                                            .ignores_file = true};
-    return inputs_each(&inputs, visit, w, e);
-}
-
-static enum frag_err put(void *user, FILE *out, struct frag_json *j,
-                         struct frag_error *e)
-{
-    struct summary_work *w = user;
     enum frag_err err;
 
     w->out = out;
     w->json = j;
-    err = summarize(w, e);
+    FRAG_TRY(read_choices(w, e));
+    FRAG_TRY(find_limits(w, e));
+    inputs.reading = (struct trace_reading){READING_RECORDED, .limit = w->limit,
+                                            .ignores_file = true};
+    err = inputs_each(&inputs, visit, w, e);
     progress_clear(w->progress);
     return err;
 }

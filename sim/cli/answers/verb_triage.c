@@ -116,7 +116,6 @@ static enum frag_err decide(struct work *w, struct triage *t,
     };
 
     FRAG_TRY(verdict_make(&q, &t->verdict, e));
-    t->has_verdict = true;
     progress_clear(t->progress);
     return FRAG_OK;
 }
@@ -170,8 +169,7 @@ static enum frag_err triage_all(struct work *w, struct frag_error *e)
 static void close_all(struct work *w)
 {
     for (size_t i = 0; i < w->all.count; i++)
-        if (w->all.items[i].has_verdict)
-            verdict_close(&w->all.items[i].verdict);
+        verdict_close(&w->all.items[i].verdict);
     free(w->all.items);
     frag_trace_close(w->file.whole);
     frag_trace_close(w->file.trace);

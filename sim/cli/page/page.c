@@ -18,15 +18,15 @@ bool page_is_named(const char *path)
     return dot && !strcmp(dot, ".html");
 }
 
-static enum frag_err put_frame(struct page *p, const char *title, page_put *put,
-                               void *user, struct frag_error *e)
+static enum frag_err put_frame(struct page *p, page_put *put, void *user,
+                               struct frag_error *e)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
           "<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, "
           "initial-scale=1\">\n<title>",
           p->out);
-    html_text(p->out, title);
+    html_text(p->out, p->title);
     fprintf(p->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n",
             text_page_css);
     FRAG_TRY(put(p, user, e));
@@ -48,12 +48,12 @@ enum frag_err page_write(const char *path, const char *title, page_put *put,
                          void *user, struct frag_error *e)
 {
     struct sink sink;
-    struct page p = {NULL};
+    struct page p = {.title = title};
     enum frag_err err;
 
     FRAG_TRY(sink_open(&sink, path, e));
     p.out = sink.out;
-    err = put_frame(&p, title, put, user, e);
+    err = put_frame(&p, put, user, e);
     release(&p);
     if (err == FRAG_OK)
         return sink_commit(&sink, e);
@@ -73,15 +73,17 @@ enum { SHORT = 24, FIRST = 12, LAST = 4, NEAR = 3 }; /* lines */
 
 /* The lines of a text, and which of them are shown at first. */
 struct lines {
-    char **items;
-    bool *shown;
+    struct line {
+        char *text;
+        bool is_shown;
+    } * items;
     size_t count;
 };
 
 static void show(struct lines *l, size_t from, size_t to)
 {
     for (size_t i = from; i < to && i < l->count; i++)
-        l->shown[i] = true;
+        l->items[i].is_shown = true;
 }
 
 /* Where the column with the heading ends, in the line of the headings; 0: that
@@ -99,7 +101,7 @@ static void show_failures(struct lines *l, const char *heading)
     size_t end = 0;
 
     for (size_t i = 0; i < l->count; i++) {
-        const char *line = l->items[i];
+        const char *line = l->items[i].text;
 
         if (end && strlen(line) >= end && line[end - 1] >= '0' &&
             line[end - 1] <= '9' &&
@@ -128,7 +130,7 @@ static void put_lines(struct page *p, const struct lines *l, size_t from,
 {
     fputs("<pre class=\"rows\">", p->out);
     for (size_t i = from; i < to; i++)
-        html_between(p->out, "<span>", l->items[i], "\n</span>");
+        html_between(p->out, "<span>", l->items[i].text, "\n</span>");
     fputs("</pre>\n", p->out);
 }
 
@@ -136,13 +138,15 @@ static void put_lines(struct page *p, const struct lines *l, size_t from,
 static void put_blocks(struct page *p, const struct lines *l)
 {
     for (size_t from = 0, to; from < l->count; from = to) {
-        for (to = from; to < l->count && l->shown[to] == l->shown[from];)
+        const bool is_shown = l->items[from].is_shown;
+
+        for (to = from; to < l->count && l->items[to].is_shown == is_shown;)
             to++;
-        if (!l->shown[from])
+        if (!is_shown)
             fprintf(p->out, "<details><summary>%zu more rows</summary>\n",
                     to - from);
         put_lines(p, l, from, to);
-        if (!l->shown[from])
+        if (!is_shown)
             fputs("</details>\n", p->out);
     }
 }
@@ -150,27 +154,25 @@ static void put_blocks(struct page *p, const struct lines *l)
 static enum frag_err put_collected(struct page *p, const char *failures)
 {
     struct lines l = {0};
-    char *line = p->collected;
+    char *rest = p->collected;
     size_t length = p->size, most = 1;
 
-    while (length && line[length - 1] == '\n')
+    while (length && rest[length - 1] == '\n')
         length--;
-    line[length] = '\0';
+    rest[length] = '\0';
     if (!length)
         return FRAG_OK;
-    for (const char *at = line; *at; at++)
+    for (const char *at = rest; *at; at++)
         most += *at == '\n';
     l.items = calloc(most, sizeof(*l.items));
-    l.shown = calloc(most, sizeof(*l.shown));
-    if (l.items && l.shown) {
-        for (char *rest = line; rest;)
-            l.items[l.count++] = strsep(&rest, "\n");
-        choose_lines(&l, failures);
-        put_blocks(p, &l);
-    }
+    if (!l.items)
+        return FRAG_NOMEM;
+    while (rest)
+        l.items[l.count++].text = strsep(&rest, "\n");
+    choose_lines(&l, failures);
+    put_blocks(p, &l);
     free(l.items);
-    free(l.shown);
-    return l.count ? FRAG_OK : FRAG_NOMEM;
+    return FRAG_OK;
 }
 
 enum frag_err page_text_end(struct page *p, const char *failures,
@@ -232,17 +234,14 @@ static void put_svg(FILE *out, const char *text, unsigned number,
  */
 static char *read_text(const char *path)
 {
-    FILE *in = fopen(path, "r"), *to;
-    char *text = NULL, bytes[4096];
-    size_t size, n;
+    FILE *in = fopen(path, "r");
+    char *text = NULL;
+    size_t room = 0;
 
     if (!in)
         return NULL;
-    to = open_memstream(&text, &size);
-    while (to && (n = fread(bytes, 1, sizeof(bytes), in)) > 0)
-        fwrite(bytes, 1, n, to);
-    if (to)
-        fclose(to);
+    if (getdelim(&text, &room, '\0', in) < 0)
+        *text = '\0';
     fclose(in);
     return text;
 }

@@ -14,14 +14,15 @@
 
 /* ---- the page ---- */
 
-/* A page while it is written; its parts write to `out`. The other members are
- * private. */
+/* A page while it is written: its parts write to `out`. The members from `text'
+ * on are private. */
 struct page {
     FILE *out;
-    FILE *text; /* collects a preformatted text; NULL: none is begun */
+    const char *title;
+    unsigned figures; /* so far; a caller that leaves one out adds 1 */
+    FILE *text;       /* collects a preformatted text; NULL: none is begun */
     char *collected;
     size_t size;
-    unsigned figures;       /* so far; a caller that leaves one out adds 1 */
     char *folder, *picture; /* temporary; NULL: none was drawn yet */
 };
 

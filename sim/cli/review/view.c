@@ -304,29 +304,20 @@ enum frag_err view_inline(const struct view_wish *w, FILE *out,
     return err;
 }
 
-/* The title of the page and of its window. */
-struct view_page {
-    const struct view_wish *wish;
-    char title[256];
-};
-
 static enum frag_err put_page(struct page *p, void *user, struct frag_error *e)
 {
-    const struct view_page *v = user;
-
-    html_between(p->out, "<h1>", v->title, "</h1>\n");
-    return view_inline(v->wish, p->out, e);
+    html_between(p->out, "<h1>", p->title, "</h1>\n");
+    return view_inline(user, p->out, e);
 }
 
-enum frag_err view_write(const struct view_wish *w, const char *path,
+enum frag_err view_write(struct view_wish *w, const char *path,
                          struct frag_error *e)
 {
-    struct view_page p = {.wish = w};
-    char *name = frag_trace_name(w->trace->path);
+    char title[256], *name = frag_trace_name(w->trace->path);
 
     if (!name)
         return frag_no_memory(e, "the view");
-    snprintf(p.title, sizeof(p.title), "Memory of %.200s", name);
+    snprintf(title, sizeof(title), "Memory of %.200s", name);
     free(name);
-    return page_write(path, p.title, put_page, &p, e);
+    return page_write(path, title, put_page, w, e);
 }

@@ -28,7 +28,7 @@ struct view_wish {
  * all. INVALID if there are several bounds or the device has 2^32 events or
  * more, CORRUPT if a policy reserves no memory; errors of
  * policy_choice_params_of, track_make and page_write. */
-enum frag_err view_write(const struct view_wish *w, const char *path,
+enum frag_err view_write(struct view_wish *w, const char *path,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Writes only the view, which is a part of any page. But for NOMEM, nothing is

@@ -1,6 +1,4 @@
-/* view_policies.c - the policies and the bound of a view, as the user wrote
- * them.
- */
+/* view_policies.c - reads the policies and the bound of a view. */
 #include <stdlib.h>
 
 #include "sim/cli/review/view_parts.h"
