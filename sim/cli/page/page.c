@@ -71,12 +71,13 @@ FILE *page_text(struct page *p)
 
 enum { SHORT = 24, FIRST = 12, LAST = 4, NEAR = 3 }; /* lines */
 
-/* The lines of a text, and which of them are shown at first. */
+struct line {
+    char *text;
+    bool is_shown; /* at first */
+};
+
 struct lines {
-    struct line {
-        char *text;
-        bool is_shown;
-    } * items;
+    struct line *items;
     size_t count;
 };
 
@@ -230,22 +231,6 @@ static void put_svg(FILE *out, const char *text, unsigned number,
     }
 }
 
-/* The contents of a file as a string, to be freed; NULL if it cannot be read.
- */
-static char *read_text(const char *path)
-{
-    FILE *in = fopen(path, "r");
-    char *text = NULL;
-    size_t room = 0;
-
-    if (!in)
-        return NULL;
-    if (getdelim(&text, &room, '\0', in) < 0)
-        *text = '\0';
-    fclose(in);
-    return text;
-}
-
 enum frag_err page_picture(struct page *p, const char **path,
                            struct frag_error *e)
 {
@@ -260,9 +245,14 @@ enum frag_err page_picture(struct page *p, const char **path,
 enum frag_err page_figure(struct page *p, const char *title,
                           const char *caption, struct frag_error *e)
 {
-    char *text = read_text(p->picture);
-    const char *svg = text ? strstr(text, "<svg") : NULL;
+    FILE *in = fopen(p->picture, "r");
+    char *text = NULL;
+    size_t room = 0;
+    const bool is_read = in && getdelim(&text, &room, '\0', in) > 0;
+    const char *svg = is_read ? strstr(text, "<svg") : NULL;
 
+    if (in)
+        fclose(in);
     unlink(p->picture);
     fputs("<figure>\n", p->out);
     if (svg)
