@@ -26,6 +26,7 @@ import heapq
 import sys
 import threading
 import warnings
+import weakref
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -247,7 +248,7 @@ class Note:
     that is drawn (func None)."""
     __slots__ = ("serial", "func", "operator", "args", "kwargs", "inputs", "outs",
                  "written", "random", "results", "is_drawn", "is_empty", "is_trained", "spread",
-                 "held")
+                 "held", "__weakref__")
 
     def __init__(self, serial, func=None, operator=None):
         self.serial, self.func, self.operator = serial, func, operator
@@ -320,6 +321,7 @@ class Evaluation:
 
     def __init__(self, seed, alike):
         self.seed, self.alike = seed, alike
+        self.large, self.held = collections.deque(), 0  # notes, and bytes of the results
 
     def drawn(self, note, slot):
         """Plausible numbers for a result."""
@@ -426,6 +428,22 @@ class Evaluation:
             note.is_drawn = note.is_drawn or drawn
         note.args, note.kwargs, note.inputs = (), {}, []
         note.written, note.func = [], None
+        self.hold(note)
+
+    def hold(self, note):
+        """Large results are kept until there are too many: then the oldest are drawn
+        where they are needed again."""
+        size = sum(seen.nbytes for seen in note.outs)
+        if size < SMALL:
+            return
+        self.large.append((weakref.ref(note), size))
+        self.held += size
+        while self.held > HELD:
+            old, size = self.large.popleft()
+            self.held -= size
+            note = old()
+            if note is not None:
+                note.results, note.is_drawn = None, True
 
     def drawn_or_none(self, note, slot):
         try:
