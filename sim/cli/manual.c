@@ -179,6 +179,11 @@ static const struct recipe {
      "malloc_debug with record_allocs on Android",
      "streams, times, stacks, alignments, failed requests",
      TO_CSV("android") "<calls.txt >events.csv\n", text_android_to_csv_py},
+    {"mtrace", "malloc calls of a process, logged by glibc's mtrace()",
+     "MALLOC_TRACE=run.mtrace LD_PRELOAD=libc_malloc_debug.so.0 PROGRAM, in a "
+     "program that calls mtrace()",
+     "streams, times, stacks, alignments, failed requests",
+     TO_CSV("mtrace") "<run.mtrace >events.csv\n", text_mtrace_to_csv_py},
     {"umpire", "replay log of Umpire (JSON lines)",
      "UMPIRE_REPLAY=On PROGRAM; the log is the file *.stats",
      "streams, times, failed requests, stacks, which pool a block is of",

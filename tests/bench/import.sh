@@ -54,7 +54,7 @@ row() {
 
 printf '%-14s %7s %9s %8s %7s %9s %8s %9s\n' format MB events cpu_s MB/s \
     Mevents/s 'wc MB/s' peak_MiB
-for format in csv static rmm kineto mtrace torch record; do
+for format in csv static rmm kineto torch record; do
     log=$folder/$format
     python3 "$here/../long_logs.py" "$format" "$pairs" >"$log"
     row "$format" "$log" "$(stat -c %s "$log")" $((2 * pairs)) wc -l "$log"

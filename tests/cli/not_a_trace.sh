@@ -32,6 +32,7 @@ echo '{"category":"operation","string_args":{"allocator_ref":"0x1"}}' >u.stats
 printf 'v 10400 3\nX ./a\nI 1000 10\n' >heaptrack.data
 echo '"Kind","Operation","Agent_Id","Allocation_Size","Address"' >rocprof.csv
 echo '186: malloc 0xb6027400 1024' >android.txt
+echo '@ ./a:(main+1c)[0x115c] + 0x56000010 0x20' >run.mtrace
 echo '{"dhatFileVersion":2' >dhat.json
 printf 'desc: --massif-out-file=m\ncmd: ls\ntime_unit: i\n' >massif.out
 printf '==1== Memcheck, of Valgrind\n--1-- malloc(4) = 0x4D2E040\n' >valgrind.txt
@@ -57,7 +58,7 @@ printf '[ 41][12:00:00:1][trace ] [A][stream 0x0][8B]\n' >rmm_trace.log
 printf 'PK\5\6\0\0\0\0' >empty.zip
 tar -cf small.tar small.csv
 gzip -c small.tar >small.tar.gz
-for file in u.stats heaptrack.data rocprof.csv android.txt rmm_log.txt \
+for file in u.stats heaptrack.data rocprof.csv android.txt run.mtrace rmm_log.txt \
     rmm_trace.log other.zip empty.zip small.tar small.tar.gz; do
     try "$file"
 done

@@ -14,8 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import ROOT, run
 
 # A note of the format, and one about the file.
-HEAP = "policies with a quantum of 512 bytes"
-CUT = "the last line of the log is cut off"
+PLACE = "the sizes in the log are those at the place"
+CUT = "row at the end of the log is incomplete"
 MIB = 1 << 20
 
 
@@ -30,13 +30,13 @@ def notes_in(value):
 
 
 def make_log():
-    lines = ["= Start"]
+    lines, time = ["Thread,Time,Action,Pointer,Size,Stream"], "05:50:42.600000"
     for i in range(40):
-        lines.append(f"@ ./a:(work+{i % 4:x})[0x10] + 0x{4096 + i:x} 0x1000")
+        lines.append(f"7,{time},allocate,0x{4096 + i:x},4096,0")
         if i % 3 == 2:
-            lines.append(f"@ ./a:[0x20] - 0x{4096 + i - 1:x}")
-    with open("run.mtrace", "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n@ ./a:[0x")
+            lines.append(f"7,{time},free,0x{4096 + i - 1:x},4096,0")
+    with open("run.rmm.csv", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n7,05:50")
 
 
 def check_answers():
@@ -46,28 +46,28 @@ def check_answers():
                ["summary"], ["top"], ["leaks"], ["steps"],
                ["tune"]]
     for verb, *options in answers:
-        done = run(verb, "run.mtrace", *options)
+        done = run(verb, "run.rmm.csv", *options)
         text = done.stdout + done.stderr
-        assert HEAP in text and CUT in text, (verb, text)
-        document = run(verb, "-q", "run.mtrace", *options, "--json", "-").stdout
+        assert PLACE in text and CUT in text, (verb, text)
+        document = run(verb, "-q", "run.rmm.csv", *options, "--json", "-").stdout
         for row in json.loads(document)["results"]:
             notes = notes_in(row)
-            assert HEAP in notes and CUT in notes, (verb, row)
+            assert PLACE in notes and CUT in notes, (verb, row)
 
 
 def check_files():
     """The notes stay in a trace file, a result file and the pages made of
     them."""
-    run("import", "run.mtrace", "-o", "run.h5")
+    run("import", "run.rmm.csv", "-o", "run.h5")
     run("replay", "-q", "run.h5", "-p", "first_fit", "-o", "results.h5")
     run("report", "results.h5", "-o", "report.html")
-    run("triage", "run.mtrace", "-c", "64KiB", "-o", "triage.html", code=1)
+    run("triage", "run.rmm.csv", "-c", "64KiB", "-o", "triage.html", code=1)
     row = json.loads(run("info", "--json", "-", "run.h5").stdout)["results"][0]
-    assert HEAP in "".join(row["notes"]), row
+    assert PLACE in "".join(row["notes"]), row
     for page in ("report.html", "triage.html"):
         with open(page, encoding="utf-8") as file:
             text = file.read()
-        assert HEAP in text and CUT in text, page
+        assert PLACE in text and CUT in text, page
 
 
 def snapshot(sizes, frame=None, settings=None, segment_type="small"):

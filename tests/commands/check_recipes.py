@@ -189,7 +189,8 @@ def check_memray(lines):
 # The file that a recipe reads. Such a file itself is refused with the name of
 # the script.
 LOGS = {"heaptrack": "heaptrack.PROGRAM.zst", "android": "calls.txt",
-        "umpire": "umpire.stats", "rocprof": "memory_allocation_trace.csv"}
+        "mtrace": "run.mtrace", "umpire": "umpire.stats",
+        "rocprof": "memory_allocation_trace.csv"}
 # Of foreign/android/systemui.zip, as the importer of fragsim 0.1 counted.
 SYSTEMUI = {"allocs": 421234, "frees": 367589, "peak_live_bytes": 10441710,
             "end_live_bytes": 8396632}

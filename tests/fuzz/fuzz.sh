@@ -16,7 +16,7 @@ seeds=${FUZZ_SEEDS:-$root/build-fuzz/seeds}
 out=${FUZZ_OUT:-$root/build-fuzz/out}
 jobs=${FUZZ_JOBS:-$(nproc)}
 limit=${FUZZ_MB:-2048}
-importers="csv static rmm kineto mtrace torch record"
+importers="csv static rmm kineto torch record"
 others="any calls trace_file results files settings build"
 
 [ $# -gt 0 ] || { sed -n '2,/^set/{/^set/d;s/^# \?//;p}' "$0" >&2; exit 2; }

@@ -53,8 +53,6 @@ WORDS = {
                "\"Addr\"", "\"Total Allocated\"", "\"Total Reserved\"",
                "\"ts\"", "\"ph\"", "\"i\"", "{", "}", "[", "]", "1e308",
                "\"deviceProperties\"", "\"schemaVersion\"", "\\u0041"],
-    "mtrace": ["= Start\n", "= End\n", "@ ", " + 0x", " - 0x", " < 0x",
-               " > 0x", " ! 0x", "(nil)", "[0x", "\n"],
     "torch": ["device_traces", "segments", "blocks", "action", "addr", "size",
               "stream", "frames", "alloc", "free_requested", "free_completed",
               "segment_alloc", "segment_free", "segment_map", "oom",
@@ -82,9 +80,6 @@ TEXTS = {
             "7,00:00:00.000001,free,0x10,256,0\n"
             "8,00:00:01:000001,allocate failure,(nil),99999,0x1\n"],
     "kineto": [json.dumps(KINETO)],
-    "mtrace": ["= Start\n@ ./a b:(f+1c)[0x15] + 0x41 0x30\n@ [0x9] - 0x41\n"
-               "@ ./a:[0x1] + 0x42 0x10\n@ ./a:[0x1] < 0x42\n"
-               "@ ./a:[0x1] > 0x43 0x20\n@ ./a:[0x2] ! 0x43 0x100\n= End\n"],
     "files": ["call,fixed_ns,ns_per_mib\nmap,1000,2.5\ncopy,1,0\n",
               "{\"num_ooms\": 1, \"reserved_bytes.all.peak\": 4096}"],
     "grid": ["trace in1\ntrace in2\npolicy torch\npolicy best_fit\n"
@@ -235,9 +230,8 @@ def seeds(folder):
     for form, texts in TEXTS.items():
         for text in texts:
             yield form, text.encode()
-    for form in ["mtrace", "rmm"]:
-        for data in samples(form):
-            yield form, data
+    for data in samples("rmm"):
+        yield "rmm", data
     for data in small_kineto():
         yield "kineto", data
     for path in glob.glob(os.path.join(SHARED, "foreign", "minimalloc", "A*")):
@@ -245,8 +239,6 @@ def seeds(folder):
     recorded = os.path.join(BUNDLED, "recorded")
     yield "rmm", first_lines(unpacked(
         os.path.join(recorded, "rmm_query.dev0.csv.xz")))
-    yield "mtrace", first_lines(unpacked(
-        os.path.join(recorded, "fragsim_leaks.mtrace.xz")))
     for path in glob.glob(os.path.join(SHARED, "formats", "samples", "viewers",
                                        "*.pickle")):
         yield "torch", unpacked(path)

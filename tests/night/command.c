@@ -64,7 +64,7 @@ static const struct {
     const char *name, *texts;
 } grammar[] = {
     {"trace", "@torch|@torch|@torch|@torch|@torch|@csv|@csv|@static|@rmm|"
-              "@kineto|@mtrace|@record|"
+              "@kineto|@record|"
               "@record|@trace_file|@trace_file|@trace_file|@stdin"},
     {"snapshot", "@torch|@torch|@torch|@torch|@torch|@trace"},
     {"bytes", "80GiB|1GiB|100MiB|2MiB|20KiB|@nMiB|@odd"},

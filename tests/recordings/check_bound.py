@@ -157,7 +157,7 @@ def main():
                   encoding="ascii") as file:
             file.write(HALVES)
         paths = [file.name,
-                 os.path.join(BUNDLED, "recorded/fragsim_leaks.mtrace.xz"),
+                 os.path.join(BUNDLED, "recorded/fragsim_leaks.csv.xz"),
                  os.path.join(BUNDLED, "two_streams.pt"),
                  os.path.join(BUNDLED, "late_start.pickle.xz"),
                  os.path.join(BUNDLED, "cudagraph.pickle.xz"),

@@ -15,7 +15,7 @@ from harness import SHARED, attempt
 SAMPLES = os.path.join(SHARED, "formats", "samples")
 
 # The folders whose samples an importer reads.
-READ = ["kineto", "mtrace", "rmm"]
+READ = ["kineto", "rmm"]
 # Samples that are refused: exit code 3 and these words on stderr.
 REFUSED = {
     ("kineto", "kineto_1.9_noaddr_cuda.json.gz"): 'expected "Addr"',

@@ -54,10 +54,6 @@ FORMATS = {
                lambda n: (kineto_event(512, n) +
                           kineto_event(-512, n + .5)).encode(),
                b'{"ph": "M", "name": "end"}]}\n'),
-    "mtrace": (b"= Start\n",
-               lambda n: b"@ ./program:(f+1c)[0x15dbc8c] + 0x41aed4a0 0x30\n"
-                         b"@ ./program:(g+25)[0x15db5e5] - 0x41aed4a0\n",
-               b"= End\n"),
     "torch": (b"\x80\x02}(" + bare_pickle("segments") + b"]"
               + bare_pickle("device_traces") + b"](](",
               lambda n: torch_event("alloc") + torch_event("free_requested")

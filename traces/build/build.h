@@ -93,11 +93,6 @@ enum frag_err frag_build_before(struct frag_build *b, uint32_t device,
                                 frag_size size, uint64_t where,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Returns whether an entry allocated a block at this address that no entry has
- * freed. For importers of logs that may lack frees. */
-bool frag_build_is_live(const struct frag_build *b, uint32_t device,
-                        frag_addr addr);
-
 /* These two add the final snapshot of a device: each segment is followed by its
  * blocks, which must cover the segment without gap or overlap, in ascending
  * order. The snapshot may be added before or after the entries. CORRUPT if the

@@ -106,15 +106,6 @@ enum frag_err build_device(struct frag_build *b, uint32_t device,
     return FRAG_OK;
 }
 
-bool frag_build_is_live(const struct frag_build *b, uint32_t device,
-                        frag_addr addr)
-{
-    const struct device_build *d =
-        b->last && b->last->device == device ? b->last : find_device(b, device);
-
-    return d && live_find(&d->live, addr);
-}
-
 enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
                                 struct frag_error *e)
 {

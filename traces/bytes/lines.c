@@ -9,7 +9,6 @@ struct reader {
     lines_line *each;
     void *user;
     uint64_t line;
-    bool *cut; /* NULL: a last line without an end is a line */
 };
 
 /* Passes all complete lines of the window to r->each and sets *used to the
@@ -26,11 +25,6 @@ static enum frag_err read_window(struct reader *r, const char *bytes,
 
         if (!end && !last)
             return FRAG_OK;
-        if (!end && r->cut) {
-            *r->cut = true;
-            *used = count;
-            return FRAG_OK;
-        }
         if (length && line[length - 1] == '\r')
             length--;
         FRAG_TRY(r->each(r->user, line, length, ++r->line));
@@ -53,12 +47,10 @@ enum frag_err lines_tick(struct frag_source *source,
 
 enum frag_err lines_each(struct frag_source *source,
                          const struct frag_read_options *opts, lines_line *each,
-                         void *user, bool *cut, struct frag_error *e)
+                         void *user, struct frag_error *e)
 {
-    struct reader r = {.each = each, .user = user, .cut = cut};
+    struct reader r = {.each = each, .user = user};
 
-    if (cut)
-        *cut = false;
     for (;;) {
         const unsigned char *bytes;
         enum frag_err err = FRAG_OK;

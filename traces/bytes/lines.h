@@ -15,15 +15,11 @@ typedef enum frag_err lines_line(void *user, const char *line, size_t length,
                                  uint64_t number);
 
 /* Calls `each` for every line of the source. If `each` returns an error, the
- * reading stops with that error. opts may be NULL. `cut` is NULL, or for the
- * log of a program that may die while it writes a line: then a last line
- * without an end is not passed to `each`, even if it seems whole, and *cut says
- * whether there is one. CORRUPT for a line that is too long; CANCELLED by
- * opts->progress; IO and CORRUPT from the source. */
+ * reading stops with that error. opts may be NULL. CORRUPT for a line that is
+ * too long; CANCELLED by opts->progress; IO and CORRUPT from the source. */
 enum frag_err lines_each(struct frag_source *source,
                          const struct frag_read_options *opts, lines_line *each,
-                         void *user, bool *cut,
-                         struct frag_error *e) FRAG_MUST_CHECK;
+                         void *user, struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Reports the progress of reading a source. CANCELLED if opts->progress returns
  * true. opts may be NULL. */

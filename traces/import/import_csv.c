@@ -123,7 +123,7 @@ static enum frag_err csv_read(struct frag_source *source,
     struct csv c = {.source = source, .build = build, .e = e};
 
     FRAG_TRY(frag_build_device(build, 0, e));
-    return lines_each(source, opts, read_line, &c, NULL, e);
+    return lines_each(source, opts, read_line, &c, e);
 }
 
 /* A first line with a field op is a header. Other errors of the header are

@@ -357,7 +357,7 @@ static enum frag_err rmm_read(struct frag_source *source,
     enum frag_err err = frag_build_device(build, 0, e);
 
     if (err == FRAG_OK)
-        err = lines_each(source, opts, read_line, &r, NULL, e);
+        err = lines_each(source, opts, read_line, &r, e);
     if (err == FRAG_OK)
         err = put_notes(&r);
     live_fini(&r.live);

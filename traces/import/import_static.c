@@ -273,7 +273,7 @@ static enum frag_err static_read(struct frag_source *source,
     enum frag_err err = frag_build_device(build, 0, e);
 
     if (err == FRAG_OK)
-        err = lines_each(source, opts, read_line, &in, NULL, e);
+        err = lines_each(source, opts, read_line, &in, e);
     if (err == FRAG_OK)
         err = put_events(&in, build);
     free(in.buffers);

@@ -29,10 +29,11 @@
 #define HEAP                                                                  \
     "a report of valgrind, ltrace, jemalloc or tcmalloc, which lacks calls "  \
     "or has sums of them; record the program with heaptrack or with glibc's " \
-    "mtrace; \"fragsim help formats\" shows how"
+    "mtrace; \"fragsim help recipes\" makes a CSV of either"
 #define SUMS                                                          \
     "a profile of pprof or speedscope, which has sums and no single " \
     "events; " FRAG_RECORD_SNAPSHOT
+#define MTRACE "a log of glibc's mtrace, " BY_SCRIPT("mtrace_to_csv.py")
 #define MEMRAY "a recording of memray, which only memray reads; " BY_RECIPE
 #define XLA                                                          \
     "a memory report of XLA; its files *-buffer-assignment.txt and " \
@@ -60,6 +61,8 @@ static const struct {
     {0, "SQLite format 3", "",
      "an SQLite database; if it is of Nsight Systems, with memory events "
      "(nsys profile --cuda-memory-usage=true), " BY_RECIPE},
+    {0, "= Start", "", MTRACE},
+    {0, "@ ", " + 0x", MTRACE},
     {0, "", "\"allocator_ref\"",
      "a replay log of Umpire, " BY_SCRIPT("umpire_to_csv.py")},
     {0, "v 1", "\nI ", "data of heaptrack, " BY_SCRIPT("heaptrack_to_csv.py")},

@@ -41,6 +41,6 @@ extern const char text_nsys_sh[], text_xla_sh[], text_memray_sh[];
 /* The programs in tests/examples that make a CSV of the files of other tools.
  */
 extern const char text_android_to_csv_py[], text_heaptrack_to_csv_py[],
-    text_rocprof_to_csv_py[], text_umpire_to_csv_py[];
+    text_mtrace_to_csv_py[], text_rocprof_to_csv_py[], text_umpire_to_csv_py[];
 
 #endif

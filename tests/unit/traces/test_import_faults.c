@@ -118,7 +118,6 @@ static void nor_is_it_in_a_text(void **state)
         const char *header, *line, *end;
     } rows[] = {
         {&frag_importer_csv, "op,id,bytes,stream\n", "alloc,%d,%d,0\n", ""},
-        {&frag_importer_mtrace, "= Start\n", "@ a:(b)[0x1] + 0x%d 0x%d\n", ""},
         /* Every pointer is live already, which a note counts. */
         {&frag_importer_rmm, "",
          "7,05:50:42.600000,allocate,0x%d,%d,0\n"
