@@ -62,12 +62,6 @@ static const struct {
     {"measure", put_measures},
 };
 
-/* The words that an option's value may be; NULL: any text. */
-static const char *choices_of(const struct option_row *row)
-{
-    return row->kind == OPTION_CHOICE ? row->choices : NULL;
-}
-
 static void (*put_of(const struct option_row *row))(FILE *out)
 {
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
@@ -90,52 +84,32 @@ static void put_values(FILE *out, const struct verb *v,
                        const struct option_row *row)
 {
     for (; row && row->name; row++) {
-        if (!choices_of(row) && !put_of(row))
+        const bool is_choice = row->kind == OPTION_CHOICE;
+
+        if (!is_choice && !put_of(row))
             continue;
         fprintf(out, "    %s:--%s", v->name, row->name);
         if (row->key)
             fprintf(out, " | %s:-%c", v->name, row->key);
         fputs(") words=\"", out);
-        if (choices_of(row))
-            put_choices(out, choices_of(row));
+        if (is_choice)
+            put_choices(out, row->choices);
         else
             put_of(row)(out);
-        fprintf(out, "\"%s ;;\n",
-                put_of(row) == put_policies ? " policy=$whole" : "");
-    }
-}
-
-/* The cases of the keys of each policy's parameters. */
-static void put_keys(FILE *out)
-{
-    for (size_t i = 0; frag_policies[i]; i++) {
-        const struct frag_param *p = frag_policies[i]->params;
-
-        fprintf(out, "        %s) words=\"", frag_policies[i]->name);
-        for (; p && p->name; p++)
-            fprintf(out, " %s", p->name);
-        fprintf(out, "\" end=%c ;;\n", frag_policies[i]->configure ? ':' : '=');
+        fputs("\" ;;\n", out);
     }
 }
 
 void completion_bash(FILE *out, const struct verb *const *verbs)
 {
-    fputs(
-        "# bash completion of fragsim\n"
-        "_fragsim() {\n"
-        "    local now=${COMP_WORDS[COMP_CWORD]} i=$COMP_CWORD\n"
-        "    local words= more= policy= end= whole=$now head= before\n"
-        "    # bash divides words at : = and @; `whole' is the undivided one.\n"
-        "    while ((i > 2)) && [[ ${COMP_WORDS[i - 1]} != -* ]] &&\n"
-        "        [[ ${COMP_WORDS[i]} == [:=@] ||\n"
-        "            ${COMP_WORDS[i - 1]} == [:=@] ]]; do\n"
-        "        ((i--))\n"
-        "        whole=${COMP_WORDS[i]}$whole\n"
-        "    done\n"
-        "    whole=${whole#=} before=${COMP_WORDS[i - 1]}\n"
-        "    [[ $now != [:=@] ]] || now=\n"
-        "    case ${COMP_WORDS[1]}:$before in\n",
-        out);
+    fputs("# bash completion of fragsim\n"
+          "_fragsim() {\n"
+          "    local now=${COMP_WORDS[COMP_CWORD]} i=$COMP_CWORD words= more=\n"
+          "    # bash divides a word at =: an option, = and its value.\n"
+          "    [[ ${COMP_WORDS[i - 1]} != = ]] || ((i--))\n"
+          "    [[ $now != = ]] || now=\n"
+          "    case ${COMP_WORDS[1]}:${COMP_WORDS[i - 1]} in\n",
+          out);
     for (size_t i = 0; verbs[i]; i++) {
         put_values(out, verbs[i], verbs[i]->options);
         put_values(out, verbs[i], common_options);
@@ -146,7 +120,7 @@ void completion_bash(FILE *out, const struct verb *const *verbs)
     fputs("\" ;;\n    *:fragsim | *:*/fragsim) words=\"", out);
     put_verbs(out, verbs);
     fputs("\" ;;\n    esac\n"
-          "    [ -n \"$words\" ] || case ${COMP_WORDS[1]}:$whole in\n",
+          "    [ -n \"$words\" ] || case ${COMP_WORDS[1]}:$now in\n",
           out);
     for (size_t i = 0; verbs[i]; i++) {
         fprintf(out, "    %s:-*) words=\"", verbs[i]->name);
@@ -157,34 +131,16 @@ void completion_bash(FILE *out, const struct verb *const *verbs)
             fprintf(out, "    %s:*) more=\"%s\" ;;\n", verbs[i]->name,
                     verbs[i]->words);
     }
-    fputs("    conf:?*) policy=torch:$whole ;;\n"
-          "    policies:?*) policy=$whole ;;\n"
-          "    esac\n"
-          "    if [[ $policy == *:* ]]; then\n"
-          "        policy=${policy/@*:/:}\n"
-          "        whole=${policy#*:} words= more=\n"
-          "        [[ ${whole##*,} == *[:=]* ]] || case ${policy%%:*} in\n",
-          out);
-    put_keys(out);
-    fputs("        esac\n"
-          "        [ -n \"$words\" ] || return 0\n"
-          "        head=${now%\"${now##*,}\"} now=${now##*,}\n"
-          "        compopt -o nospace 2>/dev/null\n"
-          "    elif [[ $policy == torch@* ]]; then\n"
-          "        words=\"recorded",
-          out);
-    put_releases(out);
-    fputs("\"\n"
-          "    fi\n"
-          "    if [ -n \"$words\" ]; then\n"
-          "        mapfile -t COMPREPLY < <(compgen -P \"$head\" -S \"$end\" "
-          "-W \"$words\" -- \"$now\")\n"
-          "    else\n"
-          "        mapfile -t COMPREPLY < <(compgen -W \"$more\" -- \"$now\"\n"
-          "            compgen -f -- \"$now\")\n"
-          "        compopt -o filenames 2>/dev/null\n"
-          "    fi\n"
-          "}\n"
-          "complete -F _fragsim fragsim\n",
-          out);
+    fputs(
+        "    esac\n"
+        "    if [ -n \"$words\" ]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$now\")\n"
+        "    else\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"$more\" -- \"$now\"\n"
+        "            compgen -f -- \"$now\")\n"
+        "        compopt -o filenames 2>/dev/null\n"
+        "    fi\n"
+        "}\n"
+        "complete -F _fragsim fragsim\n",
+        out);
 }

@@ -36,25 +36,11 @@ complete_to best_fit fragsim replay t.pickle --policy = best
 complete_to cuda fragsim replay --backend c
 complete_to results fragsim help res
 complete_to "$root/README.md" fragsim info "$root/READ"
-# bash divides a word at : = and @; what stands before the last part stays.
-complete_to max_split_size_mb: fragsim replay t.pickle -p torch : max_
-complete_to True,max_split_size_mb: \
-    fragsim replay t.pickle -p torch : expandable_segments : True,max_
-complete_to segment= fragsim replay t.pickle --policy = tlsf : seg
-complete_to 20MiB,second_levels= fragsim replay -p tlsf : segment = 20MiB,sec
-complete_to 2.6 fragsim replay t.pickle -p torch @ 2
-complete_to recorded fragsim replay t.pickle -p torch @ rec
 complete_to 2.15 fragsim tune t.pickle --torch-version 2.1
-complete_to expandable_segments: fragsim policies torch : expandable_
-complete_to expandable_segments: fragsim conf expandable_
 complete_to pareto fragsim plot results.h5 pa
 complete_to "$root/README.md" fragsim plot "$root/READ"
 complete_to print fragsim plot results.h5 pareto --theme p
 complete_to fragmentation_ratio fragsim plot results.h5 compare --measure frag
-COMP_WORDS=(fragsim replay -p tlsf : max_sp) COMP_CWORD=5
-_fragsim 2>/dev/null
-[ ${#COMPREPLY[@]} -eq 0 ] || fail "offers ${COMPREPLY[*]} as a key of tlsf"
-
 COMP_WORDS=(fragsim replay --backend x) COMP_CWORD=3
 _fragsim 2>/dev/null
 [ ${#COMPREPLY[@]} -eq 0 ] || fail "offers ${COMPREPLY[*]} for a backend x"
