@@ -148,25 +148,3 @@ enum frag_err facts_pools(const struct frag_device_trace *d,
     free(blocks);
     return FRAG_OK;
 }
-
-enum frag_err facts_left_live(const struct frag_device_trace *d,
-                              struct facts_left_live *out)
-{
-    uint8_t *live = calloc((size_t)d->slots + 1, 1);
-    uint32_t *ids = malloc(((size_t)d->slots + 1) * sizeof(*ids));
-
-    if (!live || !ids) {
-        free(live);
-        free(ids);
-        return FRAG_NOMEM;
-    }
-    for (uint64_t i = 0; i < d->count; i++)
-        if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_FREE)
-            live[d->id[i]] = d->op[i] == FRAG_ALLOC;
-    *out = (struct facts_left_live){.ids = ids};
-    for (uint32_t k = 0; k < d->slots; k++)
-        if (live[k])
-            ids[out->count++] = k;
-    free(live);
-    return FRAG_OK;
-}

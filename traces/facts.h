@@ -39,17 +39,6 @@ frag_size facts_peak_reserved(const struct frag_device_trace *d);
  * not, or that is not recorded. */
 int64_t facts_last_oom(const struct frag_device_trace *d);
 
-/* The slots that are live after the last event. Repeated events free them
- * between two repetitions. */
-struct facts_left_live {
-    uint32_t *ids; /* [count], ascending; the caller frees them */
-    uint64_t count;
-};
-
-/* Fills *out. NOMEM; then *out is unchanged. The time is O(events). */
-enum frag_err facts_left_live(const struct frag_device_trace *d,
-                              struct facts_left_live *out) FRAG_MUST_CHECK;
-
 /* Fills *out. NOMEM; then *out is unchanged. The time is O(events), the
  * temporary memory 8 bytes per slot. */
 enum frag_err facts_gather(const struct frag_device_trace *d,

@@ -337,24 +337,17 @@ enum frag_trace_form {
 enum frag_trace_form frag_trace_form(const char *path);
 
 /* Writes a trace file. The file appears under `path` complete or not at all: it
- * is written beside path and then renamed.
- * With repeat > 1, the events are written that many times; the blocks that are
- * live at the end of one repetition are freed before the next, and times, marks
- * and the recorded answers are omitted. Memory does not grow with repeat.
- * INVALID if repeat is 0 or too large for 64-bit event numbers; IO, NOMEM. */
+ * is written beside path and then renamed. IO, NOMEM. */
 enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
-                               uint64_t repeat,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Writes the events of one device as CSV with the header op,id,bytes,stream.
  * The path "-" is stdout. Streams are raw handles. All operations are written,
  * including free_requested and record_stream; the CSV importer reads all of
- * them. The streams of frees are not written. With repeat > 1, the events are
- * written that many times, as by frag_trace_write; 0 writes the header only.
- * INVALID if the trace has no such device; IO, NOMEM. */
+ * them. The streams of frees are not written. INVALID if the trace has no such
+ * device; IO, NOMEM. */
 enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
                                    uint32_t device, const char *path,
-                                   uint64_t repeat,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Checks the event columns of a device: ids, streams and pools are in range, no

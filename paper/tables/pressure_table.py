@@ -87,8 +87,8 @@ def replay(path):
     [recorded] = ask("info", "--json", "-", path)[0]["devices"]
     with tempfile.TemporaryDirectory() as folder:
         longer = os.path.join(folder, "longer.h5")
-        subprocess.run([FRAGSIM, "import", "-q", path, "--repeat", str(REPEATED), "-o",
-                        longer], check=True)
+        subprocess.run([FRAGSIM, "import", "-q", path, "-e",
+                        f"repeat:times={REPEATED}", "-o", longer], check=True)
         for row, many in zip(rows, replay_of(longer)):
             row["again_seconds"] = (seconds(many) - seconds(row)) / (REPEATED - 1)
             row["again_ooms"] = many["num_ooms"]

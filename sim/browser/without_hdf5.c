@@ -35,10 +35,9 @@ enum frag_err trace_file_read(const char *path, struct frag_trace **out,
 }
 
 enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
-                               uint64_t repeat, struct frag_error *e)
+                               struct frag_error *e)
 {
     (void)trace;
-    (void)repeat;
     return refuse(path, e);
 }
 

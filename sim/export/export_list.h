@@ -7,7 +7,7 @@ FORMAT(csv,
        "the events, with the header op,id,bytes,stream. Every command can read"
        " the file again. Example: fragsim export run.pickle -o events.csv",
        HOLDS_STREAMS | HOLDS_LATE_FREES | HOLDS_RECORD_STREAM |
-       HOLDS_EMPTY_CACHE | HOLDS_SIZES | HOLDS_LIVE | HOLDS_REPETITIONS, 0)
+       HOLDS_EMPTY_CACHE | HOLDS_SIZES | HOLDS_LIVE, 0)
 FORMAT(snapshot,
        "a PyTorch snapshot, which pytorch.org/memory_viz draws and every "
        "command can read again. It shows a policy's run, or without -p the "

@@ -160,8 +160,7 @@ enum frag_err export_csv(const struct export_job *job, const char *path,
                          struct export_notes *notes, struct frag_error *e)
 {
     (void)notes;
-    return frag_trace_write_csv(job->trace, job->device->device, path,
-                                job->repeat ? job->repeat : 1, e);
+    return frag_trace_write_csv(job->trace, job->device->device, path, e);
 }
 
 enum frag_err export_write(enum export_format_number format,
@@ -171,11 +170,6 @@ enum frag_err export_write(enum export_format_number format,
     const struct export_format *f = &export_formats[format];
 
     FRAG_TRY(check_policies(f, job, e));
-    if (job->repeat > 1 && !(f->holds & HOLDS_REPETITIONS))
-        return frag_fail(e, FRAG_INVALID,
-                         "%s holds the events once: expected no --repeat, "
-                         "found --repeat %" PRIu64 "; csv can repeat them",
-                         f->name, job->repeat);
     FRAG_TRY(note_losses(f, job->trace, job->device, notes));
     return f->write(job, path, notes, e);
 }

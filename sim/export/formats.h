@@ -22,8 +22,6 @@ struct export_job {
     size_t policy_count;
     struct frag_bound bound;
     uint64_t points; /* most samples of each counter; 0: one an event */
-    uint64_t repeat; /* number of times to write the events; 0 counts as 1.
-                        More than 1 needs HOLDS_REPETITIONS */
     /* As in frag_replay. */
     frag_progress *tick;
     void *user;
@@ -44,7 +42,6 @@ enum export_holds {
     HOLDS_LIVE = 1 << 10,         /* that a block is never freed */
     HOLDS_FREE_STREAMS = 1 << 11, /* a free on another stream */
     HOLDS_EVERYTHING = (1 << 12) - 1,
-    HOLDS_REPETITIONS = 1 << 12, /* of the events, which no trace has */
 };
 
 struct export_format {

@@ -11,8 +11,7 @@ did not (../shared; a bundled one without it):
   - tune exports a setting only where its need, with the spread of the steps,
     stays below the limit, and prints how many jobs in its state lived, as
     paper/tables/calibrate.py counts them;
-  - `info` says how far a recording reaches, and `import --complete` writes the
-    completed trace.
+  - `info` says how far a recording reaches.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import os
@@ -73,11 +72,6 @@ def check_commands(folder):
 
     info = run("info", BUNDLED).stdout
     assert "ends where the job died" in info, info
-    whole = os.path.join(folder, "whole.h5")
-    run("import", "-q", BUNDLED, "--complete", "-o", whole)
-    again, = results("replay", "-q", whole)
-    for name in ("events", "peak_requested_bytes", "peak_reserved_bytes"):
-        assert again[name] == completed[name], name
     run("replay", "-q", BUNDLED, "--step-mark", "nobody", code=(2,))
 
 

@@ -75,8 +75,8 @@ def prove():
 
 def peak(folder, repeat):
     trace = os.path.join(folder, f"{repeat}.h5")
-    subprocess.run([FRAGSIM, "import", "-q", TRACE, "-o", trace, "--repeat",
-                    str(repeat)], check=True)
+    subprocess.run([FRAGSIM, "import", "-q", TRACE, "-o", trace, "-e",
+                    f"repeat:times={repeat}"], check=True)
     most, mapped = watch(start([FRAGSIM, "replay", "-q", trace, "--csv", "-", "-p",
                         "torch", "-p", "size_class"]))
     size = os.path.getsize(trace)

@@ -132,7 +132,7 @@ WORKS = [["replay", GPT2, "-q", "-p", "torch", "-p", "buddy", "-p", "compact",
           "-p", "tlsf", "-c", "inf,0.9x,1.1x", "-o", "{}/replay.h5", "--csv",
           "{}/replay.csv"],
          ["triage", DIES, "-q", "-c", "4GiB", "-o", "{}/triage.html"],
-         ["import", GPT2, "-q", "--repeat", "4000", "-o", "{}/trace.h5"]]
+         ["import", GPT2, "-q", "-e", "repeat:times=1000", "-o", "{}/trace.h5"]]
 ENDINGS = ["HUP", "QUIT", "PIPE", "XCPU", "TERM", "INT", "USR1", "USR2", "ALRM"]
 
 
@@ -189,7 +189,7 @@ def check_resume(folder):
 def check_shorter(folder):
     """The exit code and the message after the file was cut during the run."""
     path = os.path.join(folder, "cut.h5")
-    subprocess.run([FRAGSIM, "import", "-q", GPT2, "--repeat", "200", "-o", path],
+    subprocess.run([FRAGSIM, "import", "-q", GPT2, "-e", "repeat:times=200", "-o", path],
                    check=True)
     run = subprocess.Popen([FRAGSIM, "replay", path, "-p", "best_fit", "-q",
                             "-o", path + ".out"], stdout=subprocess.DEVNULL,

@@ -155,7 +155,7 @@ with h5py.File(trace) as file, h5py.File(made + ".theirs", "w") as other:
     kept = ctypes.c_void_p()
     assert lib.frag_trace_open(trace.encode(), None, ctypes.byref(kept), words) == 0, \\
         words.value
-    assert lib.frag_trace_write(kept, made.encode(), ctypes.c_uint64(1), words) == 0, \\
+    assert lib.frag_trace_write(kept, made.encode(), words) == 0, \\
         words.value
     lib.frag_trace_close(kept)
     other["y"] = file["devices/0/events/op"][:]

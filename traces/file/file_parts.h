@@ -132,11 +132,6 @@ bool trace_put_label(hid_t at, const char *name, const char *text);
 bool trace_put_number(hid_t at, const char *name, uint64_t value);
 /* Closes the group and returns true if that succeeds and `fine` is true. */
 bool trace_close_group(hid_t group, bool fine);
-hid_t trace_make_column(hid_t at, const struct trace_column *column,
-                        uint64_t count);
-hid_t trace_rows_type(enum trace_type type); /* for trace_put_rows */
-bool trace_put_rows(hid_t data, hid_t type, uint64_t first, uint64_t count,
-                    const void *rows);
 bool trace_put_column(hid_t at, const struct trace_column *column,
                       const void *rows, uint64_t count);
 bool trace_put_table(hid_t at, const struct trace_table *table,

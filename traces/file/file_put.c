@@ -80,21 +80,10 @@ static hid_t make_dataset(hid_t at, const char *name, hid_t type,
     return data;
 }
 
-bool trace_put_rows(hid_t data, hid_t type, uint64_t first, uint64_t count,
-                    const void *rows)
+static bool put_rows(hid_t data, hid_t type, uint64_t count, const void *rows)
 {
-    const hsize_t start[] = {first}, shape[] = {count};
-    hid_t in_file = H5Dget_space(data);
-    hid_t in_memory = H5Screate_simple(1, shape, NULL);
-    bool fine = !count || (in_file >= 0 && in_memory >= 0 &&
-                           H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start,
-                                               NULL, shape, NULL) >= 0 &&
-                           H5Dwrite(data, type, in_memory, in_file, H5P_DEFAULT,
-                                    rows) >= 0);
-
-    hdf5_drop(in_memory);
-    hdf5_drop(in_file);
-    return fine;
+    return !count ||
+           H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0;
 }
 
 static bool label(hid_t data, const char *units, const char *long_name)
@@ -103,35 +92,22 @@ static bool label(hid_t data, const char *units, const char *long_name)
            trace_put_label(data, "long_name", long_name);
 }
 
-hid_t trace_make_column(hid_t at, const struct trace_column *column,
-                        uint64_t count)
-{
-    hid_t type = trace_file_type(column->type);
-    hid_t data = make_dataset(at, column->name, type, count);
-
-    hdf5_drop(type);
-    if (data >= 0 && label(data, column->units, column->long_name))
-        return data;
-    hdf5_drop(data);
-    return -1;
-}
-
 /* The op column is an enum in memory too, because HDF5 does not convert numbers
  * to enums. */
-hid_t trace_rows_type(enum trace_type type)
-{
-    return type == TRACE_OP ? trace_file_type(type) : trace_memory_type(type);
-}
-
 bool trace_put_column(hid_t at, const struct trace_column *column,
                       const void *rows, uint64_t count)
 {
-    hid_t data = trace_make_column(at, column, count);
-    hid_t type = trace_rows_type(column->type);
-    bool fine =
-        data >= 0 && type >= 0 && trace_put_rows(data, type, 0, count, rows);
+    hid_t in_file = trace_file_type(column->type);
+    hid_t in_memory = column->type == TRACE_OP
+                          ? trace_file_type(column->type)
+                          : trace_memory_type(column->type);
+    hid_t data = make_dataset(at, column->name, in_file, count);
+    bool fine = data >= 0 && in_memory >= 0 &&
+                label(data, column->units, column->long_name) &&
+                put_rows(data, in_memory, count, rows);
 
-    hdf5_drop(type);
+    hdf5_drop(in_file);
+    hdf5_drop(in_memory);
     return data >= 0 && H5Dclose(data) >= 0 && fine;
 }
 
@@ -143,7 +119,7 @@ bool trace_put_table(hid_t at, const struct trace_table *table,
     hid_t data = make_dataset(at, table->name, in_file, count);
     bool fine = data >= 0 && in_memory >= 0 &&
                 label(data, table->units, table->long_name) &&
-                trace_put_rows(data, in_memory, 0, count, rows);
+                put_rows(data, in_memory, count, rows);
 
     hdf5_drop(in_file);
     hdf5_drop(in_memory);

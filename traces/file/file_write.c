@@ -1,4 +1,4 @@
-/* file_write.c - writes a trace to a trace file, once or with repeated events.
+/* file_write.c - writes a trace to a trace file, complete or not at all.
  *
  * HDF5's times of objects are not stored, so the same trace always has the same
  * bytes. The metadata have the format of HDF5 1.8 and later, whose checksums
@@ -11,62 +11,18 @@
 #include <string.h>
 
 #include "traces/bytes/atomic_file.h"
-#include "traces/facts.h"
 #include "traces/file/file_parts.h"
 #include "traces/file/guard.h"
 
-enum { PAGE = 4096, FREES = 4096 }; /* bytes; rows */
+enum { PAGE = 4096 }; /* bytes */
 
 struct writer {
     const struct frag_trace *trace;
     hid_t file;
-    uint64_t repeat;
 };
 
-/* Events, once or repeated. */
-
-/* Writes one column of the frees between two repetitions, in parts. */
-static bool put_frees(hid_t data, hid_t type, enum trace_events k,
-                      uint64_t first, const struct facts_left_live *left)
-{
-    static const uint64_t zeros[FREES];
-    uint8_t frees[FREES];
-
-    memset(frees, FRAG_FREE, sizeof(frees));
-    for (uint64_t i = 0; i < left->count; i += FREES) {
-        uint64_t n = left->count - i < FREES ? left->count - i : FREES;
-        const void *rows = k == EVENTS_OP   ? (const void *)frees
-                           : k == EVENTS_ID ? (const void *)(left->ids + i)
-                                            : (const void *)zeros;
-
-        if (!trace_put_rows(data, type, first + i, n, rows))
-            return false;
-    }
-    return true;
-}
-
-static bool put_repeats(hid_t data, hid_t type, const struct writer *w,
-                        const struct frag_device_trace *d, enum trace_events k,
-                        const struct facts_left_live *left)
-{
-    uint64_t at = 0;
-
-    for (uint64_t i = 0; i < w->repeat; i++) {
-        if (i) {
-            if (!put_frees(data, type, k, at, left))
-                return false;
-            at += left->count;
-        }
-        if (!trace_put_rows(data, type, at, d->count, trace_event_data(d, k)))
-            return false;
-        at += d->count;
-    }
-    return true;
-}
-
 /* Returns whether the column holds information; other columns are omitted. */
-static bool is_needed(const struct writer *w, const struct frag_device_trace *d,
-                      enum trace_events k)
+static bool is_needed(const struct frag_device_trace *d, enum trace_events k)
 {
     switch (k) {
     case EVENTS_STREAM:
@@ -74,7 +30,7 @@ static bool is_needed(const struct writer *w, const struct frag_device_trace *d,
     case EVENTS_POOL:
         return d->pool_count > 1;
     case EVENTS_TIME:
-        return d->time && w->repeat == 1;
+        return d->time;
     case EVENTS_STACK:
         return d->stack;
     default:
@@ -82,28 +38,18 @@ static bool is_needed(const struct writer *w, const struct frag_device_trace *d,
     }
 }
 
-static bool put_events(const struct writer *w, hid_t at,
-                       const struct frag_device_trace *d)
+static bool put_events(hid_t at, const struct frag_device_trace *d)
 {
-    struct facts_left_live left = {0};
     hid_t group = hdf5_make_group(at, "events");
-    bool fine = group >= 0 && facts_left_live(d, &left) == FRAG_OK;
-    uint64_t count = d->count * w->repeat + left.count * (w->repeat - 1);
+    bool fine = group >= 0;
 
     for (int k = 0; fine && k < EVENTS_COUNT; k++) {
-        const struct trace_column *column = &trace_event_columns[k];
-        hid_t data, type;
+        const enum trace_events column = (enum trace_events)k;
 
-        if (!is_needed(w, d, (enum trace_events)k))
-            continue;
-        data = trace_make_column(group, column, count);
-        type = trace_rows_type(column->type);
-        fine = data >= 0 && type >= 0 &&
-               put_repeats(data, type, w, d, (enum trace_events)k, &left);
-        hdf5_drop(type);
-        fine = data >= 0 && H5Dclose(data) >= 0 && fine;
+        if (is_needed(d, column))
+            fine = trace_put_column(group, &trace_event_columns[k],
+                                    trace_event_data(d, column), d->count);
     }
-    free(left.ids);
     return trace_close_group(group, fine);
 }
 
@@ -129,12 +75,8 @@ static bool put_recorded(hid_t at, const struct frag_device_trace *d)
     return trace_close_group(group, fine);
 }
 
-/* Repeated events have no recorded answers, so their first events are not
- * marked as initial. */
-static bool put_device(const struct writer *w, hid_t at,
-                       const struct frag_device_trace *d)
+static bool put_device(hid_t at, const struct frag_device_trace *d)
 {
-    bool once = w->repeat == 1;
     char name[16];
     hid_t group;
     bool fine;
@@ -143,17 +85,15 @@ static bool put_device(const struct writer *w, hid_t at,
     group = hdf5_make_group(at, name);
     fine =
         group >= 0 && trace_put_number(group, "slots", d->slots) &&
-        trace_put_number(group, "initial", once ? d->initial : 0) &&
-        trace_put_number(group, "has_actions",
-                         once && d->recorded.has_actions) &&
+        trace_put_number(group, "initial", d->initial) &&
+        trace_put_number(group, "has_actions", d->recorded.has_actions) &&
         (!d->free_streams || trace_put_number(group, "free_streams", 1)) &&
-        trace_put_number(group, "has_end", once && d->recorded.has_end) &&
-        put_events(w, group, d) &&
+        trace_put_number(group, "has_end", d->recorded.has_end) &&
+        put_events(group, d) &&
         trace_put_column(group, &trace_streams, d->streams, d->stream_count) &&
-        trace_put_table(group, &trace_pools, d->pools, d->pool_count);
-    if (fine && once)
-        fine = trace_put_table(group, &trace_marks, d->marks, d->mark_count) &&
-               put_recorded(group, d);
+        trace_put_table(group, &trace_pools, d->pools, d->pool_count) &&
+        trace_put_table(group, &trace_marks, d->marks, d->mark_count) &&
+        put_recorded(group, d);
     return trace_close_group(group, fine);
 }
 
@@ -163,7 +103,7 @@ static bool put_devices(const struct writer *w)
     bool fine = group >= 0;
 
     for (uint32_t i = 0; fine && i < w->trace->device_count; i++)
-        fine = put_device(w, group, &w->trace->devices[i]);
+        fine = put_device(group, &w->trace->devices[i]);
     return trace_close_group(group, fine);
 }
 
@@ -261,29 +201,14 @@ static bool write_file(struct writer *w, const char *path,
     return fine;
 }
 
-static bool fits(const struct frag_trace *t, uint64_t repeat)
-{
-    for (uint32_t i = 0; i < t->device_count; i++) {
-        const struct frag_device_trace *d = &t->devices[i];
-
-        if (repeat > (UINT64_MAX >> 8) / (d->count + d->slots + 1))
-            return false;
-    }
-    return repeat > 0;
-}
-
 enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
-                               uint64_t repeat, struct frag_error *e)
+                               struct frag_error *e)
 {
-    struct writer w = {trace, -1, repeat};
+    struct writer w = {trace, -1};
     struct hdf5_fault fault = {0};
     struct atomic_file file;
     int reason;
 
-    if (!fits(trace, repeat))
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: cannot repeat a trace %" PRIu64 " times", path,
-                         repeat);
     FRAG_TRY(atomic_file_begin(&file, path, "", e));
     errno = 0;
     if (write_file(&w, file.partial, &fault))

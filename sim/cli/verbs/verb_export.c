@@ -17,7 +17,6 @@ struct export_values {
     const char *out;
     unsigned format; /* enum export_format_number */
     uint64_t points;
-    uint64_t repeat;
     bool force;
 };
 
@@ -110,7 +109,6 @@ static enum frag_err prepare(struct plan *p, struct frag_error *e)
     p->job.cell = &p->settings;
     p->job.policies = p->policies;
     p->job.points = v->points;
-    p->job.repeat = v->repeat;
     p->job.tick = progress_tick;
     p->job.user = &p->progress;
     return FRAG_OK;
@@ -141,8 +139,6 @@ static int export_run(const struct call *call, const void *values)
 
     if (code != EXIT_DONE)
         return code;
-    if (!p.values->repeat)
-        return cli_misuse(call, "--repeat: expected a number above 0");
     p.progress = progress_start(&p.values->common);
     cli_catch_signals();
     err = run(&p, &e);
@@ -177,9 +173,6 @@ static const struct option_row options[] = {
     {"points", 0, "N", OPTION_NUMBER, AT(points), NULL,
      "chrome: largest number of samples of each counter, each the largest "
      "value of its events (default: 20000; 0: one for each event)"},
-    {"repeat", 0, "N", OPTION_NUMBER, AT(repeat), NULL,
-     "csv: write the events N times; live blocks are freed between two "
-     "repetitions"},
     {"device", 0, "N", OPTION_DEVICE, AT(cell.device), NULL,
      "number of the device (default: the only one)"},
     RECORDED_LIMIT_OPTION(AT(cell.limit)),
@@ -204,9 +197,9 @@ const struct verb verb_export = {
         "fragsim export snapshot.pickle --to chrome -p torch -o run.json",
     .options = options,
     .size = sizeof(struct export_values),
-    .defaults =
-        &(const struct export_values){
-            .out = "-", .points = 20000, .repeat = 1, .cell = CELL_DEFAULTS},
+    .defaults = &(const struct export_values){.out = "-",
+                                              .points = 20000,
+                                              .cell = CELL_DEFAULTS},
     .args_min = 1,
     .args_max = 1,
     .run = export_run,

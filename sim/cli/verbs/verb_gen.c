@@ -52,7 +52,7 @@ static enum frag_err generate(const struct gen_values *v, struct frag_error *e)
         return unknown(name, e);
     FRAG_TRY(frag_generate(g, text[length] ? text + length + 1 : "", v->seed,
                            &trace, e));
-    err = frag_trace_write(trace, v->out, 1, e);
+    err = frag_trace_write(trace, v->out, e);
     frag_trace_close(trace);
     return err;
 }

@@ -10,9 +10,7 @@ struct import_values {
     struct common common;
     struct texts edits;
     const char *out;
-    uint64_t repeat;
     frag_size limit;
-    bool complete;
     bool force;
 };
 
@@ -22,9 +20,8 @@ static enum frag_err convert(const struct import_values *v,
                              struct frag_error *e)
 {
     const char *path = v->common.args.items[0];
-    const struct trace_reading reading = {v->complete ? READING_COMPLETED
-                                                      : READING_RAW,
-                                          .limit = v->limit, .edits = edits};
+    const struct trace_reading reading = {READING_RAW, .limit = v->limit,
+                                          .edits = edits};
     struct progress progress = progress_start(&v->common);
     struct frag_trace *t;
     enum frag_err err;
@@ -32,8 +29,7 @@ static enum frag_err convert(const struct import_values *v,
     FRAG_TRY(input_open(path, &reading, &progress, &t, e));
     if (!v->common.quiet)
         input_say_notes(path, t);
-    err = cli_interrupted() ? FRAG_CANCELLED
-                            : frag_trace_write(t, v->out, v->repeat, e);
+    err = cli_interrupted() ? FRAG_CANCELLED : frag_trace_write(t, v->out, e);
     frag_trace_close(t);
     return err;
 }
@@ -47,8 +43,6 @@ static int write_trace(const struct call *call, const struct import_values *v,
     if (!v->out || sink_is_stdout(v->out))
         return cli_misuse(call, "expected -o FILE: a trace file is HDF5 and "
                                 "cannot go to stdout");
-    if (!v->repeat)
-        return cli_misuse(call, "--repeat: expected a number above 0");
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
@@ -83,13 +77,7 @@ static const struct option_row options[] = {
     {"edit", 'e', "EDIT", OPTION_LIST, AT(edits), NULL,
      "an edit, or several that are separated by semicolons; repeat the option "
      "for more, which are applied in their order (see `fragsim help edits')"},
-    {"repeat", 0, "N", OPTION_NUMBER, AT(repeat), NULL,
-     "write the events N times; live blocks are freed between two repetitions, "
-     "and the recorded answers are left out"},
     RECORDED_LIMIT_OPTION(AT(limit)),
-    {"complete", 0, NULL, OPTION_SWITCH, AT(complete), NULL,
-     "complete the trace of a job that died, as replay, fit, sweep and tune "
-     "do, before it is edited"},
     {0},
 };
 
@@ -118,7 +106,7 @@ const struct verb verb_import = {
                "scale:factor=1.5,min=1MiB -o edited.h5",
     .options = options,
     .size = sizeof(struct import_values),
-    .defaults = &(const struct import_values){.repeat = 1},
+    .defaults = &(const struct import_values){.limit = 0},
     .args_min = 1,
     .args_max = 1,
     .run = run,

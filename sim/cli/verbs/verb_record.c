@@ -188,8 +188,7 @@ static int write_traces(const struct call *call, const struct record_values *v,
     for (int i = 0; i < r->log_count && code == EXIT_DONE; i++)
         if (r->traces[i]) {
             name_trace(v, r, i, name);
-            code =
-                cli_fail(call, frag_trace_write(r->traces[i], name, 1, e), e);
+            code = cli_fail(call, frag_trace_write(r->traces[i], name, e), e);
             if (code == EXIT_DONE)
                 say(v, name, r->traces[i]);
         }

@@ -195,17 +195,15 @@ static void a_written_trace_reads_back_equal(void **state)
     }
     fclose(file);
     if (frag_trace_open(path, NULL, &t, &error) != FRAG_OK ||
-        frag_trace_write_csv(t, 0, other, 1, &error) != FRAG_OK ||
+        frag_trace_write_csv(t, 0, other, &error) != FRAG_OK ||
         frag_trace_open(other, NULL, &again, &error) != FRAG_OK)
         fail_msg("%s", error.text);
     assert_int_equal(t->devices[0].count, EVENTS);
     difference = traces_differ(t, again);
     if (difference)
         fail_msg("%s", difference);
-    assert_int_equal(frag_trace_write_csv(t, 1, other, 1, &error),
-                     FRAG_INVALID);
-    assert_int_equal(frag_trace_write_csv(t, 0, "/nowhere/x", 1, &error),
-                     FRAG_IO);
+    assert_int_equal(frag_trace_write_csv(t, 1, other, &error), FRAG_INVALID);
+    assert_int_equal(frag_trace_write_csv(t, 0, "/nowhere/x", &error), FRAG_IO);
     frag_trace_close(t);
     frag_trace_close(again);
 }
@@ -216,7 +214,7 @@ static void a_trace_file_opens_through_the_same_door(void **state)
     const char *difference;
 
     (void)state;
-    assert_int_equal(frag_trace_write(t, other, 1, &error), FRAG_OK);
+    assert_int_equal(frag_trace_write(t, other, &error), FRAG_OK);
     if (frag_trace_open(other, NULL, &again, &error) != FRAG_OK)
         fail_msg("%s", error.text);
     difference = traces_differ(t, again);

@@ -181,7 +181,7 @@ static void a_trace_file_keeps_the_streams_of_frees(void **state)
     (void)state;
     write_random_log(12);
     if (frag_trace_open(log_path, NULL, &t, &log_error) != FRAG_OK ||
-        frag_trace_write(t, written, 1, &log_error) != FRAG_OK ||
+        frag_trace_write(t, written, &log_error) != FRAG_OK ||
         frag_trace_open(written, NULL, &again, &log_error) != FRAG_OK)
         fail_msg("%s", log_error.text);
     difference = traces_differ(t, again);
@@ -189,29 +189,6 @@ static void a_trace_file_keeps_the_streams_of_frees(void **state)
         fail_msg("%s", difference);
     frag_trace_close(t);
     frag_trace_close(again);
-}
-
-/* The frees between two repetitions are on the streams of their blocks. */
-static void a_repeated_trace_keeps_the_streams_of_frees(void **state)
-{
-    static char found[512], wanted[2 * sizeof(found) + 8];
-    static const char log[] = HEADER "0,00:00:00.000000,allocate,0x100,300,1\n"
-                                     "0,00:00:00.000001,allocate,0x900,5,2\n"
-                                     "0,00:00:00.000002,free,0x100,300,3\n";
-    struct frag_trace *t, *twice = NULL;
-
-    (void)state;
-    assert_int_equal(log_open(log, &t), FRAG_OK);
-    log_describe(t, found, sizeof(found));
-    snprintf(wanted, sizeof(wanted), "%s -1 %s", found, found);
-    assert_non_null(strstr(wanted, "-0@3 -1 +0:300@1"));
-    if (frag_trace_write(t, written, 2, &log_error) != FRAG_OK ||
-        frag_trace_open(written, NULL, &twice, &log_error) != FRAG_OK)
-        fail_msg("%s", log_error.text);
-    log_describe(twice, found, sizeof(found));
-    assert_string_equal(found, wanted);
-    frag_trace_close(t);
-    frag_trace_close(twice);
 }
 
 /* The stream of a free is checked only where it means something. */
@@ -249,7 +226,6 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_refused_with_its_line),
         cmocka_unit_test(times_go_on_after_midnight),
         cmocka_unit_test(a_trace_file_keeps_the_streams_of_frees),
-        cmocka_unit_test(a_repeated_trace_keeps_the_streams_of_frees),
         cmocka_unit_test(a_free_on_a_stream_beyond_the_table_is_refused),
     };
     const int log = mkstemp(log_path), rmm = mkstemp(written);

@@ -188,9 +188,9 @@ static void writing_survives_every_failure(void **state)
         unlink(trace_file);
         error.text[0] = '\0';
         calls_to_failure = ++k;
-        err = frag_trace_write(t, trace_file, 2, &error);
+        err = frag_trace_write(t, trace_file, &error);
         if (err == FRAG_OK)
-            err = frag_trace_write_csv(t, 0, csv, 1, &error);
+            err = frag_trace_write_csv(t, 0, csv, &error);
         failed = !calls_to_failure;
         calls_to_failure = 0;
         assert_int_equal(err != FRAG_OK, failed);
@@ -210,8 +210,8 @@ static int make_folder(void **state)
         return -1;
     snprintf(csv, sizeof(csv), "%s/a.csv", folder);
     snprintf(trace_file, sizeof(trace_file), "%s/a.h5", folder);
-    if (frag_trace_write_csv(t, 0, csv, 1, &error) != FRAG_OK ||
-        frag_trace_write(t, trace_file, 1, &error) != FRAG_OK)
+    if (frag_trace_write_csv(t, 0, csv, &error) != FRAG_OK ||
+        frag_trace_write(t, trace_file, &error) != FRAG_OK)
         return -1;
     frag_trace_close(t);
     return 0;

@@ -180,7 +180,7 @@ static void what_is_written_is_read_again(void **state)
     assert_int_equal(t->devices[1].initial, 1);
     assert_int_equal(t->devices[1].recorded.start.segment_count, 1);
     assert_int_equal(t->devices[1].mark_count, 2);
-    TRY(frag_trace_write(t, in_folder("a.h5", path), 1, &error));
+    TRY(frag_trace_write(t, in_folder("a.h5", path), &error));
     again = reopened(path);
     difference = traces_differ(t, again);
     if (difference)
@@ -197,9 +197,9 @@ static void the_same_trace_gives_the_same_bytes(void **state)
     size_t size, other;
 
     (void)state;
-    TRY(frag_trace_write(t, in_folder("one.h5", one), 1, &error));
+    TRY(frag_trace_write(t, in_folder("one.h5", one), &error));
     sleep(1); /* times are kept in seconds, if at all */
-    TRY(frag_trace_write(t, in_folder("two.h5", two), 1, &error));
+    TRY(frag_trace_write(t, in_folder("two.h5", two), &error));
     x = slurp(one, &size);
     y = slurp(two, &other);
     assert_int_equal(size, other);
@@ -207,42 +207,6 @@ static void the_same_trace_gives_the_same_bytes(void **state)
     free(x);
     free(y);
     frag_trace_close(t);
-}
-
-/* Rounds of the stream, with live blocks freed in between, compared with the
- * columns of the repeated trace. */
-static void check_round(const struct frag_device_trace *d,
-                        const struct frag_device_trace *many, uint64_t at)
-{
-    for (uint64_t i = 0; i < d->count; i++) {
-        assert_int_equal(many->op[at + i], d->op[i]);
-        assert_int_equal(many->id[at + i], d->id[i]);
-        assert_int_equal(many->bytes[at + i], d->bytes[i]);
-        assert_int_equal(many->stream[at + i], d->stream[i]);
-    }
-}
-
-static void a_repeated_stream_frees_what_is_live_in_between(void **state)
-{
-    struct frag_trace *t = sample(), *many;
-    char path[256];
-
-    (void)state;
-    TRY(frag_trace_write(t, in_folder("many.h5", path), 5, &error));
-    many = reopened(path);
-    for (uint32_t k = 0; k < t->device_count; k++) {
-        const struct frag_device_trace *d = &t->devices[k];
-        const struct frag_device_trace *m = &many->devices[k];
-        uint64_t live = k ? 2 : 1;
-
-        assert_int_equal(m->count, 5 * d->count + 4 * live);
-        for (uint64_t round = 0; round < 5; round++)
-            check_round(d, m, round * (d->count + live));
-        assert_int_equal(m->op[d->count], FRAG_FREE);
-        assert_false(m->recorded.has_end);
-    }
-    frag_trace_close(t);
-    frag_trace_close(many);
 }
 
 /* Whether a partial file of the path is there. */
@@ -265,13 +229,12 @@ static void a_failed_write_leaves_nothing(void **state)
 
     (void)state;
     in_folder("absent/a.h5", path);
-    assert_int_equal(frag_trace_write(t, path, 1, &error), FRAG_IO);
+    assert_int_equal(frag_trace_write(t, path, &error), FRAG_IO);
     assert_non_null(strstr(error.text, "No such file"));
     in_folder("taken", path);
     mkdir(path, 0700);
-    assert_int_equal(frag_trace_write(t, path, 1, &error), FRAG_IO);
+    assert_int_equal(frag_trace_write(t, path, &error), FRAG_IO);
     assert_false(has_partial(path));
-    assert_int_equal(frag_trace_write(t, path, 0, &error), FRAG_INVALID);
     frag_trace_close(t);
 }
 
@@ -293,7 +256,7 @@ static void a_full_disk_leaves_nothing(void **state)
         enum frag_err err;
 
         setrlimit(RLIMIT_FSIZE, &small);
-        err = frag_trace_write(t, path, 1, &error);
+        err = frag_trace_write(t, path, &error);
         setrlimit(RLIMIT_FSIZE, &was);
         assert_int_equal(err, FRAG_IO);
         assert_non_null(strstr(error.text, "File too large"));
@@ -301,7 +264,7 @@ static void a_full_disk_leaves_nothing(void **state)
         assert_false(has_partial(path));
     }
     assert_int_equal(open_identifiers(), ids);
-    TRY(frag_trace_write(t, path, 1, &error));
+    TRY(frag_trace_write(t, path, &error));
     frag_trace_close(t);
 }
 
@@ -387,7 +350,7 @@ static void five_lines_of_h5py_read_a_trace(void **state)
     char path[256];
 
     (void)state;
-    TRY(frag_trace_write(t, in_folder("read.h5", path), 1, &error));
+    TRY(frag_trace_write(t, in_folder("read.h5", path), &error));
     frag_trace_close(t);
     need_h5py();
     assert_true(
@@ -507,7 +470,7 @@ static void tables_that_do_not_hold_together_are_refused(void **state)
         char script[1024];
         enum frag_err err;
 
-        TRY(frag_trace_write(t, path, 1, &error));
+        TRY(frag_trace_write(t, path, &error));
         snprintf(script, sizeof(script),
                  "import h5py, sys\n"
                  "f = h5py.File(sys.argv[1], \"r+\")\n"
@@ -571,7 +534,7 @@ static void what_leads_out_of_the_file_is_refused(void **state)
         char script[1024];
         enum frag_err err;
 
-        TRY(frag_trace_write(t, path, 1, &error));
+        TRY(frag_trace_write(t, path, &error));
         snprintf(
             script, sizeof(script),
             "import h5py, sys\n"
@@ -624,7 +587,7 @@ static void damaged_files_are_refused_in_words(void **state)
     long was_open;
 
     (void)state;
-    TRY(frag_trace_write(t, in_folder("whole.h5", path), 1, &error));
+    TRY(frag_trace_write(t, in_folder("whole.h5", path), &error));
     frag_trace_close(t);
     whole = slurp(path, &size);
     bytes = malloc(size);
@@ -674,7 +637,7 @@ static void a_closed_trace_is_not_mapped(void **state)
     char path[256];
 
     (void)state;
-    TRY(frag_trace_write(t, in_folder("mapped.h5", path), 3000, &error));
+    TRY(frag_trace_write(t, in_folder("mapped.h5", path), &error));
     frag_trace_close(t);
     t = reopened(path);
     assert_true(is_mapped(path));
@@ -761,7 +724,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(the_same_trace_gives_the_same_bytes),
-        cmocka_unit_test(a_repeated_stream_frees_what_is_live_in_between),
         cmocka_unit_test(a_failed_write_leaves_nothing),
         cmocka_unit_test(a_full_disk_leaves_nothing),
         cmocka_unit_test(five_lines_of_h5py_make_a_trace),
