@@ -37,6 +37,8 @@ static const struct {
     {"explain", "total", "it is read from the counters (--stats)"},
     {"summary", "abbreviated", "the rows of the pools are always printed"},
     {"diff", "at-after", "write a second --at"},
+    {"validate", "predicted",
+     "`fragsim replay -p torch@2.N:SETTINGS' takes no recorded address"},
     {"validate", "anchored", "it is the default, so leave it out"},
     {"validate", "memory-fraction", "write --recorded-limit SIZE"},
     {"import|export", "repeat", "write `import -e repeat:times=N'"},

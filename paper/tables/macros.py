@@ -200,8 +200,7 @@ def truth(n):
              "hostile": "hostile"}
     for ours, key in names.items():
         n.of(f"truth.{ours}", *both(key))
-    for ours in ("predicted", "events"):
-        n.put(f"truth.{ours}", whole(both(ours)[0]))
+    n.put("truth.events", whole(both("events")[0]))
     n.put("truth.what_if.of", whole(both("what_if_peak_reserved")[1]))
     peaks = variants(n)
     n.table("truth.csv")
@@ -295,7 +294,6 @@ def table_truth(n, both, sums, device, real, explain):
 
     text = "\n".join([
         line(r"PyTorch, recordings", both("recordings")),
-        line(r"\quad segment addresses predicted", both("predicted")),
         line("PyTorch, public snapshots of others", sums["public"]),
         line("PyTorch, recordings cut at a segment event", both("cuts")),
         r"\midrule",

@@ -128,8 +128,6 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
     if (spec->device->device != FRAG_HOST_DEVICE)
         FRAG_TRY(frag_recorded_arena(&spec->device->recorded, spec->total,
                                      &s.arena, e));
-    if (spec->predicted && spec->device->device != FRAG_HOST_DEVICE)
-        s.arena.rule = FRAG_RULE_DRIVER;
     s.params = recorded_params(spec, s.arena.total);
     if (s.params) {
         *out = s;

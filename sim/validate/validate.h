@@ -7,11 +7,9 @@
  * of torch.cuda.memory_stats(), if a file has them.
  *
  * Addresses are compared relative to their segments: the k-th segment of the
- * replay corresponds to the k-th segment of the recording. There are two modes.
- * Anchored: segments get the recorded base addresses, so that the policy breaks
- * ties between equal blocks as the recorded allocator did. Predicted: the
- * address rule of the arena has to produce the base addresses, and no address
- * of the recording is used.
+ * replay corresponds to the k-th segment of the recording, and gets its base
+ * address, so that the policy breaks ties between equal blocks as the recorded
+ * allocator did.
  */
 #ifndef FRAG_SIM_VALIDATE_VALIDATE_H
 #define FRAG_SIM_VALIDATE_VALIDATE_H
@@ -27,7 +25,6 @@ FRAG_BEGIN_DECLS
 struct frag_validate {
     const struct frag_trace *trace;
     const struct frag_device_trace *device; /* a device of the trace */
-    bool predicted;       /* the arena's rule determines the base addresses */
     const char *settings; /* NULL: the settings recorded in the trace */
     frag_size limit;      /* memory limit of the recorded process in bytes;
                              FRAG_UNLIMITED: none; 0: not known, so the limit
@@ -61,30 +58,25 @@ struct frag_divergence {
 };
 
 /* The words are those of the JSON output. */
-#define FRAG_VERDICTS(X)                                    \
-    X(EXACT, "exact")                                       \
-    X(TO_LAST, "exact up to the last entry")                \
-    X(SIZES, "equal in sizes")                              \
-    X(SIZES_TO_LAST, "equal in sizes up to the last entry") \
-    X(DIFFERS, "differs")                                   \
+#define FRAG_VERDICTS(X)                     \
+    X(EXACT, "exact")                        \
+    X(TO_LAST, "exact up to the last entry") \
+    X(DIFFERS, "differs")                    \
     X(NO_EVIDENCE, "no evidence")
 
 enum frag_verdict {
-    FRAG_VERDICT_EXACT,         /* no difference was found */
-    FRAG_VERDICT_TO_LAST,       /* none up to the last entry, but the history
-                                   ends before the snapshot (ends_early) */
-    FRAG_VERDICT_SIZES,         /* if predicted: no difference but of addresses
-                                   (cause) */
-    FRAG_VERDICT_SIZES_TO_LAST, /* the same, of a history that ends early */
-    FRAG_VERDICT_DIFFERS,       /* at least one was found */
-    FRAG_VERDICT_NO_EVIDENCE,   /* no address, segment that was taken, OOM or
-                                   counter was compared. Final blocks and
-                                   returned segments alone prove nothing: the
-                                   start layout and the empty_cache calls were
-                                   inferred from them. Nor does a difference in
-                                   a history that lacks its beginning and its
-                                   end: blocks that were live throughout it are
-                                   not known */
+    FRAG_VERDICT_EXACT,       /* no difference was found */
+    FRAG_VERDICT_TO_LAST,     /* none up to the last entry, but the history
+                                 ends before the snapshot (ends_early) */
+    FRAG_VERDICT_DIFFERS,     /* at least one was found */
+    FRAG_VERDICT_NO_EVIDENCE, /* no address, segment that was taken, OOM or
+                                 counter was compared. Final blocks and
+                                 returned segments alone prove nothing: the
+                                 start layout and the empty_cache calls were
+                                 inferred from them. Nor does a difference in
+                                 a history that lacks its beginning and its
+                                 end: blocks that were live throughout it are
+                                 not known */
     FRAG_VERDICT_COUNT
 };
 
@@ -98,9 +90,7 @@ struct frag_validation {
     uint64_t events; /* without those of the blocks that were live before */
     uint64_t segment_events, segment_events_matched;
     uint64_t allocs, addresses_matched;
-    uint64_t blocks, blocks_matched; /* of the final snapshot; if predicted, a
-                                        block matches if its whole segment
-                                        matches */
+    uint64_t blocks, blocks_matched; /* of the final snapshot */
     uint64_t ooms_recorded, ooms_matched;
     uint64_t evidence; /* of addresses, segments taken, OOMs and counters */
     /* The snapshot was taken after the last entry: blocks that are live after
@@ -114,9 +104,6 @@ struct frag_validation {
     uint64_t stat_count, stats_matched;
     struct frag_compared *stats;  /* [stat_count] */
     struct frag_divergence first; /* the first difference in event order */
-    struct frag_divergence cause; /* if predicted: the first address that
-                                     differs, which is no fault by itself but
-                                     may cause later ones */
 };
 
 /* Runs the validation and fills *out, which frag_validation_free frees.

@@ -13,12 +13,11 @@
 
 /* ---- the first difference ---- */
 
-void check_expect(const struct checked_run *c, struct frag_divergence *where,
-                  const char *format, ...)
+void check_expect(struct checked_run *c, const char *format, ...)
 {
+    struct frag_divergence *where = &c->v->first;
     va_list args;
 
-    (void)c;
     if (where->found)
         return;
     va_start(args, format);
@@ -26,9 +25,9 @@ void check_expect(const struct checked_run *c, struct frag_divergence *where,
     va_end(args);
 }
 
-void check_found(const struct checked_run *c, struct frag_divergence *where,
-                 const char *format, ...)
+void check_found(struct checked_run *c, const char *format, ...)
 {
+    struct frag_divergence *where = &c->v->first;
     va_list args;
 
     if (where->found)
@@ -110,26 +109,8 @@ static bool same_action(const struct frag_recorded_action *a,
                         const struct frag_recorded_action *b)
 {
     return a->action == b->action && a->size == b->size &&
-           a->stream == b->stream && a->event == b->event;
-}
-
-/* In predicted mode, the addresses belong to two processes. If the replay frees
- * a segment in place of an equal one, that is the cause of later differences,
- * but not a fault. */
-static void compare_action_address(struct checked_run *c,
-                                   const struct frag_recorded_action *want,
-                                   const struct frag_recorded_action *replayed)
-{
-    struct frag_divergence *where =
-        c->spec->predicted ? &c->v->cause : &c->v->first;
-    char text[160];
-
-    if (want->addr == replayed->addr || want->action == FRAG_OOM_REPORTED)
-        return;
-    describe(text, want);
-    check_expect(c, where, "%s", text);
-    describe(text, replayed);
-    check_found(c, where, "%s", text);
+           a->stream == b->stream && a->event == b->event &&
+           (a->addr == b->addr || a->action == FRAG_OOM_REPORTED);
 }
 
 static void compare_action(struct checked_run *c,
@@ -144,16 +125,14 @@ static void compare_action(struct checked_run *c,
     if (c->next_action < c->recorded->action_count)
         want = &c->recorded->actions[c->next_action++];
     if (want && same_action(want, replayed)) {
-        *matched += c->spec->predicted || want->addr == replayed->addr ||
-                    want->action == FRAG_OOM_REPORTED;
-        compare_action_address(c, want, replayed);
+        ++*matched;
         return;
     }
     if (want)
         describe(text, want);
-    check_expect(c, &c->v->first, "%s", text);
+    check_expect(c, "%s", text);
     describe(text, replayed);
-    check_found(c, &c->v->first, "%s", text);
+    check_found(c, "%s", text);
 }
 
 void check_action(void *user, enum frag_torch_action action, frag_addr addr,
@@ -183,8 +162,8 @@ void check_missed(struct checked_run *c, uint64_t event)
     while (c->next_action < c->recorded->action_count &&
            c->recorded->actions[c->next_action].event <= event) {
         describe(text, &c->recorded->actions[c->next_action++]);
-        check_expect(c, &c->v->first, "%s", text);
-        check_found(c, &c->v->first, "no such action");
+        check_expect(c, "%s", text);
+        check_found(c, "no such action");
     }
 }
 
@@ -195,7 +174,6 @@ static void compare_address(struct checked_run *c, uint64_t event,
 {
     const frag_addr want = c->recorded->addr[event];
     const frag_addr got = block ? check_translate(c, block->addr) : 0;
-    struct frag_divergence *where = &c->v->first;
 
     if (want)
         c->v->allocs++;
@@ -203,11 +181,8 @@ static void compare_address(struct checked_run *c, uint64_t event,
         c->v->addresses_matched += want != 0;
         return;
     }
-    if (c->spec->predicted && want && got)
-        where = &c->v->cause;
-    check_expect(c, where, want ? "block at 0x%" PRIx64 : "out of memory",
-                 want);
-    check_found(c, where, got ? "block at 0x%" PRIx64 : "out of memory", got);
+    check_expect(c, want ? "block at 0x%" PRIx64 : "out of memory", want);
+    check_found(c, got ? "block at 0x%" PRIx64 : "out of memory", got);
 }
 
 void check_event(void *user, uint64_t event, const struct frag_block *block)

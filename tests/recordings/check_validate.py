@@ -1,20 +1,14 @@
 #!/usr/bin/env python3
-"""check_validate.py [bundled|anchored|predicted|foreign]: runs `fragsim
+"""check_validate.py [bundled|anchored|foreign]: runs `fragsim
 validate` on recordings.
 
 bundled: traces/bundled; all must be exact.
 
 anchored: recorded/dev with recorded segment addresses; all must be exact.
 
-predicted: the same with addresses from the arena's model of the driver; all but
-the addresses must be equal in at least 59 (an independent model of the rules
-reaches 55).
-
 foreign: the two public snapshots of foreign/pytorch; both must be exact.
 
-Names each recording that is not exact, with its first divergence and, if
-addresses were predicted, the first address that differs, which is its cause.
-Exit 1 if fewer recordings are exact than stated above, 77 if ../shared or the
+Names each recording that is not exact, with its first divergence. Exit 1 if one is not, 77 if ../shared or the
 tool is absent.
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
 """
@@ -28,32 +22,27 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from harness import FRAGSIM, ROOT, SHARED
 
 
-# kind: files, options, how many must be exact (None: all)
 KINDS = {
-    "bundled": (os.path.join(ROOT, "traces/bundled/*.p[it]*"), [], None),
-    "anchored": ("recorded/dev/*.pickle.xz", [], None),
-    "predicted": ("recorded/dev/*.pickle.xz", ["--predicted"], 59),
-    "foreign": ("foreign/pytorch/*.pickle*", [], None),
+    "bundled": os.path.join(ROOT, "traces/bundled/*.p[it]*"),
+    "anchored": "recorded/dev/*.pickle.xz",
+    "foreign": "foreign/pytorch/*.pickle*",
 }
 
-def agrees(row):
-    return row["verdict"] in ("exact", "equal in sizes")
 
-
-def validate(path, options):
+def validate(path):
     """The rows of one recording. Exit 1 only means that one row is not exact.
     """
-    command = [FRAGSIM, "validate", path, "-q", "--json", "-", *options]
+    command = [FRAGSIM, "validate", path, "-q", "--json", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
-        return [{"verdict": "", "first_divergence":
+        return [{"exact": False, "first_divergence":
                  f"exit {done.returncode}: {done.stderr.strip()}"}]
     rows = json.loads(done.stdout)["results"]
-    if (done.returncode == 0) != all(agrees(row) for row in rows) or \
+    if (done.returncode == 0) != all(row["exact"] for row in rows) or \
             any(row["exact"] != (row["verdict"] == "exact") or
                 row["exact"] and row["addresses_matched"] < row["allocs"]
                 for row in rows):
-        return [{"verdict": "", "first_divergence":
+        return [{"exact": False, "first_divergence":
                  f"exit {done.returncode} contradicts the rows"}]
     return rows
 
@@ -67,7 +56,7 @@ def wrong_counters(row):
 
 def main():
     kind = sys.argv[1] if len(sys.argv) > 1 else "anchored"
-    pattern, options, least = KINDS[kind]
+    pattern = KINDS[kind]
     paths = sorted(glob.glob(os.path.join(SHARED, pattern)))
     if not paths and kind == "bundled":
         print(f"check_validate: no recordings at {pattern}")
@@ -75,20 +64,17 @@ def main():
     if not paths or not os.access(FRAGSIM, os.X_OK):
         print("check_validate: no recordings or no tool; skipped")
         return 77
-    exact, addresses = [], 0
+    exact = 0
     for path in paths:
-        rows = validate(path, options)
-        if rows and all(agrees(row) for row in rows):
-            exact.append(path)
-            addresses += all(row["exact"] for row in rows)
+        rows = validate(path)
+        if rows and all(row["exact"] for row in rows):
+            exact += 1
             continue
         for row in rows:
             print(f"{os.path.basename(path)}: {row.get('first_divergence')}",
-                  f"caused by: {row.get('cause')}",
                   *wrong_counters(row)[:5], sep="\n    ")
-    print(f"{kind}: {len(exact)} of {len(paths)} equal, {addresses} of them in "
-          "all addresses")
-    return 0 if len(exact) >= (len(paths) if least is None else least) else 1
+    print(f"{kind}: {exact} of {len(paths)} exact")
+    return 0 if exact == len(paths) else 1
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ struct validate_values {
     struct common common;
     const char *stats, *json;
     frag_size limit, total;
-    bool predicted, force;
+    bool force;
 };
 
 /* The limits of one trace, from the options and its file of counters. */
@@ -213,8 +213,8 @@ static void json_limit(struct frag_json *j, const struct frag_recorded_limit *l)
 }
 
 static void show_json(struct frag_json *j, const struct frag_trace *t,
-                      uint32_t device, bool predicted,
-                      const struct frag_validation *r, const struct remarks *m)
+                      uint32_t device, const struct frag_validation *r,
+                      const struct remarks *m)
 {
     char version[TORCH_VERSION_TEXT];
 
@@ -223,14 +223,15 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
     frag_json_number(j, "device", device);
     frag_json_text(j, "torch_version",
                    torch_version_text(t->settings, t->releases, version));
-    frag_json_text(j, "mode", predicted ? "predicted" : "anchored");
+    frag_json_text(j, "mode", "anchored");
     frag_json_bool(j, "exact", r->verdict == FRAG_VERDICT_EXACT);
     frag_json_text(j, "verdict", frag_verdict_words[r->verdict]);
     json_limit(j, &r->limit);
     json_numbers(j, r);
     json_stats(j, r);
     json_divergence(j, "first_divergence", &r->first);
-    json_divergence(j, "cause", &r->cause);
+    frag_json_line(j, 3);
+    frag_json_null(j, "cause"); /* no address is predicted any more */
     json_notes(j, t, r->limit.source == FRAG_LIMIT_GIVEN, m);
     frag_json_end(j);
 }
@@ -255,9 +256,6 @@ static void show_text(FILE *out, const struct frag_trace *t, uint32_t device,
     static const char *const verdicts[] = {
         [FRAG_VERDICT_EXACT] = "exact",
         [FRAG_VERDICT_TO_LAST] = "exact up to the last entry",
-        [FRAG_VERDICT_SIZES] = "equal in sizes, not in addresses",
-        [FRAG_VERDICT_SIZES_TO_LAST] =
-            "equal in sizes, not in addresses, up to the last entry",
         [FRAG_VERDICT_DIFFERS] = "DIFFERS",
         [FRAG_VERDICT_NO_EVIDENCE] = "not enough to judge",
     };
@@ -278,11 +276,6 @@ static void show_text(FILE *out, const struct frag_trace *t, uint32_t device,
                        "  first at event %" PRIu64 ": recorded %s, replayed %s",
                        r->first.event, r->first.expected, r->first.replayed);
     show_later(out, r);
-    if (r->cause.found)
-        printable_line(out,
-                       "  first address that differs, at event %" PRIu64
-                       ": recorded %s, replayed %s",
-                       r->cause.event, r->cause.expected, r->cause.replayed);
     for (uint64_t i = 0; i < r->stat_count; i++)
         if (r->stats[i].determined &&
             r->stats[i].recorded != r->stats[i].replayed)
@@ -328,7 +321,7 @@ static void show(struct validate_work *w, const struct frag_validate *spec,
     for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
         printable_line(stderr, "%s: %s", t->path, m.texts[i]);
     if (w->json)
-        show_json(w->json, t, device, spec->predicted, r, &m);
+        show_json(w->json, t, device, r, &m);
     else
         show_text(w->out, t, device, r);
 }
@@ -341,7 +334,6 @@ static enum frag_err judge(struct validate_work *w, const struct setting *s,
     struct frag_validate spec = {
         .trace = t,
         .device = d,
-        .predicted = w->values->predicted,
         .limit = s->limit,
         .total = s->total,
         .stats = s->stats,
@@ -455,9 +447,6 @@ static int validate_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct validate_values, field)
 static const struct option_row options[] = {
-    {"predicted", 0, NULL, OPTION_SWITCH, AT(predicted), NULL,
-     "predict the base addresses of segments with the arena's model of the "
-     "driver (default: the recorded ones)"},
     STATS_OPTION(AT(stats)),
     RECORDED_LIMIT_OPTION(AT(limit)),
     {"total", 0, "SIZE", OPTION_TOTAL, AT(total), NULL,
@@ -480,8 +469,7 @@ const struct verb verb_validate = {
         "each segment event, each address, each OOM, each block of the final "
         "snapshot, and the counters of memory_stats if there is a file of "
         "them. A history that ends before the snapshot was taken is compared "
-        "up to its last entry. With --predicted, a replay that differs in "
-        "addresses only is equal in sizes. There is not enough to judge if "
+        "up to its last entry. There is not enough to judge if "
         "nothing that the allocator decided could be compared: no address, no "
         "segment that was taken, no OOM, no counter. If the keys of the "
         "snapshot show a release of PyTorch that places "

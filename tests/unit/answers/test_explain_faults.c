@@ -25,14 +25,11 @@ static enum frag_err explain(const struct frag_trace *t, struct frag_error *e)
     return FRAG_OK;
 }
 
-static enum frag_err validate_as(const struct frag_trace *t, bool predicted,
-                                 struct frag_error *e)
+static enum frag_err validate(const struct frag_trace *t, struct frag_error *e)
 {
     struct frag_device_trace d = t->devices[0];
-    const struct frag_validate spec = {.trace = t,
-                                       .device = &d,
-                                       .predicted = predicted,
-                                       .limit = FRAG_UNLIMITED};
+    const struct frag_validate spec = {
+        .trace = t, .device = &d, .limit = FRAG_UNLIMITED};
     struct frag_validation v;
 
     d.recorded.has_actions = true;
@@ -41,16 +38,6 @@ static enum frag_err validate_as(const struct frag_trace *t, bool predicted,
     FRAG_TRY(frag_validate(&spec, &v, e));
     frag_validation_free(&v);
     return FRAG_OK;
-}
-
-static enum frag_err anchor(const struct frag_trace *t, struct frag_error *e)
-{
-    return validate_as(t, false, e);
-}
-
-static enum frag_err predict(const struct frag_trace *t, struct frag_error *e)
-{
-    return validate_as(t, true, e);
 }
 
 static uint64_t fail_each(enum frag_err (*answer)(const struct frag_trace *t,
@@ -85,8 +72,7 @@ static void every_error_says_what_had_no_memory(void **state)
 {
     (void)state;
     assert_true(fail_each(explain) > 20);
-    assert_true(fail_each(anchor) > 10);
-    assert_true(fail_each(predict) > 10);
+    assert_true(fail_each(validate) > 10);
 }
 
 int main(void)
