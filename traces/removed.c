@@ -49,6 +49,8 @@ static const struct {
     {"replay", "stream",
      "import it to a trace file, whose replay needs no more memory for more "
      "events"},
+    {"fit|replay|sweep", "no-check",
+     "every policy in a shared library is checked, so leave it out"},
     {"report", "slowdown", "it is always 1 %, so leave it out"},
     {"sweep", "details", "write --points 2000"},
     {"fit", "bound",

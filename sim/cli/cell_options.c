@@ -24,17 +24,11 @@ enum frag_err cell_settings_read(const struct cell_values *v,
         .rule = v->rule,
         .gpu = v->gpu < INT_MAX ? (int)v->gpu : INT_MAX,
         .stop_at_oom = v->stop_at_oom,
-        .check = v->check      ? CELL_CHECK_ALL
-                 : v->no_check ? CELL_CHECK_NONE
-                               : CELL_CHECK_PLUGINS,
+        .check = v->check ? CELL_CHECK_ALL : CELL_CHECK_PLUGINS,
         .timed = !cli_is_reproducible(),
         .ooms = CELL_OOMS,
     };
 
-    if (v->check && v->no_check)
-        return frag_fail(e, FRAG_INVALID,
-                         "--check and --no-check contradict each other: pass "
-                         "one of them");
     if (measured)
         s.costs = *measured->costs;
     else

@@ -21,7 +21,7 @@ struct cell_values {
     uint64_t gpu;     /* number of the GPU, for the cuda backend */
     unsigned backend; /* index of its word in CELL_DEVICE_OPTIONS */
     unsigned rule;    /* enum frag_address_rule */
-    bool stop_at_oom, check, no_check;
+    bool stop_at_oom, check;
     bool as_recorded;
     uint64_t further; /* 0: the default */
     const char *mark; /* NULL: the best source of steps */
@@ -108,10 +108,7 @@ struct cell_values {
      "verify every block that the policy allocates: it is aligned, lies "      \
      "inside allocated device memory, and overlaps no live block (slower)"     \
      CONTENTS                                                                  \
-     ". A policy in a shared library is always verified in this way, unless "  \
-     "--no-check is passed"},                                                  \
-    {"no-check", 0, NULL, OPTION_SWITCH, AT(cell.no_check), NULL,              \
-     "do not verify the policies in shared libraries either (faster)"}
+     ". A policy in a shared library is always verified in this way"}
 
 #define CELL_RUN_OPTIONS(AT, CONTENTS)                                         \
     {"stop-at-oom", 0, NULL, OPTION_SWITCH, AT(cell.stop_at_oom), NULL,        \

@@ -125,8 +125,7 @@ lacks ./broken.so:fault=owner "the owners of blocks do not matter"
 lacks ./broken.so:fault=give_up "a request that the device cannot meet"
 lacks ./broken.so:fault=invent "a refused device call harms"
 
-# caught FAULT WORDS: replay, fit and a sweep end with the words of the ledger;
-# with --no-check they print numbers.
+# caught FAULT WORDS: replay, fit and a sweep end with the words of the ledger.
 caught() {
     local policy=./broken.so:fault=$1 code said verb
     for verb in replay fit "sweep -o broken.h5 -f"; do
@@ -138,8 +137,6 @@ caught() {
         *"broken: event "*"$2"*) ;;
         *) same "words of $verb with $policy" "$said" "$2" ;;
         esac
-        # shellcheck disable=SC2086
-        "$fragsim" $verb small.csv -q -p "$policy" --no-check >numbers
     done
 }
 caught overlap "overlaps a live block"
@@ -180,17 +177,11 @@ for one in python3 /usr/bin/python3; do
 done
 if [ "$python" ]; then
     same "a plugin is checked" "$(checked -p ./bump.so)" 1
-    same "a plugin with --no-check" "$(checked -p ./bump.so --no-check)" 0
     same "a policy of the tool" "$(checked -p best_fit)" 0
     same "a policy of the tool with --check" "$(checked -p best_fit --check)" 1
 else
     echo "h5py is missing; the attribute of result files is not read"
 fi
-code=0
-said=$("$fragsim" replay small.csv -p ./bump.so --check --no-check 2>&1) || code=$?
-same "exit code of both options" "$code" 2
-same "words for both options" "$said" \
-    "fragsim replay: --check and --no-check contradict each other: pass one of them"
 
 # refused POLICY WORDS...: fragsim exits for wrong use, and prints only WORDS.
 refused() {

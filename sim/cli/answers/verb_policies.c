@@ -314,7 +314,7 @@ const struct verb verb_policies = {
         "Every run of a policy in a shared library is checked as with "
         "--check: a block that is not aligned, lies outside of the memory "
         "that the policy holds, or overlaps a live block ends the command "
-        "with exit code 1. --no-check turns this off. The command with such a "
+        "with exit code 1. The command with such a "
         "policy runs in a process of its own: if the policy crashes, ends the "
         "process, or works on one event for longer than "
         "FRAGSIM_PLUGIN_SECONDS, the "

@@ -102,7 +102,6 @@ static char *make_command(const struct sweep_values *v)
     fputs(rules[c->rule], out);
     fputs(c->stop_at_oom ? " --stop-at-oom" : "", out);
     fputs(c->check ? " --check" : "", out);
-    fputs(c->no_check ? " --no-check" : "", out);
     if (v->need)
         fprintf(out, " --need %s", v->need == 1 ? "capacity" : "limit");
     if (v->points)
