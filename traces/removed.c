@@ -51,6 +51,8 @@ static const struct {
      "events"},
     {"fit|replay|sweep", "no-check",
      "every policy in a shared library is checked, so leave it out"},
+    {"sweep", "param",
+     "write a policy each; bash makes them of --policy=NAME:KEY={1,2,3}"},
     {"report", "slowdown", "it is always 1 %, so leave it out"},
     {"sweep", "details", "write --points 2000"},
     {"fit", "bound",

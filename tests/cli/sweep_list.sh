@@ -1,1 +1,1 @@
-fragsim sweep -q small.csv -p first_fit -p best_fit --param segment=1MiB..4MiB*2 -c 1MiB,inf --list
+fragsim sweep -q small.csv -p first_fit -p best_fit:segment=1MiB -p best_fit -c 1MiB,inf --list

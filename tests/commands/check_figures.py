@@ -546,9 +546,10 @@ def many_traces(folder):
 
 def many_policies(folder):
     """372 runs of one trace."""
-    return Grid(folder, "policies", [LONG.format(0)], "-p", "torch", "-p",
-                "best_fit", "-p", "first_fit", "--param",
-                "segment=2MiB..30MiB:2MiB", "-c",
+    both = ("best_fit", "first_fit")
+    values = [""] + [f":segment={size}MiB" for size in range(2, 31, 2) if size != 20]
+    return Grid(folder, "policies", [LONG.format(0)], "-p", "torch",
+                *(f"-p{policy}{value}" for policy in both for value in values), "-c",
                 ",".join(f"{1 + i / 50}x" for i in range(12)),
                 "--points", "50")
 

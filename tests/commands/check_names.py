@@ -323,7 +323,6 @@ def check_misuse(name, trace):
     run(name, "replay", trace, b"-p./" + name + b".so", codes=(2, 4))
     run(name, "replay", trace, "-p", b"torch:" + name, codes=(2,))
     run(name, "replay", trace, "-p", b"torch@" + name, codes=(2,))
-    run(name, "sweep", trace, "--param", name, "-o", "x.h5", codes=(2,))
     run(name, "sweep", "--grid", name, "-o", "x.h5", codes=(4,))
     run(name, "sweep", trace, "--shard", name, "-o", "x.h5", codes=(2,))
     run(name, "tune", trace, "--without", name, codes=(2,))

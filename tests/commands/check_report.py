@@ -267,8 +267,8 @@ def check_baselines(folder):
     assert "bound, not a policy" in words_of(
         "plan", grid, more=("--baseline", "plan"), code=2)
     assert "knows the future" in words_of("plan", code=2)
-    run("sweep", "-q", "-f", LATE + ".pickle.xz", "--param",
-        "max_split_size_mb=20,100", "-o", "b.h5", cwd=folder)
+    run("sweep", "-q", "-f", LATE + ".pickle.xz", "-p", "torch",
+        *(f"-ptorch:max_split_size_mb:{size}" for size in (20, 100)), "-o", "b.h5", cwd=folder)
     run("report", "-q", "-f", "b.h5", "-o", "b.html", cwd=folder)
     assert b"The baseline is <code>torch</code>" in read(folder, "b.html")
     # A sweep keeps no OOMs; its runs show the demand of the job nevertheless.

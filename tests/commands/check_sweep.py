@@ -36,8 +36,8 @@ except ImportError:
 
 # Each sweep is killed so often; with sanitizers a run takes several times as long.
 KILLS, MANY, CHUNK = 4 if SANITIZED else 10, 5000, 1000
-GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
-        "best_fit:segment=5MiB..20MiB*2", "-c", "inf,1.2x,0.7x"]
+GRID = ["-p", "torch", "-p", "best_fit:segment=5MiB", "-p", "best_fit:segment=10MiB",
+        "-p", "best_fit:segment=20MiB", "-p", "cuda_async", "-c", "inf,1.2x,0.7x"]
 DONE, NO, USE, INPUT, FILES = 0, 1, 2, 3, 4
 SPACE = 100 << 20
 

@@ -64,7 +64,7 @@ WORDS = {
     "settings": ["expandable_segments:True", "max_split_size_mb:",
                  "roundup_power2_divisions:[", "garbage_collection_threshold:",
                  "backend:cudaMallocAsync", "]", ",", ":"],
-    "grid": ["trace", "policy", "capacity", "param", "edit", "#"],
+    "grid": ["trace", "policy", "capacity", "edit", "#"],
     "build": [], "calls": [], "trace_file": [], "results": [],
     "any": [],
 }
@@ -83,7 +83,7 @@ TEXTS = {
     "files": ["call,fixed_ns,ns_per_mib\nmap,1000,2.5\ncopy,1,0\n",
               "{\"num_ooms\": 1, \"reserved_bytes.all.peak\": 4096}"],
     "grid": ["trace in1\ntrace in2\npolicy torch\npolicy best_fit\n"
-             "capacity inf,0.9x\nparam best_fit:segment=2MiB..8MiB*2\n"
+             "capacity inf,0.9x\npolicy best_fit:segment=2MiB\n"
              "edit scale:factor=2\n"],
     "settings": ["expandable_segments:True,max_split_size_mb:128",
                  "roundup_power2_divisions:[256:1,512:2,1024:4,>:8],"

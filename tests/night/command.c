@@ -101,7 +101,6 @@ static const struct {
     {"--policy", "@policy"},
     {"--capacity", "@bytes"},
     {"--process-limit", "@size"},
-    {"--param", "segment=2MiB..@bytes*2|segment=2MiB,@bytes|@tuned"},
     {"--edit", "@edit"},
     {"--device", "0|0|0|0|0|0|1|@n"},
     {"--further-steps", "0|1|3"},

@@ -59,7 +59,8 @@ grep -q '^cuda_async  *928 MiB ' "$folder/words" ||
 cat >"$folder/grid" <<GRID
 trace $root/traces/bundled/leak.pickle.xz
 trace $root/traces/bundled/cudagraph.pickle.xz
-param max_split_size_mb=21..60:1
+policy torch
+$(printf 'policy torch:max_split_size_mb:%d\n' $(seq 21 60))
 capacity inf,1.1x
 GRID
 fragsim sweep -q --grid "$folder/grid" -o "$folder/alone.h5" || fail "the sweep fails"

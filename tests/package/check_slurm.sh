@@ -118,7 +118,10 @@ while :; do
         for trace in gpt2_train cudagraph multistream leak; do
             echo "trace $root/traces/bundled/$trace.pickle.xz"
         done
-        echo "param max_split_size_mb=21..$((20 + values)):1"
+        echo "policy torch"
+        for value in $(seq 21 $((20 + values))); do
+            echo "policy torch:max_split_size_mb:$value"
+        done
         echo "capacity inf,1.2x,1.05x"
     } >"$folder/grid"
     [ -z "$grid" ] || cp "$grid" "$folder/grid"

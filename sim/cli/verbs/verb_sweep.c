@@ -1,5 +1,5 @@
-/* verb_sweep.c - the command sweep: reads a grid of traces, policies,
- * parameters and capacities, and runs it on threads. The sweep itself is in
+/* verb_sweep.c - the command sweep: reads a grid of traces, policies and
+ * capacities, and runs it on threads. The sweep itself is in
  * sim/experiments/sweep/. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ enum { FAULTS_SHOWN = 20 };
 struct sweep_values {
     struct common common;
     struct cell_values cell;
-    struct texts params, edits;
+    struct texts edits;
     struct outputs outputs;
     const char *grid, *shard;
     uint64_t threads, points, need;
@@ -83,7 +83,6 @@ static char *make_command(const struct sweep_values *v)
     put_words(out, "", &v->common.args);
     put_words(out, "-p ", &c->policies);
     put_words(out, "--edit ", &v->edits);
-    put_words(out, "--param ", &v->params);
     put_words(out, "-c ", &c->bounds[FRAG_BOUND_CAPACITY]);
     put_words(out, "--process-limit ", &c->bounds[FRAG_BOUND_LIMIT]);
     put_word(out, "--grid ", v->grid);
@@ -152,11 +151,10 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
     plan->settings.points = v->points;
     plan->settings.ooms = v->points ? CELL_OOMS : 0;
     plan->settings.need = (unsigned)v->need;
-    FRAG_TRY(
-        grid_read(&(const struct grid_source){&v->common.args,
-                                              &v->cell.policies, v->cell.bounds,
-                                              &v->params, v->grid, &v->edits},
-                  &plan->grid, e));
+    FRAG_TRY(grid_read(
+        &(const struct grid_source){&v->common.args, &v->cell.policies,
+                                    v->cell.bounds, v->grid, &v->edits},
+        &plan->grid, e));
     plan->settings.quantum =
         policy_choices_quantum(plan->grid.policies, plan->grid.policy_count);
     FRAG_TRY(check_need(plan, e));
@@ -564,10 +562,6 @@ static int sweep_verb(const struct call *call, const void *values)
 #define AT(field) offsetof(struct sweep_values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
-    {"param", 0, "[POLICY:]KEY=VALUE,...", OPTION_LIST, AT(params), NULL,
-     "values of a parameter: a list, or a range a..b:step or a..b*factor; "
-     "several parameters make all combinations, for each policy that has them; "
-     "the policy itself, with the defaults, runs too, as their baseline"},
     {"edit", 'e', "EDIT", OPTION_LIST, AT(edits), NULL,
      "an edit of every trace, or several that are separated by semicolons (see "
      "`fragsim help edits'); repeat the option for more values of this axis; "
@@ -575,7 +569,7 @@ static const struct option_row options[] = {
      "edited trace's peak requested"},
     {"grid", 0, "FILE", OPTION_TEXT, AT(grid), NULL,
      "file that adds to the grid, one line each: trace PATH, policy TEXT, "
-     "capacity LIST, param TEXT, edit TEXT; # begins a comment"},
+     "capacity LIST, edit TEXT; # begins a comment"},
     {"need", 0, "KIND", OPTION_CHOICE, AT(need), "none|capacity|limit",
      "also find what each policy needs (see `fragsim fit'): the least capacity "
      "of the device, or limit of the process, from which on nothing fails; it "
@@ -606,13 +600,13 @@ static const struct option_row options[] = {
 const struct verb verb_sweep = {
     .name = "sweep",
     .args = "[TRACE...]",
-    .summary =
-        "replay a grid of traces, edits, policies, parameters and capacities",
+    .summary = "replay a grid of traces, edits, policies and capacities",
     .about =
-        "The command runs every trace, with every edit, every policy, every "
-        "combination of parameters and every capacity, on all processors, and "
-        "writes one result file. One such run is a cell of the grid. The rows "
-        "are sorted by trace, edit, device, policy, parameters and capacity. "
+        "The command runs every trace, with every edit, every policy and every "
+        "capacity, on all processors, and writes one result file. One such run "
+        "is a cell of the grid. The shell makes several policies of braces: "
+        "--policy=tlsf:segment={2,8,32}MiB. The rows are sorted by trace, "
+        "edit, device, policy, parameters and capacity. "
         "The file contains no timestamps, so the same grid always makes an "
         "identical file, for any number of threads, shards and attempts.\n\n"
         "Finished cells are written to result files in the folder OUTPUT.part "
@@ -638,8 +632,9 @@ const struct verb verb_sweep = {
         "knows the future, 96 bytes for each event; fewer threads (-j) need "
         "less. The results of all cells stay in memory, and at the end the "
         "sweep also needs twice the size of the result file.",
-    .example = "fragsim sweep traces/*.h5 -p torch -p best_fit --param "
-               "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
+    .example =
+        "fragsim sweep traces/*.h5 -p torch "
+        "--policy=best_fit:segment={2,8,32}MiB -c 0.9x,1.1x,inf -o grid.h5",
     .options = options,
     .size = sizeof(struct sweep_values),
     .defaults = &(const struct sweep_values){.cell = CELL_DEFAULTS},

@@ -1,5 +1,5 @@
-/* grid.h - the cells of a sweep: traces x edits x policies with their
- * parameters x capacities. It reads the grid from options and a file, and
+/* grid.h - the cells of a sweep: traces x edits x policies x
+ * capacities. It reads the grid from options and a file, and
  * numbers the cells; it runs none.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_GRID_H
@@ -13,7 +13,6 @@
 struct grid_source {
     const struct texts *traces, *policies;
     const struct texts *bounds; /* [FRAG_BOUND_KINDS] */
-    const struct texts *params; /* "[POLICY:]KEY=VALUES", see values.h */
     const char *file; /* a file that adds to the lists above; NULL: none */
     const struct texts *edits; /* "none" is the trace as it is */
 };
@@ -29,11 +28,9 @@ struct grid {
     struct grid_edit *edits;
     size_t edit_count; /* at least 1: without edits, none */
     struct policy_choice *policies;
-    char **policy_texts; /* borrowed by the policies */
     struct bound_choice *bounds;
     size_t policy_count, bound_count;
-    size_t policy_room, text_room; /* of policies and policy_texts */
-    char *storage;                 /* the lines of the file */
+    char *storage; /* the lines of the file */
 };
 
 /* A cell, for all devices of its trace. In the order of the cells the trace
@@ -49,11 +46,9 @@ struct shard {
 
 #define GRID_CELLS_MAX ((uint64_t)10000000)
 
-/* Reads a grid. Each policy gets every combination of the values of the
- * parameters that it has, and is also taken without them, unless a combination
- * equals that; a parameter that no policy has is an error. A line of the file
- * is "trace PATH", "policy TEXT", "capacity LIST", "process_limit LIST", "param
- * TEXT" or "edit TEXT"; it may be empty, and # begins a comment. INVALID names
+/* Reads a grid. A line of the file is "trace PATH", "policy TEXT", "capacity
+ * LIST", "process_limit LIST" or "edit TEXT"; it may be empty, and # begins a
+ * comment. INVALID names
  * the text, and the file and line if the text is in the file; IO; NOMEM. The
  * caller frees *out, on error too.
  */

@@ -85,7 +85,7 @@ VERBS = {
         ["policies", "policies.params", "results.settings",
          "results.settings.releases", "results"]),
     "sweep": Verb(
-        "Replays a grid of traces, edits, policies, parameters and capacities on all "
+        "Replays a grid of traces, edits, policies and capacities on all "
         "processors: one row for each cell.",
         'sweep("run.pickle", policies="best_fit",\n'
         '                  params="best_fit:segment=2MiB..64MiB*2")',

@@ -13,66 +13,6 @@
 #include <unistd.h>
 
 #include "sim/experiments/sweep/grid.h"
-#include "sim/experiments/sweep/values.h"
-
-/* -- values -------------------------------------------------------------- */
-
-static const struct {
-    const char *text,
-        *values; /* joined by blanks; what an error says after ! */
-} lists[] = {
-    /* clang-format off */
-    {"1", "1"},
-    {"20MiB,64MiB,inf", "20MiB 64MiB inf"},
-    {"lifo,fifo", "lifo fifo"},
-    {"[256:1,512:2,>:8],4", "[256:1,512:2,>:8] 4"},
-    {"1..5:2", "1 3 5"},
-    {"1..6:2", "1 3 5"},
-    {"3..3:1", "3"},
-    {"20MiB..60MiB:20MiB", "20MiB 40MiB 60MiB"},
-    {"20MiB..60MiB:20", "20MiB 40MiB 60MiB"},
-    {"0.1..0.4:0.1", "0.1 0.2 0.3 0.4"},
-    {"1..16*2", "1 2 4 8 16"},
-    {"1.5GiB..6GiB*2,inf", "1.5GiB 3GiB 6GiB inf"},
-    {"1..10*3", "1 3 9"},
-    {"", "!expected a value"},
-    {"1,,2", "!expected a value"},
-    {"..3:1", "!a number before .."},
-    {"1..3", "!a number after .. and then"},
-    {"1..3:", "!a number as the step"},
-    {"1..3:1x", "!and nothing after it"},
-    {"3..1:1", "!the smaller number first"},
-    {"1MiB..3GiB:1MiB", "!one unit"},
-    {"1MiB..3MiB:1GiB", "!a step in that unit"},
-    {"1MiB..8MiB*2MiB", "!a factor without one"},
-    {"1..3:0", "!a step above 0"},
-    {"1..3*1", "!a factor above 1"},
-    {"0..3*2", "!from a number above 0"},
-    {"1..1000000:1", "!found more"},
-    /* clang-format on */
-};
-
-static void values_are_read(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-        struct values_of v = {0};
-        struct frag_error e = {""};
-        char found[512] = "";
-        size_t used = 0;
-
-        if (values_read(lists[i].text, &v, &e) != FRAG_OK) {
-            if (*lists[i].values != '!' || !strstr(e.text, lists[i].values + 1))
-                fail_msg("\"%s\": %s", lists[i].text, e.text);
-        } else {
-            for (size_t k = 0; k < v.count; k++)
-                used += (size_t)snprintf(found + used, sizeof(found) - used,
-                                         "%s%s", k ? " " : "", v.items[k]);
-            assert_string_equal(found, lists[i].values);
-        }
-        values_free(&v);
-    }
-}
 
 /* -- grids --------------------------------------------------------------- */
 
@@ -134,8 +74,7 @@ static void the_capacity_changes_fastest(void **state)
 
     (void)state;
     expect_cells(
-        &(const struct grid_source){&traces, &policies, bounds, &none, NULL,
-                                    NULL},
+        &(const struct grid_source){&traces, &policies, bounds, NULL, NULL},
         "a direct 1024;a direct 2048;a first_fit 1024;a first_fit 2048;"
         "b direct 1024;b direct 2048;b first_fit 1024;b first_fit 2048;");
 }
@@ -148,82 +87,30 @@ static void edits_change_after_the_trace(void **state)
     const struct texts wrong = TEXTS("none", "repaet:times=2");
 
     (void)state;
-    expect_cells(&(const struct grid_source){&traces, &policies, bounds, &none,
-                                             NULL, &edits},
-                 "a direct 1024;a direct 2048;a~repeat:times=2;scale:factor=2 "
-                 "direct 1024;"
-                 "a~repeat:times=2;scale:factor=2 direct 2048;b direct 1024;"
-                 "b direct 2048;b~repeat:times=2;scale:factor=2 direct 1024;"
-                 "b~repeat:times=2;scale:factor=2 direct 2048;");
-    expect_words(&(const struct grid_source){&traces, &policies, bounds, &none,
-                                             NULL, &wrong},
-                 "did you mean \"repeat\"?");
-}
-
-static void parameters_go_to_those_who_have_them(void **state)
-{
-    const struct texts traces = TEXTS("a");
-    const struct texts bounds[FRAG_BOUND_KINDS] = {TEXTS("8B")};
-    const struct texts policies =
-        TEXTS("direct", "best_fit:ties=fifo", "torch");
-    const struct texts params =
-        TEXTS("segment=1MiB,2MiB", "torch:max_split_size_mb=20..40:20",
-              "garbage_collection_threshold=0.5,0.6");
-
-    (void)state;
     expect_cells(
-        &(const struct grid_source){&traces, &policies, bounds, &params, NULL,
-                                    NULL},
-        "a direct 8;a best_fit:ties=fifo,segment=1MiB 8;"
-        "a best_fit:ties=fifo,segment=2MiB 8;a best_fit:ties=fifo 8;"
-        "a torch:max_split_size_mb:20,garbage_collection_threshold:0.5 8;"
-        "a torch:max_split_size_mb:20,garbage_collection_threshold:0.6 8;"
-        "a torch:max_split_size_mb:40,garbage_collection_threshold:0.5 8;"
-        "a torch:max_split_size_mb:40,garbage_collection_threshold:0.6 8;"
-        "a torch 8;");
-}
-
-/* The policy without parameters is the baseline of its combinations. A
- * combination that has its parameters takes its place. */
-static void a_grid_has_the_plain_policy_once(void **state)
-{
-    const struct texts traces = TEXTS("a");
-    const struct texts bounds[FRAG_BOUND_KINDS] = {TEXTS("8B")};
-    const struct texts policies = TEXTS("best_fit");
-    const struct texts with_default = TEXTS("segment=1MiB,20MiB");
-
-    (void)state;
-    expect_cells(&(const struct grid_source){&traces, &policies, bounds,
-                                             &with_default, NULL, NULL},
-                 "a best_fit:segment=1MiB 8;a best_fit:segment=20MiB 8;");
-    expect_cells(&(const struct grid_source){&traces, &policies, bounds, &none,
-                                             NULL, NULL},
-                 "a best_fit 8;");
+        &(const struct grid_source){&traces, &policies, bounds, NULL, &edits},
+        "a direct 1024;a direct 2048;a~repeat:times=2;scale:factor=2 "
+        "direct 1024;"
+        "a~repeat:times=2;scale:factor=2 direct 2048;b direct 1024;"
+        "b direct 2048;b~repeat:times=2;scale:factor=2 direct 1024;"
+        "b~repeat:times=2;scale:factor=2 direct 2048;");
+    expect_words(
+        &(const struct grid_source){&traces, &policies, bounds, NULL, &wrong},
+        "did you mean \"repeat\"?");
 }
 
 static void wrong_grids_are_refused(void **state)
 {
     const struct texts traces = TEXTS("a"), policies = TEXTS("direct");
-    const struct texts misspelt = TEXTS("segmnt=1"), no_key = TEXTS("=1");
-    const struct texts bad_range = TEXTS("segment=2..1:1");
-    const struct texts fits = TEXTS("best_fit"), bad = TEXTS("segment=x");
+    const struct texts bad = TEXTS("best_fit:segment=x");
 
     (void)state;
-    expect_words(&(const struct grid_source){&none, &policies, no_bounds, &none,
-                                             NULL, NULL},
-                 "expected a trace");
-    expect_words(&(const struct grid_source){&traces, &policies, no_bounds,
-                                             &misspelt, NULL, NULL},
-                 "none of the policies");
-    expect_words(&(const struct grid_source){&traces, &policies, no_bounds,
-                                             &no_key, NULL, NULL},
-                 "expected [POLICY:]KEY=VALUE");
-    expect_words(&(const struct grid_source){&traces, &fits, no_bounds,
-                                             &bad_range, NULL, NULL},
-                 "the smaller number first");
-    expect_words(&(const struct grid_source){&traces, &fits, no_bounds, &bad,
-                                             NULL, NULL},
-                 "segment");
+    expect_words(
+        &(const struct grid_source){&none, &policies, no_bounds, NULL, NULL},
+        "expected a trace");
+    expect_words(
+        &(const struct grid_source){&traces, &bad, no_bounds, NULL, NULL},
+        "segment");
 }
 
 static void write_file(char *name, const char *text)
@@ -242,23 +129,22 @@ static void a_file_adds_to_the_options(void **state)
 
     (void)state;
     write_file(good, "# a grid\n\n  trace b c#d  # the second\r\n"
-                     "policy\tbest_fit\nparam segment=1MiB,2MiB\n"
+                     "policy\tbest_fit\npolicy best_fit:segment=1MiB\n"
                      "capacity 1KiB");
-    expect_cells(&(const struct grid_source){&traces, &none, no_bounds, &none,
-                                             good, NULL},
-                 "a best_fit:segment=1MiB 1024;a best_fit:segment=2MiB 1024;"
-                 "a best_fit 1024;b c#d best_fit:segment=1MiB 1024;"
-                 "b c#d best_fit:segment=2MiB 1024;b c#d best_fit 1024;");
+    expect_cells(
+        &(const struct grid_source){&traces, &none, no_bounds, good, NULL},
+        "a best_fit 1024;a best_fit:segment=1MiB 1024;"
+        "b c#d best_fit 1024;b c#d best_fit:segment=1MiB 1024;");
     unlink(good);
     write_file(memcpy(good, bad, sizeof(good)),
                "edit none\nedit scale:factor=2\npolicy direct\ncapacity 8B");
-    expect_cells(&(const struct grid_source){&traces, &none, no_bounds, &none,
-                                             good, NULL},
-                 "a direct 8;a~scale:factor=2 direct 8;");
+    expect_cells(
+        &(const struct grid_source){&traces, &none, no_bounds, good, NULL},
+        "a direct 8;a~scale:factor=2 direct 8;");
     write_file(bad, "policy direct\npolicies direct\n");
-    expect_words(&(const struct grid_source){&traces, &none, no_bounds, &none,
-                                             bad, NULL},
-                 ":2: expected \"trace\", \"policy\", \"capacity\", ");
+    expect_words(
+        &(const struct grid_source){&traces, &none, no_bounds, bad, NULL},
+        ":2: expected \"trace\", \"policy\", \"capacity\", ");
     unlink(good);
     unlink(bad);
 }
@@ -301,11 +187,8 @@ static void shards_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_read),
         cmocka_unit_test(the_capacity_changes_fastest),
         cmocka_unit_test(edits_change_after_the_trace),
-        cmocka_unit_test(parameters_go_to_those_who_have_them),
-        cmocka_unit_test(a_grid_has_the_plain_policy_once),
         cmocka_unit_test(wrong_grids_are_refused),
         cmocka_unit_test(a_file_adds_to_the_options),
         cmocka_unit_test(shards_share_all_cells),

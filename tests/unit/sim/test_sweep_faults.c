@@ -174,8 +174,7 @@ static int make_grid(void **state)
     const char *trace[] = {FRAG_SOURCE_DIR "/tests/cli/small.csv"};
     const char *policy[] = {"direct", "best_fit:segment=3MiB"},
                *capacity[] = {"1GiB,inf"};
-    const struct texts traces = {trace, 1}, policies = {policy, 2},
-                       params = {NULL, 0};
+    const struct texts traces = {trace, 1}, policies = {policy, 2};
     const struct texts bounds[FRAG_BOUND_KINDS] = {{capacity, 1}};
     struct frag_error e = {""};
 
@@ -184,7 +183,7 @@ static int make_grid(void **state)
         return -1;
     snprintf(path, sizeof(path), "%s/chunks", folder);
     return grid_read(&(const struct grid_source){&traces, &policies, bounds,
-                                                 &params, NULL, NULL},
+                                                 NULL, NULL},
                      &grid, &e) == FRAG_OK
                ? 0
                : -1;

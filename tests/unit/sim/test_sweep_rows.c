@@ -217,8 +217,7 @@ static int make_grid(void **state)
     char sizes[CAPACITIES * 8];
     const char *trace[TRACES], *policy[] = {"direct", "best_fit"},
                                *capacity[] = {sizes};
-    const struct texts traces = {trace, TRACES}, policies = {policy, 2},
-                       none = {NULL, 0};
+    const struct texts traces = {trace, TRACES}, policies = {policy, 2};
     const struct texts bounds[FRAG_BOUND_KINDS] = {{capacity, 1}};
     struct frag_error e = {""};
 
@@ -235,7 +234,7 @@ static int make_grid(void **state)
             return -1;
     }
     return grid_read(&(const struct grid_source){&traces, &policies, bounds,
-                                                 &none, NULL, NULL},
+                                                 NULL, NULL},
                      &grid, &e) == FRAG_OK
                ? 0
                : -1;
