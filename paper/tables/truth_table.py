@@ -4,9 +4,8 @@ allocators, and writes what each of them counts to data/truth.csv, with its comm
 
 Each row of CHECKS names a script of tests/recordings/ and the numbers to take from what it
 prints. The script stops if a number is not printed. It also counts the events of
-the recordings and the replays whose peak equals the recorded one although their
-addresses were predicted. Environment: FRAGSIM (default build/fragsim),
-FRAG_SHARED_DIR.
+the recordings and the replays whose peak is right although their addresses were
+predicted. Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import glob
 import json
@@ -102,42 +101,38 @@ def taken(script):
 
 
 def asked(*words):
-    done = subprocess.run([FRAGSIM, *words, "--json", "-"], capture_output=True,
-                          text=True, check=False)
-    return json.loads(done.stdout)["results"]
+    return json.loads(subprocess.run([FRAGSIM, *words, "--json", "-"], check=False,
+                                     capture_output=True, text=True).stdout)["results"]
 
 
 def validated(path):
-    """The rows of a recording, each with the peak under predicted addresses: that of a
-    replay whose settings are named, which takes no recorded address."""
+    """The rows of a recording, with the peak under predicted addresses: that of a replay
+    whose settings are named, which takes no recorded address."""
     told, = asked("info", "-q", path)
-    settings = f"torch@{told['torch_version']}:{told['settings'] or ''}".rstrip(":")
+    policy = f"torch@{told['torch_version']}:{told['settings'] or ''}".rstrip(":")
     rows = asked("validate", "-q", path)
     for row in rows:
-        limit = row["limit_bytes"]
-        peak, = asked("replay", "-q", path, "-p", settings, "--as-recorded", "--device",
-                      str(row["device"]), "--process-limit",
-                      f"{limit}B" if limit else "inf")
-        row["predicted"] = peak["peak_reserved_bytes"]
+        limit = f"{row['limit_bytes']}B" if row["limit_bytes"] else "inf"
+        row["predicted"] = asked(
+            "replay", "-q", path, "-p", policy, "--as-recorded", "--device",
+            str(row["device"]), "--process-limit", limit)[0]["peak_reserved_bytes"]
     return rows
 
 
 def recordings(jobs):
     """What the recordings hold, and the peaks under predicted addresses."""
-    paths = sorted(glob.glob(os.path.join(SHARED,
-                                          "recorded/dev/*.pickle.xz")))
+    paths = sorted(glob.glob(os.path.join(SHARED, "recorded/dev/*.pickle.xz")))
     with ThreadPoolExecutor(jobs) as pool:
         held = list(pool.map(validated, paths))
-    peaks = sum(all(r["peak_reserved_recorded"] == r["predicted"]
-                    for r in rows) for rows in held)
-    command = "fragsim validate"
+    peaks = sum(all(r["peak_reserved_recorded"] == r["predicted"] for r in rows)
+                for rows in held)
     yield {"key": "predicted_peak", "count": peaks, "of": len(paths),
            "what": "recordings with equal peak reserved under predicted addresses",
            "command": "fragsim replay -p torch@2.N:SETTINGS --as-recorded"}
     for key in ("events", "segment_events", "allocs"):
         total = sum(r[key] for rows in held for r in rows)
         yield {"key": key, "count": total, "of": total,
-               "what": f"{key} in the recordings", "command": command}
+               "what": f"{key} in the recordings", "command": "fragsim validate"}
 
 
 def hostile():

@@ -27,15 +27,6 @@ static enum frag_err treat(const struct trace_reading *reading,
     return err;
 }
 
-static enum frag_err open_other(void *user, const char *path,
-                                struct frag_trace **out, struct frag_error *e)
-{
-    struct trace_reading reading = *(const struct trace_reading *)user;
-
-    reading.edits = NULL;
-    return reading_open(&reading, path, NULL, NULL, out, e);
-}
-
 /* Keeps what the trace `from' shows, or is known of it; how far it reaches is
  * found later. */
 static enum frag_err keep_known(const struct frag_trace *from,
@@ -58,12 +49,10 @@ static enum frag_err keep_known(const struct frag_trace *from,
 static enum frag_err edit(const struct trace_reading *reading,
                           struct frag_trace **t, struct frag_error *e)
 {
-    struct trace_reading copy = *reading;
-    const struct frag_edit_files files = {open_other, &copy};
     struct frag_trace *edited;
     enum frag_err err;
 
-    FRAG_TRY(frag_edits_apply(reading->edits, *t, &files, &edited, e));
+    FRAG_TRY(frag_edits_apply(reading->edits, *t, &edited, e));
     edited->limit = (*t)->limit;
     err = keep_known(*t, edited, e);
     frag_trace_close(err == FRAG_OK ? *t : edited);

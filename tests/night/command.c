@@ -87,8 +87,7 @@ static const struct {
              "keep:min=@n|drop:stream=@n|scale:factor=@n|scale:factor=0.@n|"
              "free:earlier=@n|free:later=@n|free:at=begin|"
              "empty-cache:every=@n|no-empty-cache|repeat:times=3|"
-             "concat:file=@trace|interleave:file=@trace,by=clock|"
-             "interleave:file=@trace,by=turns|keep:site=train|@edit;@edit|"
+             "keep:site=train|@edit;@edit|"
              "@text:@n"},
     {"figure", "timeline|compare|pareto|breakdown|heatmap|frontier"},
     {"to", "csv|snapshot|chrome|minimalloc"},

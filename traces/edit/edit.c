@@ -94,23 +94,6 @@ const char *frag_edits_text(const struct frag_edits *list)
     return list->text;
 }
 
-size_t frag_edits_file_count(const struct frag_edits *list)
-{
-    size_t count = 0;
-
-    for (uint64_t i = 0; i < list->count; i++)
-        count += edit_has(&list->items[i], KEY_FILE);
-    return count;
-}
-
-const char *frag_edits_file(const struct frag_edits *list, size_t n)
-{
-    for (uint64_t i = 0; i < list->count; i++)
-        if (edit_has(&list->items[i], KEY_FILE) && !n--)
-            return list->items[i].values[KEY_FILE].text;
-    return NULL;
-}
-
 /* ---- notes ---- */
 
 static bool has_answers(const struct frag_trace *t)
@@ -137,17 +120,12 @@ static enum frag_err copy_notes(const struct making *m)
     return err;
 }
 
-static enum frag_err note_edit(const struct making *m,
-                               const struct frag_trace *other)
+static enum frag_err note_edit(const struct making *m)
 {
     enum frag_err err = frag_build_note(
         m->build, "edit \"%.300s\": %s: %" PRIu64 " of %" PRIu64, m->edit->text,
         m->edit->kind->counted, m->changed, m->total);
 
-    if (err == FRAG_OK && other)
-        err = frag_build_note(
-            m->build, "edit \"%.300s\": the other trace has the SHA-256 %s",
-            m->edit->text, *other->sha256 ? other->sha256 : "(unknown)");
     if (err == FRAG_OK && m->edit->kind->limit)
         err = frag_build_note(m->build, "edit \"%.300s\": %s", m->edit->text,
                               m->edit->kind->limit);
@@ -159,82 +137,17 @@ static enum frag_err note_edit(const struct making *m,
             "begins with the recorded segments, so the two differ in more than "
             "the edit",
             m->edit->text);
-    for (uint32_t i = 0; err == FRAG_OK && other && i < other->note_count; i++)
-        err = frag_build_note(m->build, "%.200s: %s", other->path,
-                              other->notes[i]);
     return err;
 }
 
 /* ---- one edit ---- */
 
-/* The only device that has events; NULL if there is not exactly one. */
-static const struct frag_device_trace *only_device(const struct frag_trace *t)
-{
-    const struct frag_device_trace *found = NULL;
-
-    for (uint32_t i = 0; i < t->device_count; i++)
-        if (t->devices[i].count) {
-            if (found)
-                return NULL;
-            found = &t->devices[i];
-        }
-    return found;
-}
-
-/* The device of the other trace that joins device d: the one of the same
- * number, or the only ones that have events. */
-static const struct frag_device_trace *
-partner(const struct making *m, const struct frag_trace *other,
-        const struct frag_device_trace *d)
-{
-    const struct frag_device_trace *only = only_device(other);
-
-    if (only && only_device(m->trace) == d)
-        return only;
-    return frag_trace_device(other, d->device);
-}
-
-/* Every device of the other trace with events must have a partner. */
-static enum frag_err check_partners(const struct making *m,
-                                    const struct frag_trace *other)
-{
-    for (uint32_t k = 0; other && k < other->device_count; k++) {
-        const struct frag_device_trace *d = &other->devices[k];
-        bool found = !d->count;
-
-        for (uint32_t i = 0; i < m->trace->device_count; i++)
-            found = found || partner(m, other, &m->trace->devices[i]) == d;
-        if (!found)
-            return edit_fail(m,
-                             "%s of %.100s has events, but "
-                             "%.100s has no device of that number",
-                             FRAG_DEVICE_NAME(d->device), other->path,
-                             m->trace->path);
-    }
-    return FRAG_OK;
-}
-
-/* The offset of the handles of a second job's streams, so that they are none
- * of those of the first one. */
-static uint64_t apart_of(const struct edit *edit,
-                         const struct frag_device_trace *d)
-{
-    uint64_t most = 0;
-
-    if (edit->kind->run != run_interleave)
-        return 0;
-    for (uint32_t i = 0; i < d->stream_count; i++)
-        most = d->streams[i] > most ? d->streams[i] : most;
-    return most + 1;
-}
-
 static enum frag_err open_track(struct edit_track *t, struct making *m,
-                                const struct frag_device_trace *d,
-                                const struct frag_device_trace *with)
+                                const struct frag_device_trace *d)
 {
     *t = (struct edit_track){.making = m,
-                             .has_time = d->time && (!with || with->time),
-                             .has_stack = d->stack || (with && with->stack),
+                             .has_time = d->time,
+                             .has_stack = d->stack,
                              .recorded = FRAG_NEVER};
     FRAG_TRY(build_device(m->build, d->device, &t->d, m->error));
     t->d->has_time = t->has_time;
@@ -250,19 +163,14 @@ struct ended {
 };
 
 static enum frag_err run_opened(struct edit_job *job,
-                                const struct frag_trace *other,
                                 const struct frag_device_trace *d,
-                                const struct frag_device_trace *with,
                                 struct ended *ended)
 {
     struct edit_track *t = &job->track;
     uint32_t stream;
 
-    FRAG_TRY(open_track(t, job->making, d, with));
-    FRAG_TRY(source_open(&job->source, job->making->trace, d, t, 0));
-    if (with)
-        FRAG_TRY(
-            source_open(&job->other, other, with, t, apart_of(job->edit, d)));
+    FRAG_TRY(open_track(t, job->making, d));
+    FRAG_TRY(source_open(&job->source, d, t));
     FRAG_TRY(job->edit->kind->run(job));
     if (!t->d->stream_count) /* without events, one stream remains */
         FRAG_TRY(build_stream(job->making->build, t->d, d->streams[0], &stream,
@@ -277,16 +185,13 @@ static enum frag_err run_opened(struct edit_job *job,
 }
 
 static enum frag_err run_device(struct making *m,
-                                const struct frag_trace *other,
                                 const struct frag_device_trace *d,
                                 struct ended *ended)
 {
     struct edit_job job = {.making = m, .edit = m->edit};
-    const enum frag_err err =
-        run_opened(&job, other, d, other ? partner(m, other, d) : NULL, ended);
+    const enum frag_err err = run_opened(&job, d, ended);
 
     source_close(&job.source);
-    source_close(&job.other);
     return err;
 }
 
@@ -324,18 +229,16 @@ static enum frag_err finish(const struct making *m, const struct ended *ended,
     return check_events(m, t);
 }
 
-static enum frag_err run_devices(struct making *m,
-                                 const struct frag_trace *other,
-                                 struct ended *ended, struct frag_trace **out)
+static enum frag_err run_devices(struct making *m, struct ended *ended,
+                                 struct frag_trace **out)
 {
     enum frag_err err;
 
-    FRAG_TRY(check_partners(m, other));
     FRAG_TRY(select_open(m));
     FRAG_TRY(copy_notes(m));
     for (uint32_t i = 0; i < m->trace->device_count; i++)
-        FRAG_TRY(run_device(m, other, &m->trace->devices[i], &ended[i]));
-    FRAG_TRY(note_edit(m, other));
+        FRAG_TRY(run_device(m, &m->trace->devices[i], &ended[i]));
+    FRAG_TRY(note_edit(m));
     FRAG_TRY(frag_build_finish(m->build, NULL, out, m->error));
     err = finish(m, ended, *out);
     if (err != FRAG_OK)
@@ -343,9 +246,7 @@ static enum frag_err run_devices(struct making *m,
     return err;
 }
 
-static enum frag_err make_trace(struct making *m,
-                                const struct frag_trace *other,
-                                struct frag_trace **out)
+static enum frag_err make_trace(struct making *m, struct frag_trace **out)
 {
     struct ended *ended =
         calloc((size_t)m->trace->device_count + 1, sizeof(*ended));
@@ -354,7 +255,7 @@ static enum frag_err make_trace(struct making *m,
 
     m->build = frag_build_open(m->trace->path, m->trace->format);
     if (ended && m->build)
-        err = run_devices(m, other, ended, &made);
+        err = run_devices(m, ended, &made);
     if (err == FRAG_OK)
         *out = made;
     if (err == FRAG_NOMEM)
@@ -365,26 +266,8 @@ static enum frag_err make_trace(struct making *m,
     return err;
 }
 
-static enum frag_err apply_one(const struct edit *edit,
-                               const struct frag_trace *in,
-                               const struct frag_edit_files *files,
-                               struct frag_trace **out, struct frag_error *e)
-{
-    struct making m = {.edit = edit, .trace = in, .error = e};
-    struct frag_trace *other = NULL;
-    enum frag_err err;
-
-    if (edit_has(edit, KEY_FILE))
-        FRAG_TRY(
-            files->open(files->user, edit->values[KEY_FILE].text, &other, e));
-    err = make_trace(&m, other, out);
-    frag_trace_close(other);
-    return err;
-}
-
 enum frag_err frag_edits_apply(const struct frag_edits *list,
                                const struct frag_trace *trace,
-                               const struct frag_edit_files *files,
                                struct frag_trace **out, struct frag_error *e)
 {
     const struct frag_trace *in = trace;
@@ -392,7 +275,9 @@ enum frag_err frag_edits_apply(const struct frag_edits *list,
 
     for (uint64_t i = 0; i < list->count; i++) {
         struct frag_trace *last = made;
-        enum frag_err err = apply_one(&list->items[i], in, files, &made, e);
+        enum frag_err err = make_trace(
+            &(struct making){.edit = &list->items[i], .trace = in, .error = e},
+            &made);
 
         frag_trace_close(last);
         FRAG_TRY(err);

@@ -36,26 +36,13 @@ void frag_edits_free(struct frag_edits *edits); /* NULL is fine */
  * there are none. */
 const char *frag_edits_text(const struct frag_edits *edits);
 
-/* The paths of the other traces that the list names, in its order. */
-size_t frag_edits_file_count(const struct frag_edits *edits);
-const char *frag_edits_file(const struct frag_edits *edits, size_t i);
-
-/* Opens the other traces that a list names. The edits close them. */
-struct frag_edit_files {
-    enum frag_err (*open)(void *user, const char *path, struct frag_trace **out,
-                          struct frag_error *e);
-    void *user;
-};
-
 /* Applies all edits to a trace, which is unchanged. The caller closes *out,
- * which depends on no other trace. `files` may be NULL if the list names none.
- * INVALID if an edit cannot be applied to this trace (it has no steps, times,
- * stacks, or no such stream), if a size would exceed 2^63 - 1 or if the trace
- * would have no event; errors of files->open; NOMEM. On error *out is
+ * which does not depend on it. INVALID if an edit cannot be applied to this
+ * trace (it has no steps, times, stacks, or no such stream), if a size would
+ * exceed 2^63 - 1 or if the trace would have no event; NOMEM. On error *out is
  * unchanged. */
 enum frag_err frag_edits_apply(const struct frag_edits *edits,
                                const struct frag_trace *trace,
-                               const struct frag_edit_files *files,
                                struct frag_trace **out,
                                struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -35,14 +35,6 @@ const struct edit_key_row edit_keys[KEY_COUNT] = {
         "rounded to whole bytes, at least 1", FORM_FACTOR, NULL},
     [KEY_TIMES] = {"times", "N", "how often the events occur in the result",
         FORM_COUNT, NULL},
-    [KEY_FILE] = {"file", "TRACE", "the other trace; its name has no comma "
-        "and no semicolon", FORM_TEXT, NULL},
-    [KEY_BY] = {"by", "ORDER",
-        "start (default): both traces begin at the same time; clock: by the "
-        "recorded times, for ranks of one job; turns: one event of each in "
-        "turn", FORM_CHOICE, "start|clock|turns"},
-    [KEY_DELAY] = {"delay", "SECONDS",
-        "seconds by which the other trace begins later", FORM_DELAY, NULL},
     [KEY_EARLIER] = {"earlier", "N",
         "a free moves before the N events that precede it, but not before the "
         "last use of its block", FORM_COUNT, NULL},

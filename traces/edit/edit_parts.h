@@ -26,9 +26,6 @@ enum edit_key {
     KEY_MARK,
     KEY_FACTOR,
     KEY_TIMES,
-    KEY_FILE,
-    KEY_BY,
-    KEY_DELAY,
     KEY_EARLIER,
     KEY_LATER,
     KEY_AT,
@@ -90,15 +87,13 @@ struct making {
 
 /* A device whose events an edit reads. */
 struct edit_source {
-    const struct frag_trace *trace;
     const struct frag_device_trace *device;
     struct blocks blocks;
-    uint32_t *slot;    /* of each block, in the output; UINT32_MAX: none */
-    uint32_t *stacks;  /* in the output, for each stack; UINT32_MAX: not yet */
-    uint64_t *streams; /* raw handles in the output, for each stream */
-    uint32_t *pools;   /* in the output, for each pool */
-    uint64_t mark;     /* the next mark */
-    frag_time shift;   /* added to all times, modulo 2^64 */
+    uint32_t *slot;   /* of each block, in the output; UINT32_MAX: none */
+    uint32_t *stacks; /* in the output, for each stack; UINT32_MAX: not yet */
+    uint32_t *pools;  /* in the output, for each pool */
+    uint64_t mark;    /* the next mark */
+    frag_time shift;  /* added to all times, modulo 2^64 */
 };
 
 /* The device that an edit writes. */
@@ -110,13 +105,11 @@ struct edit_track {
     bool begins_later; /* the first events of the input are left out */
 };
 
-/* One device of the input, and the same device of another trace if the edit
- * names one. */
+/* One device of the input. */
 struct edit_job {
     struct making *making;
     const struct edit *edit;
-    struct edit_source source,
-        other; /* other.device is NULL if there is none */
+    struct edit_source source;
     struct edit_track track;
 };
 
@@ -135,7 +128,6 @@ enum edit_form {
     FORM_COUNT,   /* a whole number above 0 */
     FORM_SIZE,    /* bytes above 0 */
     FORM_FACTOR,  /* a number above 0 */
-    FORM_DELAY,   /* seconds, 0 or more */
     FORM_RANGE,   /* A..B, A.. or ..B, of whole numbers */
     FORM_SECONDS, /* the same, of seconds */
     FORM_LIST,    /* handles, separated by + */
@@ -148,23 +140,20 @@ enum edit_form {
 struct edit_key_row {
     const char *name, *value, *meaning;
     enum edit_form form;
-    const char *choices; /* of FORM_CHOICE: "start|clock|turns" */
+    const char *choices; /* of FORM_CHOICE: "step-begin|step-end" */
 };
 
 extern const struct edit_kind edit_kinds[]; /* ended by a NULL name */
 extern const struct edit_key_row edit_keys[KEY_COUNT];
 
-/* The words of by= and at=, in the order of their choices. */
-enum { BY_START, BY_CLOCK, BY_TURNS };
+/* The words of at=, in the order of the choices. */
 enum { AT_STEP_BEGIN, AT_STEP_END };
 
 /* Opens a device for reading; `track` is the device that its events are written
- * to. The raw handles of its streams grow by `apart`. NOMEM, INVALID.
- * source_close releases it, on error too. */
-enum frag_err source_open(struct edit_source *s, const struct frag_trace *trace,
+ * to. NOMEM, INVALID. source_close releases it, on error too. */
+enum frag_err source_open(struct edit_source *s,
                           const struct frag_device_trace *device,
-                          struct edit_track *track,
-                          uint64_t apart) FRAG_MUST_CHECK;
+                          struct edit_track *track) FRAG_MUST_CHECK;
 void source_close(struct edit_source *s);
 
 /* Prepares the slots and marks for another pass over the source. */
@@ -236,8 +225,6 @@ enum frag_err run_free(struct edit_job *job);
 enum frag_err run_empty_cache(struct edit_job *job);
 enum frag_err run_no_empty_cache(struct edit_job *job);
 enum frag_err run_repeat(struct edit_job *job);
-enum frag_err run_concat(struct edit_job *job);
-enum frag_err run_interleave(struct edit_job *job);
 
 /* INVALID with "edit "TEXT": MESSAGE". */
 enum frag_err edit_fail(const struct making *m, const char *format, ...)

@@ -69,13 +69,6 @@ static const char *read_factor(const char *text, struct edit_value *v)
                : "a number above 0, such as 1.5";
 }
 
-static const char *read_delay(const char *text, struct edit_value *v)
-{
-    return take_real(&text, &v->low) && v->low < 1e9 && !*text
-               ? NULL
-               : "seconds, 0 or more";
-}
-
 static const char *read_range(const char *text, struct edit_value *v)
 {
     const bool one = !strstr(text, "..");
@@ -156,11 +149,11 @@ static const char *read_text(const char *text, struct edit_value *v)
 }
 
 static read_value *const readers[] = {
-    [FORM_COUNT] = read_count,   [FORM_SIZE] = read_size,
-    [FORM_FACTOR] = read_factor, [FORM_DELAY] = read_delay,
-    [FORM_RANGE] = read_range,   [FORM_SECONDS] = read_seconds,
-    [FORM_LIST] = read_list,     [FORM_POOL] = read_pool,
-    [FORM_POOLS] = read_pools,   [FORM_TEXT] = read_text,
+    [FORM_COUNT] = read_count,     [FORM_SIZE] = read_size,
+    [FORM_FACTOR] = read_factor,   [FORM_RANGE] = read_range,
+    [FORM_SECONDS] = read_seconds, [FORM_LIST] = read_list,
+    [FORM_POOL] = read_pool,       [FORM_POOLS] = read_pools,
+    [FORM_TEXT] = read_text,
 };
 
 /* ---- keys ---- */

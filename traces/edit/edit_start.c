@@ -17,7 +17,7 @@ bool start_stays(const struct edit_track *t, const struct edit_source *s)
     for (uint64_t i = 0; same && i < d->initial; i++)
         same = out->bytes[i] == d->bytes[i] &&
                out->pool[i] == s->pools[d->pool[i]] &&
-               t->d->streams[out->stream[i]] == s->streams[d->stream[i]];
+               t->d->streams[out->stream[i]] == d->streams[d->stream[i]];
     return same;
 }
 

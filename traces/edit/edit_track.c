@@ -10,25 +10,23 @@
 
 /* ---- sources ---- */
 
-enum frag_err source_open(struct edit_source *s, const struct frag_trace *trace,
+enum frag_err source_open(struct edit_source *s,
                           const struct frag_device_trace *d,
-                          struct edit_track *t, uint64_t apart)
+                          struct edit_track *t)
 {
     struct making *m = t->making;
+    const uint32_t stacks = m->trace->stack_count;
 
-    *s = (struct edit_source){.trace = trace, .device = d};
+    *s = (struct edit_source){.device = d};
     FRAG_TRY(blocks_open(d, d->count, &s->blocks, m->error));
     s->slot = malloc(((size_t)s->blocks.count + 1) * sizeof(*s->slot));
-    s->stacks = malloc(((size_t)trace->stack_count + 1) * sizeof(*s->stacks));
-    s->streams = calloc((size_t)d->stream_count + 1, sizeof(*s->streams));
+    s->stacks = malloc(((size_t)stacks + 1) * sizeof(*s->stacks));
     s->pools = calloc((size_t)d->pool_count + 1, sizeof(*s->pools));
-    if (!s->slot || !s->stacks || !s->streams || !s->pools)
+    if (!s->slot || !s->stacks || !s->pools)
         return FRAG_NOMEM;
-    for (uint32_t i = 0; i < trace->stack_count; i++)
+    for (uint32_t i = 0; i < stacks; i++)
         s->stacks[i] = UINT32_MAX;
     source_rewind(s);
-    for (uint32_t i = 0; i < d->stream_count; i++)
-        s->streams[i] = apart ? apart + i : d->streams[i];
     for (uint32_t i = 0; i < d->pool_count; i++)
         FRAG_TRY(
             build_pool(m->build, t->d, d->pools[i], &s->pools[i], m->error));
@@ -47,7 +45,6 @@ void source_close(struct edit_source *s)
     blocks_close(&s->blocks);
     free(s->slot);
     free(s->stacks);
-    free(s->streams);
     free(s->pools);
     *s = (struct edit_source){0};
 }
@@ -83,14 +80,14 @@ static uint32_t stack_of(struct edit_track *t, struct edit_source *s,
     uint64_t first;
     size_t count;
 
-    if (stack >= s->trace->stack_count)
+    if (stack >= t->making->trace->stack_count)
         return 0;
     if (s->stacks[stack] != UINT32_MAX)
         return s->stacks[stack];
-    first = s->trace->stack_first[stack];
-    count = (size_t)(s->trace->stack_first[stack + 1] - first);
+    first = t->making->trace->stack_first[stack];
+    count = (size_t)(t->making->trace->stack_first[stack + 1] - first);
     frames = malloc((count + 1) * sizeof(*frames));
-    if (frames && copy_frames(b, s->trace, first, count, frames))
+    if (frames && copy_frames(b, t->making->trace, first, count, frames))
         s->stacks[stack] = frag_build_stack(b, frames, count);
     free(frames);
     return s->stacks[stack];
@@ -125,7 +122,8 @@ static enum frag_err freed_on(const struct edit_track *t,
 
     if (!d->free_streams || !d->stream[i] || d->stream[i] == own + 1)
         return FRAG_OK;
-    FRAG_TRY(stream_of(t, s->streams[d->stream[i] - 1], UINT16_MAX - 1, out));
+    FRAG_TRY(stream_of(t, s->device->streams[d->stream[i] - 1], UINT16_MAX - 1,
+                       out));
     t->d->free_streams = true;
     ++*out;
     return FRAG_OK;
@@ -141,7 +139,7 @@ static enum frag_err fill_stream(const struct edit_track *t,
         return freed_on(t, s, i, out);
     if (d->op[i] != FRAG_ALLOC && d->op[i] != FRAG_RECORD_STREAM)
         return FRAG_OK;
-    return stream_of(t, s->streams[d->stream[i]], UINT16_MAX, out);
+    return stream_of(t, s->device->streams[d->stream[i]], UINT16_MAX, out);
 }
 
 /* Finds the slot of the event's block in the output. */
@@ -242,7 +240,7 @@ enum frag_err track_marks(struct edit_track *t, struct edit_source *s,
 
         m.event = d->events.count;
         m.time += s->shift;
-        m.name = text_of(t->making->build, s->trace, m.name);
+        m.name = text_of(t->making->build, t->making->trace, m.name);
         if (m.name == UINT32_MAX ||
             !GROW(d->marks, d->mark_room, d->mark_count + 1))
             return FRAG_NOMEM;
@@ -271,8 +269,8 @@ static enum frag_err use_start(struct edit_track *t,
 
     for (uint64_t i = 0; i < l->segment_count; i++) {
         is_used[s->pools[l->segments[i].pool]] = true;
-        FRAG_TRY(
-            stream_of(t, s->streams[l->segments[i].stream], UINT16_MAX, &row));
+        FRAG_TRY(stream_of(t, s->device->streams[l->segments[i].stream],
+                           UINT16_MAX, &row));
     }
     return FRAG_OK;
 }

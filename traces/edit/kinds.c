@@ -40,19 +40,6 @@ const struct edit_kind edit_kinds[] = {
      "freed before the next",
      "repeat:times=3", "events appended to those of the input", NULL, 0,
      HAS(KEY_TIMES), 0, run_repeat},
-    {"concat",
-     "append another trace, as a second program of the same process; blocks "
-     "that are live at the end of the first are freed before it",
-     "concat:file=second.pickle.xz", "events appended to those of the input", NULL,
-     0, HAS(KEY_FILE), 0, run_concat},
-    {"interleave",
-     "merge another trace, as a second job on the same device, which has "
-     "streams of its own",
-     "interleave:file=second.pickle.xz,delay=2",
-     "events merged with those of the input",
-     "both jobs share one allocator here: an empty_cache call or a retry of "
-     "one job also returns the unused segments of the other", HAS(KEY_BY) | HAS(KEY_DELAY),
-     HAS(KEY_FILE), 0, run_interleave},
     {0},
 };
 /* clang-format on */

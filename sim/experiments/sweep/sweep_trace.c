@@ -276,18 +276,6 @@ struct sweep_cell *sweep_trace_next(struct sweep_trace *trace)
 
 /* -- the trace ----------------------------------------------------------- */
 
-/* Whether the trace, or another that its edits name, is a trace file. */
-static bool needs_hdf5(const struct sweep_trace *trace)
-{
-    const struct frag_edits *edits = trace->edit->edits;
-    bool needed = frag_trace_form(trace->path) == FRAG_FORM_TRACE_FILE;
-
-    for (size_t i = 0; edits && i < frag_edits_file_count(edits); i++)
-        needed = needed || frag_trace_form(frag_edits_file(edits, i)) ==
-                               FRAG_FORM_TRACE_FILE;
-    return needed;
-}
-
 /* HDF5 may not be used by two threads at once, so a lock protects it. If
  * there are more threads than traces, another one unpacks. */
 static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
@@ -299,7 +287,7 @@ static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
 
     reading.edits = trace->edit->edits;
     reading.threads = s->spec->on.threads > s->trace_count ? 2 : 1;
-    if (!needs_hdf5(trace))
+    if (frag_trace_form(trace->path) != FRAG_FORM_TRACE_FILE)
         return reading_open(&reading, trace->path, stop_tick, &stop,
                             &trace->opened, e);
     pthread_mutex_lock(&s->hdf5);
@@ -315,25 +303,16 @@ static void add_text(struct sha256 *sum, const char *text)
     sha256_add(sum, text, strlen(text) + 1);
 }
 
-/* Replaces the hash of the file by that of the edited trace: the hash of the
- * file, the edits, and the hashes of the files that they name. */
-static enum frag_err hash_edits(const struct sweep_trace *trace, char hash[65],
-                                struct frag_error *e)
+/* Replaces the hash of the file by that of the edited trace: of the hash and
+ * the edits. */
+static void hash_edits(const struct sweep_trace *trace, char hash[65])
 {
-    const struct frag_edits *edits = trace->edit->edits;
     struct sha256 sum;
 
     sha256_begin(&sum);
     add_text(&sum, hash);
     add_text(&sum, trace->edit->text);
-    for (size_t i = 0; i < frag_edits_file_count(edits); i++) {
-        char other[65] = "";
-
-        FRAG_TRY(sha256_file(frag_edits_file(edits, i), other, e));
-        add_text(&sum, other);
-    }
     sha256_hex(&sum, hash);
-    return FRAG_OK;
 }
 
 static enum frag_err check_device(void *sweep, const struct input *in,
@@ -352,7 +331,7 @@ enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
 
     FRAG_TRY(sha256_file(trace->path, hash, e));
     if (trace->edit->edits)
-        FRAG_TRY(hash_edits(trace, hash, e));
+        hash_edits(trace, hash);
     FRAG_TRY(read_trace(s, trace, e));
     FRAG_TRY(input_each_device(trace->opened, trace->name, s->spec->device,
                                check_device, s, e));

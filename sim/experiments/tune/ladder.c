@@ -294,7 +294,7 @@ static enum frag_err peak_in_one_pool(const struct tune_ladder *l,
     enum frag_err err;
 
     FRAG_TRY(frag_edits_read(&text, 1, &edits, e));
-    err = frag_edits_apply(edits, on->trace, NULL, &trace, e);
+    err = frag_edits_apply(edits, on->trace, &trace, e);
     frag_edits_free(edits);
     FRAG_TRY(err);
     merged.device = frag_trace_device(trace, on->device->device);

@@ -394,34 +394,14 @@ static void list_of(const struct frag_trace *t, struct list *l)
     number(l);
 }
 
-static struct frag_trace *other_trace;
-
-/* The edits close the trace, so each opening makes a copy: an edit that changes
- * nothing. */
-static enum frag_err open_other(void *user, const char *path,
-                                struct frag_trace **out, struct frag_error *e)
-{
-    const char *const same = "scale:factor=1";
-    struct frag_edits *edits;
-    enum frag_err err;
-
-    (void)user;
-    assert_string_equal(path, "other");
-    FRAG_TRY(frag_edits_read(&same, 1, &edits, e));
-    err = frag_edits_apply(edits, other_trace, NULL, out, e);
-    frag_edits_free(edits);
-    return err;
-}
-
 static struct frag_trace *applied(const struct frag_trace *t, const char *text)
 {
-    const struct frag_edit_files files = {open_other, NULL};
     struct frag_edits *edits;
     struct frag_error e = {""};
     struct frag_trace *out = NULL;
 
     if (frag_edits_read(&text, 1, &edits, &e) != FRAG_OK ||
-        frag_edits_apply(edits, t, &files, &out, &e) != FRAG_OK)
+        frag_edits_apply(edits, t, &out, &e) != FRAG_OK)
         fail_msg("%s: %s", text, e.text);
     frag_edits_free(edits);
     assert_string_equal(out->path, t->path);
@@ -822,110 +802,23 @@ static void empty_cache_is_added_and_left_out(void **unused)
     }
 }
 
-static void traces_follow_each_other(void **unused)
+static void repetitions_follow_each_other(void **unused)
 {
-    static struct columns c, d;
+    static struct columns c;
 
     (void)unused;
     for (uint64_t seed = 1; seed < SEEDS; seed++) {
         struct frag_trace *made;
-        int at;
 
-        make(&more, seed + 1000, (int)(seed % 3));
         make(&in, seed, 2);
-        other_trace = trace_of(&more, &d);
-        made = applied(trace_of(&in, &c), "concat:file=other");
-        out = in;
-        free_all(&out, made, events_of(&in));
-        append(&out, &more, MOST / 4, 0);
-        frag_trace_close(made);
-        expect(&in, "concat:file=other", &out, seed);
-
         made = applied(trace_of(&in, &c), "repeat:times=3");
         out = in;
         for (int n = 1; n < 3; n++) {
-            at = events_of(&out);
-            free_all(&out, made, at);
+            free_all(&out, made, events_of(&out));
             append(&out, &in, n * MOST / 8, 0);
         }
         frag_trace_close(made);
         expect(&in, "repeat:times=3", &out, seed);
-    }
-}
-
-/* Both lists, sorted by initial or not, then by time or turn. */
-static void naive_merge(const struct list *a, const struct list *b,
-                        bool by_turns, uint64_t shift, struct list *to)
-{
-    int initial[2] = {0, 0}, i[2] = {0, 0};
-    const struct list *lists[2] = {a, b};
-
-    for (int side = 0; side < 2; side++)
-        for (int k = 0; k < lists[side]->count; k++)
-            initial[side] += lists[side]->items[k].is_initial;
-    to->count = 0;
-    while (i[0] < a->count || i[1] < b->count) {
-        const struct entry *x = &a->items[i[0]], *y = &b->items[i[1]];
-        struct entry e;
-        int side;
-
-        /* A mark goes with the event after it; the marks at the end of both
-         * come last. */
-        if (i[0] == a->count || i[1] == b->count) {
-            side = i[0] == a->count;
-        } else {
-            while (x < a->items + a->count && x->op == MARK)
-                x++;
-            while (y < b->items + b->count && y->op == MARK)
-                y++;
-            if (x == a->items + a->count)
-                side = y < b->items + b->count;
-            else if (y == b->items + b->count)
-                side = 0;
-            else if (x->is_initial || y->is_initial)
-                side = !x->is_initial;
-            else if (by_turns)
-                side = x->place - initial[0] > y->place - initial[1];
-            else
-                side = x->time > y->time + shift;
-        }
-        e = lists[side]->items[i[side]++];
-        if (side) {
-            e.block += MOST / 4;
-            e.time += shift;
-            if (e.op == FRAG_ALLOC || e.op == FRAG_RECORD_STREAM)
-                e.stream = 901 + row_of(e.stream);
-            else if (e.op == FRAG_FREE && e.stream)
-                e.stream = 1 + 901 + row_of(e.stream - 1);
-        }
-        to->items[to->count++] = e;
-    }
-}
-
-static void jobs_share_a_device(void **unused)
-{
-    static struct columns d;
-
-    (void)unused;
-    for (uint64_t seed = 1; seed < SEEDS; seed++) {
-        make(&more, seed + 1000, (int)(seed % 3));
-        make(&in, seed, 2);
-        for (int i = 0; i < more.count; i++)
-            more.items[i].time = 500000 + 7 * (uint64_t)i;
-        other_trace = trace_of(&more, &d);
-        naive_merge(&in, &more, true, 0, &out);
-        expect(&in, "interleave:file=other,by=turns", &out, seed);
-        naive_merge(&in, &more, false,
-                    in.items[2].time - more.items[seed % 3].time, &out);
-        expect(&in, "interleave:file=other", &out, seed);
-        naive_merge(&in, &more, false,
-                    in.items[2].time - more.items[seed % 3].time + 400, &out);
-        expect(&in, "interleave:file=other,delay=0.0000004", &out, seed);
-        for (int i = 0; i < more.count; i++)
-            more.items[i].time = 1300 + 13 * (uint64_t)i;
-        other_trace = trace_of(&more, &d);
-        naive_merge(&in, &more, false, 0, &out);
-        expect(&in, "interleave:file=other,by=clock", &out, seed);
     }
 }
 
@@ -1100,7 +993,7 @@ static void wrong_edits_are_explained(void **unused)
         {"keep:stream=1+", "expected numbers separated by +"},
         {"keep:foo", "expected KEY=VALUE, found \"foo\""},
         {"no-empty-cache:min=1", "expected no key, found \"min\""},
-        {"interleave:by=turns", "expected file=TRACE"},
+        {"interleave:file=x", "fragsim 0.2 removed it: processes"},
         {"", "there is no edit \"\""},
         {"scale:factor=2;", "there is no edit \"\""},
     };
@@ -1133,18 +1026,11 @@ static void edits_that_do_not_fit_are_explained(void **unused)
         {"keep:site=atention", "did you mean \"attention\"?"},
         {"scale:factor=1e30", "would exceed 2^63 - 1"},
         {"keep:max=1,min=9999;no-empty-cache", "no event of list remains"},
-        {"interleave:file=other,by=turns,delay=1", "no meaning with by=turns"},
-        {"interleave:file=other,by=clock", "do not overlap"},
     };
-    static struct columns c, d;
-    const struct frag_edit_files files = {open_other, NULL};
+    static struct columns c;
 
     (void)unused;
     make(&in, 5, 0);
-    make(&more, 6, 0);
-    for (int i = 0; i < more.count; i++)
-        more.items[i].time += 1000000;
-    other_trace = trace_of(&more, &d);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct frag_edits *edits;
         struct frag_trace *none = NULL;
@@ -1152,9 +1038,8 @@ static void edits_that_do_not_fit_are_explained(void **unused)
 
         assert_int_equal(frag_edits_read(&rows[i].text, 1, &edits, &e),
                          FRAG_OK);
-        assert_int_equal(
-            frag_edits_apply(edits, trace_of(&in, &c), &files, &none, &e),
-            FRAG_INVALID);
+        assert_int_equal(frag_edits_apply(edits, trace_of(&in, &c), &none, &e),
+                         FRAG_INVALID);
         if (!strstr(e.text, rows[i].words))
             fail_msg("%s: \"%s\"", rows[i].text, e.text);
         assert_null(none);
@@ -1167,14 +1052,11 @@ static void a_trace_without_times_or_stacks_says_so(void **unused)
     static const struct {
         const char *text, *words;
     } rows[] = {{"slice:seconds=1..2", "list has no times"},
-                {"interleave:file=other", "list has no times; by=turns"},
                 {"keep:site=x", "needs call stacks"}};
-    static struct columns c, d;
-    const struct frag_edit_files files = {open_other, NULL};
+    static struct columns c;
 
     (void)unused;
     make(&in, 5, 0);
-    other_trace = trace_of(&in, &d);
     trace_of(&in, &c);
     c.device.time = NULL;
     c.device.stack = NULL;
@@ -1186,7 +1068,7 @@ static void a_trace_without_times_or_stacks_says_so(void **unused)
 
         assert_int_equal(frag_edits_read(&rows[i].text, 1, &edits, &e),
                          FRAG_OK);
-        assert_int_equal(frag_edits_apply(edits, &c.trace, &files, &none, &e),
+        assert_int_equal(frag_edits_apply(edits, &c.trace, &none, &e),
                          FRAG_INVALID);
         if (!strstr(e.text, rows[i].words))
             fail_msg("%s: \"%s\"", rows[i].text, e.text);
@@ -1231,16 +1113,7 @@ static void texts_are_read_again(void **unused)
                         "int)");
     assert_int_equal(frag_edits_read(&again, 1, &copy, NULL), FRAG_OK);
     assert_string_equal(frag_edits_text(copy), again);
-    assert_int_equal(frag_edits_file_count(copy), 0);
     frag_edits_free(copy);
-    frag_edits_free(edits);
-    assert_int_equal(
-        frag_edits_read(&(const char *){"concat:file=a;interleave:file=b.xz"},
-                        1, &edits, NULL),
-        FRAG_OK);
-    assert_int_equal(frag_edits_file_count(edits), 2);
-    assert_string_equal(frag_edits_file(edits, 0), "a");
-    assert_string_equal(frag_edits_file(edits, 1), "b.xz");
     frag_edits_free(edits);
 }
 
@@ -1364,60 +1237,18 @@ static struct frag_trace *with_two_devices(struct columns *c,
 
 static void devices_are_edited_apart(void **unused)
 {
-    static struct columns c, d;
+    static struct columns c;
     struct frag_device_trace devices[2];
     struct frag_trace *t, *out_trace;
-    uint64_t count;
 
     (void)unused;
     make(&in, 5, 1);
-    make(&more, 6, 0);
     t = with_two_devices(&c, devices);
-    count = t->devices[0].count;
     out_trace = applied(t, "keep:device=1;no-empty-cache");
     assert_int_equal(out_trace->device_count, 2);
     assert_int_equal(out_trace->devices[0].count, 0);
     assert_true(out_trace->devices[1].count > 100);
     frag_trace_close(out_trace);
-
-    other_trace = trace_of(&more, &d);
-    out_trace = applied(t, "interleave:file=other");
-    assert_int_equal(out_trace->devices[0].count, count + d.device.count);
-    assert_int_equal(out_trace->devices[1].count, count);
-    frag_trace_close(out_trace);
-
-    /* One device with events on each side: they are merged. */
-    d.device.device = 3;
-    devices[0].count = devices[0].initial = 0;
-    devices[0].mark_count = 0;
-    out_trace = applied(t, "interleave:file=other");
-    assert_int_equal(out_trace->devices[0].count, 0);
-    assert_int_equal(out_trace->devices[1].count, count + d.device.count);
-    frag_trace_close(out_trace);
-}
-
-static void a_device_without_a_partner_is_an_error(void **unused)
-{
-    static struct columns c, d;
-    const struct frag_edit_files files = {open_other, NULL};
-    const char *const text = "concat:file=other";
-    struct frag_device_trace devices[2];
-    struct frag_trace *none = NULL;
-    struct frag_edits *edits;
-    struct frag_error e = {""};
-
-    (void)unused;
-    make(&in, 5, 1);
-    make(&more, 6, 0);
-    other_trace = trace_of(&more, &d);
-    d.device.device = 3;
-    assert_int_equal(frag_edits_read(&text, 1, &edits, &e), FRAG_OK);
-    assert_int_equal(frag_edits_apply(edits, with_two_devices(&c, devices),
-                                      &files, &none, &e),
-                     FRAG_INVALID);
-    assert_non_null(strstr(e.text, "device 3 of list has events, but list has "
-                                   "no device of that number"));
-    frag_edits_free(edits);
 }
 
 int main(void)
@@ -1430,8 +1261,7 @@ int main(void)
         cmocka_unit_test(pools_change),
         cmocka_unit_test(frees_move),
         cmocka_unit_test(empty_cache_is_added_and_left_out),
-        cmocka_unit_test(traces_follow_each_other),
-        cmocka_unit_test(jobs_share_a_device),
+        cmocka_unit_test(repetitions_follow_each_other),
         cmocka_unit_test(some_edits_change_nothing),
         cmocka_unit_test(the_first_repetition_is_the_original),
         cmocka_unit_test(a_slice_of_a_slice_is_a_slice),
@@ -1446,7 +1276,6 @@ int main(void)
         cmocka_unit_test(the_start_stays_if_its_blocks_do),
         cmocka_unit_test(tables_hold_what_is_used),
         cmocka_unit_test(devices_are_edited_apart),
-        cmocka_unit_test(a_device_without_a_partner_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

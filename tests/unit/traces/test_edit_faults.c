@@ -42,13 +42,11 @@ static enum frag_err build(struct frag_build *b, struct frag_error *e)
     return FRAG_OK;
 }
 
-static enum frag_err open_job(void *user, const char *path,
-                              struct frag_trace **out, struct frag_error *e)
+static enum frag_err open_job(struct frag_trace **out, struct frag_error *e)
 {
-    struct frag_build *b = frag_build_open(path, "csv");
+    struct frag_build *b = frag_build_open("job", "csv");
     enum frag_err err = b ? build(b, e) : FRAG_NOMEM;
 
-    (void)user;
     if (err == FRAG_OK)
         err = frag_build_finish(b, NULL, out, e);
     frag_build_close(b);
@@ -57,15 +55,14 @@ static enum frag_err open_job(void *user, const char *path,
 
 static enum frag_err edit(const char *text, struct frag_error *e)
 {
-    const struct frag_edit_files files = {open_job, NULL};
     struct frag_edits *edits;
     struct frag_trace *in = NULL, *out = NULL;
     enum frag_err err;
 
     FRAG_TRY(frag_edits_read(&text, 1, &edits, e));
-    err = open_job(NULL, "job", &in, e);
+    err = open_job(&in, e);
     if (err == FRAG_OK)
-        err = frag_edits_apply(edits, in, &files, &out, e);
+        err = frag_edits_apply(edits, in, &out, e);
     frag_trace_close(out);
     frag_trace_close(in);
     frag_edits_free(edits);
@@ -78,7 +75,7 @@ static void every_allocation_can_fail(void **state)
         "keep:site=forward;scale:factor=2,stream=1;pool:to=0:9",
         "free:earlier=3;free:at=step-end,mark=step",
         "slice:steps=2..9,mark=step;empty-cache:every-steps=2,mark=step",
-        "interleave:file=other;repeat:times=2;concat:file=other"};
+        "repeat:times=2"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
