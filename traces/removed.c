@@ -66,6 +66,8 @@ static const struct {
     {"edit", "interleave",
      "processes share no allocator, so add up what `fragsim fit' says of each"},
     {"edit", "concat", "join the CSVs that `fragsim export' writes"},
+    {"generator", "inference",
+     "record a server, or take the generator stationary"},
     {"command", "ranks",
      "use `fragsim steps FILE...' or `fragsim top FILE...'"},
     {"policies", "torch-version",

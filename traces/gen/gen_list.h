@@ -2,4 +2,3 @@
  * traces/gen/NAME.c. The includer defines GENERATOR(name). */
 GENERATOR(stationary)
 GENERATOR(training)
-GENERATOR(inference)

@@ -27,7 +27,7 @@ static void print_generator(const struct frag_generator *g)
 
 static enum frag_err unknown(const char *name, struct frag_error *e)
 {
-    struct nearest near = nearest_to(name);
+    struct nearest near = nearest_among("generator", name);
     char hint[NEAREST_HINT];
 
     for (size_t i = 0; frag_generators[i]; i++)

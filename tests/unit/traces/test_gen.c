@@ -37,7 +37,6 @@ static const char *short_run(const char *name)
     static const char *const rows[][2] = {
         {"stationary", "allocs=3000,live=50,streams=3"},
         {"training", "steps=4,layers=5"},
-        {"inference", "requests=40,running=8"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -245,44 +244,6 @@ static void training_keeps_weights_and_states_between_steps(void **state)
     frag_trace_close(t);
 }
 
-/* ---- inference ---- */
-
-/* One request at a time, in chunks of one token. Each cache is allocated while
- * the last one is still live. It is one token larger, or it belongs to the next
- * request. */
-static void a_cache_grows_by_a_chunk_while_the_old_one_is_live(void **state)
-{
-    struct frag_trace *t = made("inference",
-                                "requests=20,running=1,token=1000,scores=1,"
-                                "chunk=1,prompt=100,output=100",
-                                1);
-    const struct frag_device_trace *d = t->devices;
-    uint64_t live = 0, grown = 0, started = 0;
-    frag_size last = 0;
-
-    (void)state;
-    for (uint64_t k = 0; k < d->count; k++) {
-        if (d->op[k] == FRAG_FREE && d->bytes[k] == 0) {
-            live--;
-            continue;
-        }
-        live++;
-        if (d->bytes[k] == 1) /* the scores */
-            continue;
-        assert_int_equal(d->bytes[k] % 1000, 0);
-        if (live == 3) { /* the scores, the old and the new */
-            assert_int_equal(d->bytes[k], last + 1000);
-            grown++;
-        } else {
-            started++;
-        }
-        last = d->bytes[k];
-    }
-    assert_int_equal(started, 20);
-    assert_true(grown > 1000);
-    frag_trace_close(t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,7 +254,6 @@ int main(void)
         cmocka_unit_test(exponential_lifetimes_have_an_exponential_tail),
         cmocka_unit_test(blocks_of_one_lifetime_die_in_the_order_of_birth),
         cmocka_unit_test(training_keeps_weights_and_states_between_steps),
-        cmocka_unit_test(a_cache_grows_by_a_chunk_while_the_old_one_is_live),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

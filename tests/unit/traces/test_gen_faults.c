@@ -37,7 +37,6 @@ static void a_full_host_is_an_error_and_leaks_nothing(void **state)
     (void)state;
     check("stationary", "allocs=3000,live=50,streams=3");
     check("training", "steps=4,layers=5");
-    check("inference", "requests=40,running=8");
 }
 
 int main(void)
