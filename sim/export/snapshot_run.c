@@ -352,22 +352,15 @@ static void on_ended(void *user, const struct tap *t)
 static enum frag_err make_conf(const struct export_job *job, char **out)
 {
     const struct policy_choice *p = &job->policies[0];
-    const char *recorded = p->recorded ? job->trace->settings : NULL;
-    char *text = NULL;
-    size_t size;
-    FILE *to;
+    char *text;
 
     *out = NULL;
     if (strcmp(p->policy->name, "torch"))
         return FRAG_OK;
-    to = open_memstream(&text, &size);
-    if (!to)
-        return FRAG_NOMEM;
-    fprintf(to, "%s%s%s", recorded ? recorded : "",
-            recorded && *recorded && *p->given ? "," : "", p->given);
-    if (fclose(to))
-        return FRAG_NOMEM;
-    *out = torch_settings_for(job->trace->settings, job->trace->releases, text);
+    text = policy_choice_settings(p, job->trace->settings);
+    if (text)
+        *out = torch_settings_for(job->trace->settings, job->trace->releases,
+                                  text);
     free(text);
     return *out ? FRAG_OK : FRAG_NOMEM;
 }
