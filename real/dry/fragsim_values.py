@@ -331,7 +331,8 @@ class Evaluation:
         count = seen.nbytes // seen.dtype.itemsize
         generator = torch.Generator()
         generator.manual_seed((self.seed * 1000003 + note.serial) * 31 + slot)
-        flat = torch.randn(count, generator=generator) * note.spread
+        flat = torch.randn(min(count, SMALL), generator=generator) * note.spread
+        flat = flat.repeat(-(-count // max(1, len(flat))))[:count]
         if note.operator is not None and note.operator.name in SHAPED:
             flat = self.shaped(note.operator.name, flat, seen)
         last = seen.size[-1] if len(seen.size) > 1 else 0
