@@ -43,10 +43,11 @@ const char *frag_pool_name(const struct frag_trace *t,
                        : id.owner        ? "graph"
                                          : "MemPool";
 
-    if (!pool)
-        return "default pool";
-    snprintf(text, FRAG_POOL_NAME, "%s %" PRIu64 ":%" PRIu64, kind, id.owner,
-             id.number);
+    if (pool)
+        snprintf(text, FRAG_POOL_NAME, "%s %" PRIu64 ":%" PRIu64, kind,
+                 id.owner, id.number);
+    else
+        snprintf(text, FRAG_POOL_NAME, "default pool");
     return text;
 }
 

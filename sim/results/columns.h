@@ -16,7 +16,8 @@
 /* The type of a field in a row. An optional count of UINT64_MAX (never,
  * unlimited) and a real that is NAN mean "none": null in JSON, an empty field
  * in CSV, NAN in HDF5. The same holds for a count in JSON and CSV, for the
- * tables of commands, which are not written to HDF5. */
+ * tables of commands, which are not written to HDF5; only those have the kinds
+ * from CHARS on. */
 enum frag_column_kind {
     FRAG_COLUMN_TEXT,     /* const char * */
     FRAG_COLUMN_COUNT,    /* uint64_t, < 2^63; signed in HDF5 */
@@ -25,6 +26,19 @@ enum frag_column_kind {
                              exact up to 2^53 */
     FRAG_COLUMN_ADDRESS,  /* uint64_t, any value */
     FRAG_COLUMN_REAL,     /* double */
+    FRAG_COLUMN_CHARS,    /* char[], a text in the row */
+    FRAG_COLUMN_FILLED,   /* char[]; an empty one is none */
+    FRAG_COLUMN_WORD,     /* an enum; its text is in words */
+    FRAG_COLUMN_WORD8,    /* the same for a bool */
+    FRAG_COLUMN_BOOL,     /* bool */
+    FRAG_COLUMN_COUNT16,  /* uint16_t */
+    FRAG_COLUMN_POSITIVE, /* uint64_t; 0 is none */
+    FRAG_COLUMN_NS,       /* uint64_t of nanoseconds, in seconds in JSON */
+    FRAG_COLUMN_CAPACITY, /* struct frag_bound: its bytes if it is a capacity,
+                             else none */
+    FRAG_COLUMN_LIMIT,    /* the same for a limit */
+    FRAG_COLUMN_LINE,     /* no field: in JSON the next column starts a line
+                             that begins with `offset` spaces */
     FRAG_COLUMN_END,      /* marks the end of a table */
 };
 
@@ -35,6 +49,7 @@ struct frag_column {
     const char *units;   /* in the spelling of UDUNITS; "" for text */
     const char *meaning; /* text of the attribute long_name */
     const char *formula; /* computation from other columns; NULL if measured */
+    const char *const *words; /* of a WORD; else NULL */
 };
 
 /* A row of /summary. All texts are borrowed. */
@@ -59,6 +74,19 @@ void frag_row_json(struct frag_json *j, const struct frag_column *columns,
 void frag_row_csv(FILE *out, const struct frag_column *columns,
                   const void *row);
 void frag_header_csv(FILE *out, const struct frag_column *columns);
+/* Writes a row as an object; null if it is NULL. */
+void frag_object_json(struct frag_json *j, const char *key,
+                      const struct frag_column *columns, const void *row);
+/* Writes an array of rows of `size` bytes, an object for each, on lines that
+ * begin with `indent` spaces; 0: all on one line. */
+void frag_rows_json(struct frag_json *j, const char *key, int indent,
+                    const struct frag_column *columns, const void *rows,
+                    size_t count, size_t size);
+/* The same on a line that begins with `indent` spaces, the rows with one more.
+ */
+#define FRAG_ROWS_JSON(j, key, indent, columns, rows, count)                  \
+    (frag_json_line(j, indent), frag_rows_json(j, key, (indent) + 1, columns, \
+                                               rows, count, sizeof(*(rows))))
 
 /* The number of an optional count as HDF5 stores it, and the count of a number
  * that was read. NAN, and -1 in files of schema 1, is UINT64_MAX. The second
@@ -67,7 +95,7 @@ double frag_optional_real(uint64_t n);
 bool frag_optional_count(double x, uint64_t *n);
 
 /* The field of a row that a column describes: a number, of a REAL its bits, or
- * a text. */
+ * a text, NULL if it is none. */
 uint64_t frag_column_number(const struct frag_column *c, const void *row);
 const char *frag_column_text(const struct frag_column *c, const void *row);
 

@@ -20,15 +20,56 @@ static double real_of(const struct frag_column *c, const void *row)
 void frag_row_json(struct frag_json *j, const struct frag_column *columns,
                    const void *row)
 {
-    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END;
-         c++) {
-        if (c->kind == FRAG_COLUMN_TEXT)
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END; c++)
+        switch (c->kind) {
+        case FRAG_COLUMN_TEXT:
+        case FRAG_COLUMN_CHARS:
+        case FRAG_COLUMN_FILLED:
+        case FRAG_COLUMN_WORD:
+        case FRAG_COLUMN_WORD8:
             frag_json_text(j, c->name, frag_column_text(c, row));
-        else if (c->kind == FRAG_COLUMN_REAL)
+            break;
+        case FRAG_COLUMN_REAL:
             frag_json_real(j, c->name, real_of(c, row));
-        else
+            break;
+        case FRAG_COLUMN_BOOL:
+            frag_json_bool(j, c->name, frag_column_number(c, row));
+            break;
+        case FRAG_COLUMN_NS:
+            frag_json_seconds(j, c->name,
+                              (double)frag_column_number(c, row) / 1e9);
+            break;
+        case FRAG_COLUMN_LINE:
+            frag_json_line(j, (int)c->offset);
+            break;
+        default:
             frag_json_count(j, c->name, frag_column_number(c, row));
+        }
+}
+
+void frag_object_json(struct frag_json *j, const char *key,
+                      const struct frag_column *columns, const void *row)
+{
+    if (!row) {
+        frag_json_null(j, key);
+        return;
     }
+    frag_json_object(j, key);
+    frag_row_json(j, columns, row);
+    frag_json_end(j);
+}
+
+void frag_rows_json(struct frag_json *j, const char *key, int indent,
+                    const struct frag_column *columns, const void *rows,
+                    size_t count, size_t size)
+{
+    frag_json_array(j, key);
+    for (size_t i = 0; i < count; i++) {
+        if (indent)
+            frag_json_line(j, indent);
+        frag_object_json(j, NULL, columns, (const char *)rows + i * size);
+    }
+    frag_json_end(j);
 }
 
 void frag_results_json_open(struct frag_json *j, FILE *out,

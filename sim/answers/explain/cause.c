@@ -83,6 +83,8 @@ static struct explain_space *space_of(struct explain *x, struct live *known,
         return NULL;
     x->spaces[x->space_count] = (struct explain_space){
         .pool = b->pool, .stream = b->stream, .is_small = b->is_small};
+    frag_pool_name(x->trace, x->device, b->pool,
+                   x->spaces[x->space_count].pool_name);
     return &x->spaces[x->space_count++];
 }
 
@@ -121,10 +123,13 @@ static void name_pin(const struct explain *x, struct explain_pin *pin)
 {
     const struct frag_device_trace *d = x->device;
 
+    frag_pool_name(x->trace, d, pin->pool, pin->pool_name);
     if (pin->event == UINT64_MAX)
         return;
     if (d->stack)
         pin->stack = d->stack[pin->event];
+    if (pin->stack)
+        site_text(x->trace, pin->stack, pin->site);
     if (d->time && d->time[pin->event] && x->event < d->count &&
         d->time[x->event] > d->time[pin->event])
         pin->lifetime = d->time[x->event] - d->time[pin->event];
@@ -232,6 +237,8 @@ enum frag_err cause_growth(struct explain *x, struct frag_error *e)
         x->growth_rate = leaks.windows.by_steps ? leaks.rate : 0;
         x->grown = leaks.held;
         x->grown_stack = leaks.items[0].stack;
+        if (x->grown_stack)
+            site_text(x->trace, x->grown_stack, x->grown_site);
     }
     leaks_close(&leaks);
     return FRAG_OK;

@@ -41,6 +41,9 @@ static void set_request(struct explain_work *w, uint64_t event,
     x->stream = d->stream[event];
     x->pool = d->pool[event];
     x->stack = d->stack ? d->stack[event] : 0;
+    frag_pool_name(x->trace, d, x->pool, x->pool_name);
+    if (x->stack)
+        site_text(x->trace, x->stack, x->site);
 }
 
 /* ---- the recorded failure ---- */

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#include "sim/answers/sites.h"
 #include "sim/answers/steps/leaks.h"
 #include "sim/experiments/release.h"
 #include "sim/experiments/tune/ladder.h"
@@ -62,6 +63,7 @@ enum explain_limit {
 /* The segments of one pool, stream and size class. Bytes. */
 struct explain_space {
     frag_pool pool;
+    char pool_name[FRAG_POOL_NAME];
     frag_stream stream;
     bool is_small; /* blocks of at most 1 MiB */
     uint64_t segments, holes;
@@ -76,13 +78,15 @@ struct explain_pin {
     frag_addr segment;
     frag_size size, cached; /* of the segment */
     frag_pool pool;
+    char pool_name[FRAG_POOL_NAME];
     frag_stream stream;
-    uint64_t blocks;    /* that are live or pending in it */
-    frag_size bytes;    /* of the largest of them */
-    uint64_t event;     /* its ALLOC; UINT64_MAX if it was not recorded */
-    uint32_t stack;     /* of the ALLOC; 0 if not recorded */
-    frag_time lifetime; /* ns from its ALLOC to the failure; 0 if not recorded
-                         */
+    uint64_t blocks;      /* that are live or pending in it */
+    frag_size bytes;      /* of the largest of them */
+    uint64_t event;       /* its ALLOC; UINT64_MAX if it was not recorded */
+    uint32_t stack;       /* of the ALLOC; 0 if not recorded */
+    char site[SITE_TEXT]; /* of that stack; "" if not recorded */
+    frag_time lifetime;   /* ns from its ALLOC to the failure; 0 if not recorded
+                           */
 };
 
 /* A block of the allocator: live, pending, or a hole. */
@@ -132,6 +136,7 @@ struct explain_change {
     enum explain_result result;
     uint64_t fails_at; /* FAILS: the event whose request fails; else UINT64_MAX
                         */
+    bool predicted;    /* FAILS: the request that fails was not recorded */
     bool served;     /* the request is met, and no other request fails before */
     frag_size peak;  /* largest reserved bytes */
     frag_size limit; /* at which it was replayed */
@@ -158,7 +163,9 @@ struct explain {
     frag_size segment; /* the new segment that it would need */
     frag_stream stream;
     frag_pool pool;
+    char pool_name[FRAG_POOL_NAME];
     uint32_t stack;
+    char site[SITE_TEXT];    /* of that stack; "" if not recorded */
     frag_size device_free;   /* FRAG_UNLIMITED: not recorded */
     struct frag_bound bound; /* FRAG_NO_BOUND: none is known */
     enum explain_limit limit_source;
@@ -188,6 +195,7 @@ struct explain {
     uint64_t steps;       /* complete steps between marks; 0: there are none */
     frag_size grown;      /* bytes that leaked, by sim/answers/steps/leaks.h */
     uint32_t grown_stack; /* of the ALLOCs that leak most; 0: unknown */
+    char grown_site[SITE_TEXT]; /* of that stack; "" if unknown */
 
     frag_size need; /* the live blocks and the request, or, if the complete run
                        is known, its peak requested; 0 if no request failed */

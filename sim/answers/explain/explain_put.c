@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/answers/explain/explain_parts.h"
-#include "sim/answers/sites.h"
+#include "sim/results/row.h"
 #include "traces/printable.h"
 #include "traces/torch_sizes.h"
 
@@ -38,16 +38,8 @@ static void put_size(FILE *out, const char *label, frag_size size,
             *after ? "  " : "", after);
 }
 
-static const char *pool_name(const struct explain *x, frag_pool pool,
-                             char text[FRAG_POOL_NAME])
-{
-    return frag_pool_name(x->trace, x->device, pool, text);
-}
-
 static void put_request(const struct explain *x, FILE *out)
 {
-    char site[SITE_TEXT], pool[FRAG_POOL_NAME];
-
     if (!x->failed) {
         fputs(!x->replayed
                   ? "the file has no history: whether a request failed is not "
@@ -65,10 +57,9 @@ static void put_request(const struct explain *x, FILE *out)
             "failed request: %s (a new segment of %s) at event %" PRIu64
             ", stream %" PRIu32 ", %s\n",
             FRAG_SHOW_SIZE(x->request), FRAG_SHOW_SIZE(x->segment), x->event,
-            (uint32_t)x->stream, pool_name(x, x->pool, pool));
+            (uint32_t)x->stream, x->pool_name);
     if (x->stack)
-        printable_line(out, "  requested by %s",
-                       site_text(x->trace, x->stack, site));
+        printable_line(out, "  requested by %s", x->site);
     else
         fprintf(out, "  requested by: no %s\n",
                 x->device->stack ? "stack of this request was recorded"
@@ -88,7 +79,6 @@ static void put_cause(const struct explain *x, FILE *out)
 {
     const bool died = x->limit_source < EXPLAIN_LIMIT_CAPACITY &&
                       frag_fatal_request(x->device) == x->event;
-    char site[SITE_TEXT];
 
     if (!x->failed)
         return;
@@ -98,7 +88,7 @@ static void put_cause(const struct explain *x, FILE *out)
             x->evidence);
     if (x->cause == EXPLAIN_GROWTH && x->grown_stack)
         printable_line(out, "  most of them are allocated by %s",
-                       site_text(x->trace, x->grown_stack, site));
+                       x->grown_site);
 }
 
 /* What the private pools hold, which requests of other pools do not get. */
@@ -153,12 +143,11 @@ static void put_spaces(const struct explain *x, FILE *out)
           out);
     for (uint64_t i = 0; i < x->space_count && i < SPACES_SHOWN; i++) {
         const struct explain_space *s = &x->spaces[i];
-        char pool[FRAG_POOL_NAME];
 
         fprintf(out,
                 "  %-12s  %6" PRIu32 "  %6s  %8" PRIu64
                 "  %12s  %12s  %12s  %12s  %12s\n",
-                pool_name(x, s->pool, pool), (uint32_t)s->stream,
+                s->pool_name, (uint32_t)s->stream,
                 s->is_small ? "small" : "large", s->segments,
                 FRAG_SHOW_SIZE(s->reserved), FRAG_SHOW_SIZE(s->live),
                 FRAG_SHOW_SIZE(s->pending), FRAG_SHOW_SIZE(s->cached),
@@ -171,21 +160,19 @@ static void put_spaces(const struct explain *x, FILE *out)
 static void put_pin(const struct explain *x, const struct explain_pin *p,
                     FILE *out)
 {
-    char site[SITE_TEXT], age[96] = ", allocated before the recording";
-    char time[32], pool[FRAG_POOL_NAME];
+    char age[96] = ", allocated before the recording", time[32];
 
     snprintf(time, sizeof(time), ", %.3f s", (double)p->lifetime / 1e9);
     if (p->event != UINT64_MAX)
         snprintf(age, sizeof(age), ", allocated %" PRIu64 " events%s before",
                  x->event - p->event, p->lifetime ? time : "");
-    printable_line(out,
-                   "  %s free of %s (stream %" PRIu32 ", %s): %" PRIu64
-                   " block%s %s%s%s%s",
-                   FRAG_SHOW_SIZE(p->cached), FRAG_SHOW_SIZE(p->size),
-                   (uint32_t)p->stream, pool_name(x, p->pool, pool), p->blocks,
-                   p->blocks == 1 ? " of" : "s, the largest",
-                   FRAG_SHOW_SIZE(p->bytes), age, p->stack ? ", " : "",
-                   p->stack ? site_text(x->trace, p->stack, site) : "");
+    printable_line(
+        out,
+        "  %s free of %s (stream %" PRIu32 ", %s): %" PRIu64
+        " block%s %s%s%s%s",
+        FRAG_SHOW_SIZE(p->cached), FRAG_SHOW_SIZE(p->size), (uint32_t)p->stream,
+        p->pool_name, p->blocks, p->blocks == 1 ? " of" : "s, the largest",
+        FRAG_SHOW_SIZE(p->bytes), age, p->stack ? ", " : "", p->site);
 }
 
 static void put_pins(const struct explain *x, FILE *out)
@@ -202,14 +189,6 @@ static void put_pins(const struct explain *x, FILE *out)
         fprintf(out, "  and %" PRIu64 " more\n", x->pin_count - PINS_SHOWN);
 }
 
-/* Whether the request that fails was not recorded. */
-static bool is_predicted(const struct explain *x,
-                         const struct explain_change *c)
-{
-    return c->result == EXPLAIN_FAILS && x->completion.reach &&
-           c->fails_at > x->completion.event;
-}
-
 /* Which of the requests fails. */
 static const char *result_text(const struct explain *x,
                                const struct explain_change *c)
@@ -219,8 +198,8 @@ static const char *result_text(const struct explain *x,
     if (c->fails_at <= x->event)
         return c->fails_at == x->event ? "fails at the request"
                                        : "fails before the request";
-    return is_predicted(x, c) ? "fails in a predicted step"
-                              : "fails after the request";
+    return c->predicted ? "fails in a predicted step"
+                        : "fails after the request";
 }
 
 static void put_scope(const struct explain *x, FILE *out)
@@ -285,159 +264,68 @@ void explain_put_text(const struct explain *x, FILE *out)
 
 /* ---- JSON ---- */
 
-static void json_site(struct frag_json *j, const char *key,
-                      const struct explain *x, uint32_t stack)
+static const char *const class_words[] = {"large", "small"};
+
+/* clang-format off */
+#define ROW struct explain
+static const struct frag_column request_columns[] = {
+    NUMBER("event", event), NUMBER("requested_bytes", request),
+    NUMBER("rounded_bytes", rounded), NUMBER("segment_bytes", segment),
+    NUMBER("stream", stream), NUMBER("pool", pool),
+    TEXT("pool_name", pool_name), FILLED("site", site),
+    NUMBER("num_ooms", ooms), NUMBER("reproduced", reproduced), END};
+#undef ROW
+
+#define ROW struct explain
+static const struct frag_column size_columns[] = {
+    NUMBER("limit_least_bytes", limit_least),
+    NUMBER("limit_most_bytes", limit_most),
+    NUMBER("device_free_bytes", device_free), NUMBER("outside_bytes", outside),
+    NUMBER("reserved_bytes", reserved), NUMBER("requested_bytes", requested),
+    NUMBER("live_bytes", live), NUMBER("pending_bytes", pending),
+    NUMBER("cached_bytes", cached), NUMBER("not_reserved_bytes", unreserved),
+    NUMBER("largest_hole_bytes", largest), NUMBER("holes", holes),
+    NUMBER("own_cached_bytes", own_cached),
+    NUMBER("own_largest_hole_bytes", own_largest),
+    NUMBER("other_cached_bytes", other_cached),
+    NUMBER("other_largest_hole_bytes", other_largest), NUMBER("steps", steps),
+    NUMBER("grown_bytes", grown), NUMBER("need_bytes", need),
+    FILLED("grown_site", grown_site),
+    WORD("limit_source", limit_source, limit_words), END};
+#undef ROW
+
+#define ROW struct explain_space
+static const struct frag_column space_columns[] = {
+    NUMBER("pool", pool), TEXT("pool_name", pool_name),
+    NUMBER("stream", stream), WORD("blocks", is_small, class_words),
+    NUMBER("segments", segments), NUMBER("reserved_bytes", reserved),
+    NUMBER("live_bytes", live), NUMBER("pending_bytes", pending),
+    NUMBER("cached_bytes", cached), NUMBER("holes", holes),
+    NUMBER("largest_hole_bytes", largest), END};
+#undef ROW
+
+#define ROW struct explain_pin
+static const struct frag_column pin_columns[] = {
+    NUMBER("segment_bytes", size), NUMBER("free_bytes", cached),
+    NUMBER("pool", pool), TEXT("pool_name", pool_name),
+    NUMBER("stream", stream), NUMBER("blocks", blocks),
+    NUMBER("largest_block_bytes", bytes), NUMBER("event", event),
+    NS("age_s", lifetime), FILLED("site", site), END};
+#undef ROW
+
+#define ROW struct explain_change
+static const struct frag_column change_columns[] = {
+    WORD("kind", kind, explain_change_words), TEXT("change", text),
+    WORD("result", result, explain_result_words),
+    NUMBER("fails_at_event", fails_at), NUMBER("predicted", predicted),
+    NUMBER("served", served), NUMBER("peak_reserved_bytes", peak),
+    NUMBER("limit_bytes", limit), NUMBER("event", event),
+    NUMBER("change_bytes", bytes), NUMBER("saved_bytes", saved), END};
+#undef ROW
+/* clang-format on */
+
+static void json_unknown(struct frag_json *j, const struct explain *x)
 {
-    char site[SITE_TEXT];
-
-    frag_json_text(j, key, stack ? site_text(x->trace, stack, site) : NULL);
-}
-
-static void json_pool(struct frag_json *j, const struct explain *x,
-                      frag_pool pool)
-{
-    char name[FRAG_POOL_NAME];
-
-    frag_json_number(j, "pool", pool);
-    frag_json_text(j, "pool_name", pool_name(x, pool, name));
-}
-
-static void json_request(struct frag_json *j, const struct explain *x)
-{
-    frag_json_line(j, 3);
-    if (!x->failed) {
-        frag_json_null(j, "request");
-        return;
-    }
-    frag_json_object(j, "request");
-    frag_json_number(j, "event", x->event);
-    frag_json_number(j, "requested_bytes", x->request);
-    frag_json_number(j, "rounded_bytes", x->rounded);
-    frag_json_number(j, "segment_bytes", x->segment);
-    frag_json_number(j, "stream", x->stream);
-    json_pool(j, x, x->pool);
-    json_site(j, "site", x, x->stack);
-    frag_json_number(j, "num_ooms", x->ooms);
-    frag_json_bool(j, "reproduced", x->reproduced);
-    frag_json_end(j);
-}
-
-/* Sizes of the answer, by their JSON keys. */
-static const struct size_row {
-    const char *key;
-    size_t offset;
-} sizes[] = {
-#define AT(key, field)                       \
-    {                                        \
-        key, offsetof(struct explain, field) \
-    }
-    AT("limit_least_bytes", limit_least),
-    AT("limit_most_bytes", limit_most),
-    AT("device_free_bytes", device_free),
-    AT("outside_bytes", outside),
-    AT("reserved_bytes", reserved),
-    AT("requested_bytes", requested),
-    AT("live_bytes", live),
-    AT("pending_bytes", pending),
-    AT("cached_bytes", cached),
-    AT("not_reserved_bytes", unreserved),
-    AT("largest_hole_bytes", largest),
-    AT("holes", holes),
-    AT("own_cached_bytes", own_cached),
-    AT("own_largest_hole_bytes", own_largest),
-    AT("other_cached_bytes", other_cached),
-    AT("other_largest_hole_bytes", other_largest),
-    AT("steps", steps),
-    AT("grown_bytes", grown),
-    AT("need_bytes", need),
-#undef AT
-};
-
-static void json_sizes(struct frag_json *j, const struct explain *x)
-{
-    frag_json_line(j, 3);
-    frag_json_count(j, "limit_bytes",
-                    x->limit_least == x->limit_most ? x->bound.bytes
-                                                    : FRAG_UNLIMITED);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-        uint64_t n;
-
-        memcpy(&n, (const char *)x + sizes[i].offset, sizeof(n));
-        frag_json_count(j, sizes[i].key, n);
-    }
-    json_site(j, "grown_site", x, x->grown ? x->grown_stack : 0);
-    frag_json_text(j, "limit_source", limit_words[x->limit_source]);
-}
-
-static void json_spaces(struct frag_json *j, const struct explain *x)
-{
-    frag_json_new_array(j, 3, "spaces");
-    for (uint64_t i = 0; i < x->space_count; i++) {
-        const struct explain_space *s = &x->spaces[i];
-
-        frag_json_new_object(j, 4, NULL);
-        json_pool(j, x, s->pool);
-        frag_json_number(j, "stream", s->stream);
-        frag_json_text(j, "blocks", s->is_small ? "small" : "large");
-        frag_json_number(j, "segments", s->segments);
-        frag_json_number(j, "reserved_bytes", s->reserved);
-        frag_json_number(j, "live_bytes", s->live);
-        frag_json_number(j, "pending_bytes", s->pending);
-        frag_json_number(j, "cached_bytes", s->cached);
-        frag_json_number(j, "holes", s->holes);
-        frag_json_number(j, "largest_hole_bytes", s->largest);
-        frag_json_end(j);
-    }
-    frag_json_end(j);
-}
-
-static void json_pins(struct frag_json *j, const struct explain *x)
-{
-    frag_json_new_array(j, 3, "pins");
-    for (uint64_t i = 0; i < x->pin_count; i++) {
-        const struct explain_pin *p = &x->pins[i];
-
-        frag_json_new_object(j, 4, NULL);
-        frag_json_number(j, "segment_bytes", p->size);
-        frag_json_number(j, "free_bytes", p->cached);
-        json_pool(j, x, p->pool);
-        frag_json_number(j, "stream", p->stream);
-        frag_json_number(j, "blocks", p->blocks);
-        frag_json_number(j, "largest_block_bytes", p->bytes);
-        frag_json_count(j, "event", p->event);
-        frag_json_seconds(j, "age_s", (double)p->lifetime / 1e9);
-        json_site(j, "site", x, p->stack);
-        frag_json_end(j);
-    }
-    frag_json_end(j);
-}
-
-static void json_change(struct frag_json *j, const struct explain *x,
-                        const struct explain_change *c)
-{
-    frag_json_new_object(j, 4, NULL);
-    frag_json_text(j, "kind", explain_change_words[c->kind]);
-    frag_json_text(j, "change", c->text);
-    frag_json_text(j, "result", explain_result_words[c->result]);
-    frag_json_count(j, "fails_at_event", c->fails_at);
-    frag_json_bool(j, "predicted", is_predicted(x, c));
-    frag_json_bool(j, "served", c->served);
-    frag_json_number(j, "peak_reserved_bytes", c->peak);
-    frag_json_number(j, "limit_bytes", c->limit);
-    frag_json_count(j, "event", c->event);
-    frag_json_number(j, "change_bytes", c->bytes);
-    frag_json_number(j, "saved_bytes", c->saved);
-    frag_json_end(j);
-}
-
-static void json_changes(struct frag_json *j, const struct explain *x)
-{
-    frag_json_new_array(j, 3, "changes");
-    for (uint64_t i = 0; i < x->change_count; i++)
-        json_change(j, x, &x->changes[i]);
-    frag_json_end(j);
-    frag_json_line(j, 3);
-    frag_json_number(j, "predicted_steps", x->completion.added_steps);
     frag_json_new_array(j, 3, "unknown");
     for (uint32_t i = 0; x->future && i < x->future->note_count; i++)
         frag_json_text(j, NULL, note_text(x->future->notes[i]));
@@ -448,7 +336,7 @@ static void json_changes(struct frag_json *j, const struct explain *x)
 
 static void json_notes(struct frag_json *j, const struct explain *x)
 {
-    frag_json_array(j, "notes");
+    frag_json_new_array(j, 3, "notes");
     for (uint32_t i = 0; i < x->trace->note_count; i++)
         frag_json_text(j, NULL, x->trace->notes[i]);
     if (*x->release)
@@ -478,11 +366,19 @@ void explain_put_json(const struct explain *x, struct frag_json *j)
     frag_json_text(j, "cause_text", explain_cause_phrases[x->cause]);
     frag_json_text(j, "evidence", x->evidence);
     frag_json_bool(j, "replayed", x->replayed);
-    json_request(j, x);
-    json_sizes(j, x);
-    json_spaces(j, x);
-    json_pins(j, x);
-    json_changes(j, x);
     frag_json_line(j, 3);
+    frag_object_json(j, "request", request_columns, x->failed ? x : NULL);
+    frag_json_line(j, 3);
+    frag_json_count(j, "limit_bytes",
+                    x->limit_least == x->limit_most ? x->bound.bytes
+                                                    : FRAG_UNLIMITED);
+    frag_row_json(j, size_columns, x);
+    FRAG_ROWS_JSON(j, "spaces", 3, space_columns, x->spaces, x->space_count);
+    FRAG_ROWS_JSON(j, "pins", 3, pin_columns, x->pins, x->pin_count);
+    FRAG_ROWS_JSON(j, "changes", 3, change_columns, x->changes,
+                   x->change_count);
+    frag_json_line(j, 3);
+    frag_json_number(j, "predicted_steps", x->completion.added_steps);
+    json_unknown(j, x);
     json_notes(j, x);
 }

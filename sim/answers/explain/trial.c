@@ -121,7 +121,10 @@ enum frag_err trial_know(struct trial *t, const struct explain_change *change)
 
     if (!GROW(x->changes, t->room, x->change_count + 1))
         return frag_no_memory(t->e, "the changes");
-    x->changes[x->change_count++] = *change;
+    x->changes[x->change_count] = *change;
+    x->changes[x->change_count++].predicted =
+        change->result == EXPLAIN_FAILS && x->completion.reach &&
+        change->fails_at > x->completion.event;
     return FRAG_OK;
 }
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "sim/results/columns.h"
+#include "sim/results/row.h"
 
 /* A row as the table of columns reads it; NAN and UINT64_MAX: no value. */
 struct compare_row {
@@ -16,44 +16,31 @@ struct compare_row {
     double modelled, measured, ratio, pace, paced, event, event_real;
 };
 
+/* Of the simulation, but for those that are called real. `pace' is what a fixed
+ * series of calls took around the run over what the model says of it. */
 /* clang-format off */
-#define COUNT(name, field, units, meaning)                                     \
-    {name, FRAG_COLUMN_COUNT, offsetof(struct compare_row, field), units, meaning, NULL}
-#define REAL(name, field, units, meaning)                                      \
-    {name, FRAG_COLUMN_REAL, offsetof(struct compare_row, field), units, meaning, NULL}
+#define ROW struct compare_row
 static const struct frag_column row_columns[] = {
-    {"trace", FRAG_COLUMN_TEXT, offsetof(struct compare_row, trace), "", "", NULL},
-    COUNT("device", device, "1", ""),
-    {"policy", FRAG_COLUMN_TEXT, offsetof(struct compare_row, policy), "", "", NULL},
-    COUNT("capacity_bytes", capacity, "bytes", "none: unlimited"),
-    COUNT("process_limit_bytes", limit, "bytes", "none: no limit"),
-    COUNT("same", same, "1", "1: every number of every run on the device"),
-    {"difference", FRAG_COLUMN_TEXT, offsetof(struct compare_row, difference), "",
-     "the first", NULL},
-    COUNT("peak_reserved_bytes", reserved, "bytes", "simulated"),
-    COUNT("real_peak_reserved_bytes", reserved_real, "bytes", ""),
-    COUNT("num_ooms", ooms, "1", "simulated"),
-    COUNT("real_num_ooms", ooms_real, "1", ""),
-    COUNT("first_oom_event", first, "1", "simulated"),
-    COUNT("real_first_oom_event", first_real, "1", ""),
-    COUNT("num_calls", calls, "1", "of the driver, simulated"),
-    COUNT("real_num_calls", calls_real, "1", ""),
-    COUNT("runs", runs, "1", "on the device"),
-    REAL("modelled_seconds", modelled, "s", "in the driver"),
-    REAL("measured_seconds", measured, "s", "in the driver, quickest run"),
-    REAL("modelled_ratio", ratio, "1", "modelled / measured"),
-    REAL("pace", pace, "1", "of the machine around that run: what a fixed "
-         "series of calls took over what the model says of it"),
-    REAL("paced_ratio", paced, "1", "modelled * pace / measured"),
-    REAL("ns_per_event", event, "ns", "simulated, the replay loop alone"),
-    REAL("real_ns_per_event", event_real, "ns", "the replay loop alone"),
-    COUNT("leaked_bytes", leaked, "bytes", "less free memory after a run"),
-    {"costs", FRAG_COLUMN_TEXT, offsetof(struct compare_row, costs), "",
-     "of the modelled seconds: --costs", NULL},
-    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
-};
-#undef REAL
-#undef COUNT
+    TEXT("trace", trace), NUMBER("device", device), TEXT("policy", policy),
+    NUMBER("capacity_bytes", capacity), NUMBER("process_limit_bytes", limit),
+    NUMBER("same", same), TEXT("difference", difference),
+    NUMBER("peak_reserved_bytes", reserved),
+    NUMBER("real_peak_reserved_bytes", reserved_real), NUMBER("num_ooms", ooms),
+    NUMBER("real_num_ooms", ooms_real), NUMBER("first_oom_event", first),
+    NUMBER("real_first_oom_event", first_real), NUMBER("num_calls", calls),
+    NUMBER("real_num_calls", calls_real), NUMBER("runs", runs),
+    NUMBER("modelled_seconds", modelled), NUMBER("measured_seconds", measured),
+    NUMBER("modelled_ratio", ratio), NUMBER("pace", pace),
+    NUMBER("paced_ratio", paced), NUMBER("ns_per_event", event),
+    NUMBER("real_ns_per_event", event_real), NUMBER("leaked_bytes", leaked),
+    TEXT("costs", costs), END};
+#undef ROW
+
+#define ROW struct frag_twin_cost
+static const struct frag_column call_columns[] = {
+    NUMBER("count", calls), NS("modelled_seconds", modelled),
+    NS("measured_seconds", measured), END};
+#undef ROW
 /* clang-format on */
 
 static uint64_t sum_calls(const struct frag_summary *s)
@@ -135,27 +122,20 @@ static void add_to_table(struct table *t, const struct compare_row *row)
     table_cell(t, false, "%.2f", row->paced);
 }
 
-static void add_call_to_json(struct frag_json *j, const char *name,
-                             const struct frag_twin_cost *call)
-{
-    if (!call->calls)
-        return;
-    frag_json_new_object(j, 4, NULL);
-    frag_json_text(j, "call", name);
-    frag_json_number(j, "count", call->calls);
-    frag_json_seconds(j, "modelled_seconds", (double)call->modelled / 1e9);
-    frag_json_seconds(j, "measured_seconds", (double)call->measured / 1e9);
-    frag_json_end(j);
-}
-
 static void add_to_json(struct frag_json *j, const struct compare_row *row,
                         const struct compared *c)
 {
     frag_json_new_object(j, 2, NULL);
     frag_row_json(j, row_columns, row);
     frag_json_new_array(j, 3, "calls");
-    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
-        add_call_to_json(j, frag_driver_call_names[i], &c->calls[i]);
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
+        if (!c->calls[i].calls)
+            continue;
+        frag_json_new_object(j, 4, NULL);
+        frag_json_text(j, "call", frag_driver_call_names[i]);
+        frag_row_json(j, call_columns, &c->calls[i]);
+        frag_json_end(j);
+    }
     frag_json_end(j);
     frag_json_end(j);
 }

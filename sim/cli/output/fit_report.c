@@ -6,61 +6,25 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/results/columns.h"
+#include "sim/results/row.h"
 
 /* A policy's row; UINT64_MAX and NAN: no value. */
 struct fit_row {
-    const char *trace, *policy, *bound, *start;
-    uint64_t device, events, total, lower_bound, peak_allocated, peak_reserved;
-    uint64_t need, fit, step, headroom, need_reserved, retries, fails_above;
-    uint64_t fits;
+    const char *trace, *policy;
+    const char *bound; /* what need and fit are: a capacity or a limit */
+    const char *start; /* of the run at the need, else of the one without */
+    uint64_t device, events, total;
+    uint64_t lower_bound, peak_allocated, peak_reserved; /* without a bound */
+    uint64_t need; /* the least bound from which on nothing fails */
+    uint64_t fit;  /* the least that serves the trace at all: between it and
+                      the need a larger bound may fail */
+    uint64_t step; /* 1: exact; else only multiples of it were tried */
+    uint64_t headroom, need_reserved, retries; /* at the need */
+    uint64_t fails_above; /* spans above fit that fail, with --frontier */
+    uint64_t
+        fits; /* 1 if the need is at most the size that was named, else 0 */
     double headroom_ratio, seconds;
 };
-
-/* clang-format off */
-#define COUNT(name, field, units, meaning)                                     \
-    {name, FRAG_COLUMN_COUNT, offsetof(struct fit_row, field), units, meaning, NULL}
-static const struct frag_column row_columns[] = {
-    {"trace", FRAG_COLUMN_TEXT, offsetof(struct fit_row, trace), "", "", NULL},
-    COUNT("device", device, "1", ""),
-    {"policy", FRAG_COLUMN_TEXT, offsetof(struct fit_row, policy), "", "", NULL},
-    {"bound", FRAG_COLUMN_TEXT, offsetof(struct fit_row, bound), "",
-     "what need_bytes and fit_bytes bound: capacity or process limit", NULL},
-    COUNT("events", events, "1", ""),
-    COUNT("total_bytes", total, "bytes",
-          "what the device reports; none: its capacity"),
-    COUNT("lower_bound_bytes", lower_bound, "bytes",
-          "none of the policies can reserve less"),
-    COUNT("peak_allocated_bytes", peak_allocated, "bytes",
-          "without a bound"),
-    COUNT("peak_reserved_bytes", peak_reserved, "bytes",
-          "without a bound"),
-    COUNT("need_bytes", need, "bytes",
-          "the least bound from which on nothing fails; none if there is none"),
-    COUNT("fit_bytes", fit, "bytes",
-          "the least bound that serves the trace at all: between it and "
-          "need_bytes a larger bound may fail; none if there is none"),
-    COUNT("step_bytes", step, "bytes",
-          "1: exact; else only multiples of it were tried"),
-    COUNT("headroom_bytes", headroom, "bytes",
-          "need_bytes - peak allocated there"),
-    {"headroom_ratio", FRAG_COLUMN_REAL, offsetof(struct fit_row, headroom_ratio),
-     "1", "need_bytes / peak allocated there - 1", NULL},
-    COUNT("need_peak_reserved_bytes", need_reserved, "bytes", "at need_bytes"),
-    COUNT("need_num_alloc_retries", retries, "1", "at need_bytes"),
-    {"need_modelled_device_seconds", FRAG_COLUMN_REAL,
-     offsetof(struct fit_row, seconds), "s", "at need_bytes", NULL},
-    COUNT("fails_above", fails_above, "1",
-          "spans above fit_bytes that fail; none without --frontier"),
-    {"start", FRAG_COLUMN_TEXT, offsetof(struct fit_row, start), "",
-     "how the run at need_bytes began, without a bound if there is none",
-     NULL},
-    COUNT("fits", fits, "1",
-          "1 if need_bytes is at most the size that was named, else 0; none "
-          "if none was"),
-    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
-};
-#undef COUNT
 
 /* A span's row in the frontier; UINT64_MAX: no value. */
 struct step {
@@ -68,22 +32,32 @@ struct step {
     uint64_t device, from, to, exact, first_oom, peak_reserved, retries;
 };
 
-#define COUNT(name, field, units)                                              \
-    {name, FRAG_COLUMN_COUNT, offsetof(struct step, field), units, "", NULL}
+/* clang-format off */
+#define ROW struct fit_row
+static const struct frag_column row_columns[] = {
+    TEXT("trace", trace), NUMBER("device", device), TEXT("policy", policy),
+    TEXT("bound", bound), NUMBER("events", events),
+    NUMBER("total_bytes", total), NUMBER("lower_bound_bytes", lower_bound),
+    NUMBER("peak_allocated_bytes", peak_allocated),
+    NUMBER("peak_reserved_bytes", peak_reserved), NUMBER("need_bytes", need),
+    NUMBER("fit_bytes", fit), NUMBER("step_bytes", step),
+    NUMBER("headroom_bytes", headroom),
+    NUMBER("headroom_ratio", headroom_ratio),
+    NUMBER("need_peak_reserved_bytes", need_reserved),
+    NUMBER("need_num_alloc_retries", retries),
+    NUMBER("need_modelled_device_seconds", seconds),
+    NUMBER("fails_above", fails_above), TEXT("start", start),
+    NUMBER("fits", fits), END};
+#undef ROW
+
+#define ROW struct step
 static const struct frag_column step_columns[] = {
-    {"trace", FRAG_COLUMN_TEXT, offsetof(struct step, trace), "", "", NULL},
-    COUNT("device", device, "1"),
-    {"policy", FRAG_COLUMN_TEXT, offsetof(struct step, policy), "", "", NULL},
-    COUNT("from_bytes", from, "bytes"),
-    COUNT("to_bytes", to, "bytes"),
-    COUNT("exact", exact, "1"),
-    COUNT("first_oom_event", first_oom, "1"),
-    COUNT("peak_reserved_bytes", peak_reserved, "bytes"),
-    COUNT("num_alloc_retries", retries, "1"),
-    {"start", FRAG_COLUMN_TEXT, offsetof(struct step, start), "", "", NULL},
-    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
-};
-#undef COUNT
+    TEXT("trace", trace), NUMBER("device", device), TEXT("policy", policy),
+    NUMBER("from_bytes", from), NUMBER("to_bytes", to), NUMBER("exact", exact),
+    NUMBER("first_oom_event", first_oom),
+    NUMBER("peak_reserved_bytes", peak_reserved),
+    NUMBER("num_alloc_retries", retries), TEXT("start", start), END};
+#undef ROW
 /* clang-format on */
 
 static const struct frag_capacity_span *

@@ -9,6 +9,7 @@
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/experiments/release.h"
+#include "sim/results/row.h"
 #include "sim/validate/validate.h"
 #include "traces/printable.h"
 
@@ -41,75 +42,46 @@ static enum frag_err settle(const struct validate_values *v, const char *path,
 
 /* -- output -------------------------------------------------------------- */
 
-/* The numbers of a validation, by their JSON keys. */
-static const struct number_row {
-    const char *key;
-    size_t offset;
-} numbers[] = {
-#define AT(field)                                       \
-    {                                                   \
-#field, offsetof(struct frag_validation, field) \
-    }
-    AT(events),
-    AT(segment_events),
-    AT(segment_events_matched),
-    AT(allocs),
-    AT(addresses_matched),
-    AT(blocks),
-    AT(blocks_matched),
-    AT(peak_reserved_recorded),
-    AT(peak_reserved_replayed),
-    AT(end_reserved_recorded),
-    AT(end_reserved_replayed),
-    AT(ooms_recorded),
-    AT(ooms_matched),
-    AT(evidence),
-    AT(blocks_freed_later),
-    AT(blocks_allocated_later),
-    AT(stats_matched),
-#undef AT
-};
+/* clang-format off */
+#define ROW struct frag_validation
+static const struct frag_column answer_columns[] = {
+    WORD("verdict", verdict, frag_verdict_words),
+    WORD("limit_source", limit.source, frag_limit_source_words),
+    NUMBER("limit_bytes", limit.limit), NUMBER("events", events),
+    NUMBER("segment_events", segment_events),
+    NUMBER("segment_events_matched", segment_events_matched),
+    NUMBER("allocs", allocs), NUMBER("addresses_matched", addresses_matched),
+    NUMBER("blocks", blocks), NUMBER("blocks_matched", blocks_matched),
+    NUMBER("peak_reserved_recorded", peak_reserved_recorded),
+    NUMBER("peak_reserved_replayed", peak_reserved_replayed),
+    NUMBER("end_reserved_recorded", end_reserved_recorded),
+    NUMBER("end_reserved_replayed", end_reserved_replayed),
+    NUMBER("ooms_recorded", ooms_recorded),
+    NUMBER("ooms_matched", ooms_matched), NUMBER("evidence", evidence),
+    NUMBER("blocks_freed_later", blocks_freed_later),
+    NUMBER("blocks_allocated_later", blocks_allocated_later),
+    NUMBER("stats_matched", stats_matched), END};
+#undef ROW
 
-static void json_numbers(struct frag_json *j, const struct frag_validation *r)
-{
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        uint64_t n;
+#define ROW struct frag_compared
+static const struct frag_column stat_columns[] = {
+    TEXT("name", name), NUMBER("recorded", recorded),
+    NUMBER("replayed", replayed), NUMBER("determined", determined),
+    NUMBER("is_lower_bound", is_lower_bound), END};
+#undef ROW
 
-        memcpy(&n, (const char *)r + numbers[i].offset, sizeof(n));
-        frag_json_number(j, numbers[i].key, n);
-    }
-}
-
-static void json_stats(struct frag_json *j, const struct frag_validation *r)
-{
-    frag_json_new_array(j, 3, "stats");
-    for (uint64_t i = 0; i < r->stat_count; i++) {
-        const struct frag_compared *c = &r->stats[i];
-
-        frag_json_new_object(j, 4, NULL);
-        frag_json_text(j, "name", c->name);
-        frag_json_number(j, "recorded", c->recorded);
-        frag_json_number(j, "replayed", c->replayed);
-        frag_json_bool(j, "determined", c->determined);
-        frag_json_bool(j, "is_lower_bound", c->is_lower_bound);
-        frag_json_end(j);
-    }
-    frag_json_end(j);
-}
+#define ROW struct frag_divergence
+static const struct frag_column divergence_columns[] = {
+    NUMBER("event", event), TEXT("expected", expected), TEXT("found", replayed),
+    END};
+#undef ROW
+/* clang-format on */
 
 static void json_divergence(struct frag_json *j, const char *key,
                             const struct frag_divergence *d)
 {
     frag_json_line(j, 3);
-    if (!d->found) {
-        frag_json_null(j, key);
-        return;
-    }
-    frag_json_object(j, key);
-    frag_json_number(j, "event", d->event);
-    frag_json_text(j, "expected", d->expected);
-    frag_json_text(j, "found", d->replayed);
-    frag_json_end(j);
+    frag_object_json(j, key, divergence_columns, d->found ? d : NULL);
 }
 
 /* The evidence for the comparison of a device, besides the notes of the reader.
@@ -206,12 +178,6 @@ static void json_notes(struct frag_json *j, const struct frag_trace *t,
     frag_json_end(j);
 }
 
-static void json_limit(struct frag_json *j, const struct frag_recorded_limit *l)
-{
-    frag_json_text(j, "limit_source", frag_limit_source_words[l->source]);
-    frag_json_count(j, "limit_bytes", l->limit);
-}
-
 static void show_json(struct frag_json *j, const struct frag_trace *t,
                       uint32_t device, const struct frag_validation *r,
                       const struct remarks *m)
@@ -225,10 +191,8 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
                    torch_version_text(t->settings, t->releases, version));
     frag_json_text(j, "mode", "anchored");
     frag_json_bool(j, "exact", r->verdict == FRAG_VERDICT_EXACT);
-    frag_json_text(j, "verdict", frag_verdict_words[r->verdict]);
-    json_limit(j, &r->limit);
-    json_numbers(j, r);
-    json_stats(j, r);
+    frag_row_json(j, answer_columns, r);
+    FRAG_ROWS_JSON(j, "stats", 3, stat_columns, r->stats, r->stat_count);
     json_divergence(j, "first_divergence", &r->first);
     frag_json_line(j, 3);
     frag_json_null(j, "cause"); /* no address is predicted any more */

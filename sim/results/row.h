@@ -1,0 +1,38 @@
+/* row.h - short forms for the tables of columns of an answer. The file that
+ * includes it defines ROW as the struct of the rows before each table.
+ */
+#ifndef FRAG_SIM_RESULTS_ROW_H
+#define FRAG_SIM_RESULTS_ROW_H
+
+#include "sim/results/columns.h"
+
+/* clang-format off */
+#define COLUMN(type, key, field)                                               \
+    {.name = key, .kind = type, .offset = offsetof(ROW, field)}
+/* A text, of one of the two kinds. */
+#define TEXT(key, field)                                                       \
+    COLUMN(_Generic(&((ROW *)0)->field, char **: FRAG_COLUMN_TEXT,             \
+                    const char **: FRAG_COLUMN_TEXT,                           \
+                    default: FRAG_COLUMN_CHARS), key, field)
+/* A number of the type that the field has. */
+#define NUMBER(key, field)                                                     \
+    COLUMN(_Generic(&((ROW *)0)->field, uint64_t *: FRAG_COLUMN_COUNT,         \
+                    uint32_t *: FRAG_COLUMN_COUNT32, bool *: FRAG_COLUMN_BOOL, \
+                    uint16_t *: FRAG_COLUMN_COUNT16,                           \
+                    double *: FRAG_COLUMN_REAL), key, field)
+#define FILLED(key, field)   COLUMN(FRAG_COLUMN_FILLED, key, field)
+#define POSITIVE(key, field) COLUMN(FRAG_COLUMN_POSITIVE, key, field)
+#define NS(key, field)       COLUMN(FRAG_COLUMN_NS, key, field)
+#define BOUND(field)                                                           \
+    COLUMN(FRAG_COLUMN_CAPACITY, "capacity_bytes", field),                     \
+    COLUMN(FRAG_COLUMN_LIMIT, "process_limit_bytes", field)
+/* The text at the index of an enum or a bool. */
+#define WORD(key, field, texts)                                                \
+    {.name = key, .offset = offsetof(ROW, field), .words = texts,              \
+     .kind = sizeof(((ROW *)0)->field) == 1 ? FRAG_COLUMN_WORD8                \
+                                            : FRAG_COLUMN_WORD}
+#define LINE(indent) {.kind = FRAG_COLUMN_LINE, .offset = indent}
+#define END          {.kind = FRAG_COLUMN_END}
+/* clang-format on */
+
+#endif
