@@ -7,6 +7,7 @@
 
 #include "sim/experiments/recording.h"
 #include "sim/experiments/tune/ladder.h"
+#include "sim/results/row.h"
 #include "traces/printable.h"
 
 /* Whether the requests are calls of the driver (fragsim record), and not those
@@ -168,29 +169,31 @@ void host_answer_put(const struct host_answer *a, FILE *out)
               out);
 }
 
+/* clang-format off */
+#define ROW struct host_answer
+static const struct frag_column answer_columns[] = {
+    TEXT("settings", settings), NUMBER("requested_is_recorded", sizes_known),
+    NUMBER("peak_requested_bytes", recorded.peak_requested),
+    NUMBER("peak_reserved_bytes", recorded.peak_reserved),
+    NUMBER("end_reserved_bytes", recorded.end_reserved),
+    NUMBER("rounding_at_peak_bytes", recorded.at_peak.rounding),
+    NUMBER("pending_at_peak_bytes", recorded.at_peak.pending), END};
+#undef ROW
+
+#define ROW struct host_tried
+static const struct frag_column tried_columns[] = {
+    TEXT("setting", setting), NUMBER("peak_reserved_bytes", peak), END};
+#undef ROW
+/* clang-format on */
+
 void host_answer_json(const struct host_answer *a, struct frag_json *j)
 {
-    const struct frag_summary *s = &a->recorded;
-
     frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", a->trace);
     frag_json_number(j, "device", FRAG_HOST_DEVICE);
     frag_json_text(j, "memory", "pinned host memory");
-    frag_json_text(j, "settings", a->settings);
-    frag_json_bool(j, "requested_is_recorded", a->sizes_known);
-    frag_json_number(j, "peak_requested_bytes", s->peak_requested);
-    frag_json_number(j, "peak_reserved_bytes", s->peak_reserved);
-    frag_json_number(j, "end_reserved_bytes", s->end_reserved);
-    frag_json_number(j, "rounding_at_peak_bytes", s->at_peak.rounding);
-    frag_json_number(j, "pending_at_peak_bytes", s->at_peak.pending);
+    frag_row_json(j, answer_columns, a);
     frag_json_number(j, "kept_at_peak_bytes", kept(a));
-    frag_json_new_array(j, 3, "tried");
-    for (size_t i = 0; i < a->count; i++) {
-        frag_json_new_object(j, 4, NULL);
-        frag_json_text(j, "setting", a->tried[i].setting);
-        frag_json_number(j, "peak_reserved_bytes", a->tried[i].peak);
-        frag_json_end(j);
-    }
-    frag_json_end(j);
+    FRAG_ROWS_JSON(j, "tried", 3, tried_columns, a->tried, a->count);
     frag_json_end(j);
 }

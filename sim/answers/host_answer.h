@@ -18,7 +18,7 @@ struct host_answer {
     struct facts facts;           /* of the requests */
     bool is_of_driver; /* no recording of PyTorch: what the driver pinned */
     bool sizes_known;  /* the requested bytes are recorded */
-    struct {
+    struct host_tried {
         const char *setting; /* that is added to the recorded ones */
         frag_size peak;      /* reserved */
     } tried[HOST_ANSWER_TRIED];

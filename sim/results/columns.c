@@ -288,6 +288,8 @@ uint64_t frag_column_number(const struct frag_column *c, const void *row)
     uint16_t half;
 
     switch (c->kind) {
+    case FRAG_COLUMN_NOT:
+        return !*(const bool *)at;
     case FRAG_COLUMN_BOOL:
     case FRAG_COLUMN_WORD8:
         return *(const bool *)at;

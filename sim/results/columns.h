@@ -31,6 +31,7 @@ enum frag_column_kind {
     FRAG_COLUMN_WORD,     /* an enum; its text is in words */
     FRAG_COLUMN_WORD8,    /* the same for a bool */
     FRAG_COLUMN_BOOL,     /* bool */
+    FRAG_COLUMN_NOT,      /* bool; true if it is not set */
     FRAG_COLUMN_COUNT16,  /* uint16_t */
     FRAG_COLUMN_POSITIVE, /* uint64_t; 0 is none */
     FRAG_COLUMN_NS,       /* uint64_t of nanoseconds, in seconds in JSON */

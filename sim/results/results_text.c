@@ -33,6 +33,7 @@ void frag_row_json(struct frag_json *j, const struct frag_column *columns,
             frag_json_real(j, c->name, real_of(c, row));
             break;
         case FRAG_COLUMN_BOOL:
+        case FRAG_COLUMN_NOT:
             frag_json_bool(j, c->name, frag_column_number(c, row));
             break;
         case FRAG_COLUMN_NS:

@@ -22,6 +22,7 @@
                     double *: FRAG_COLUMN_REAL), key, field)
 #define FILLED(key, field)   COLUMN(FRAG_COLUMN_FILLED, key, field)
 #define POSITIVE(key, field) COLUMN(FRAG_COLUMN_POSITIVE, key, field)
+#define NOT(key, field)      COLUMN(FRAG_COLUMN_NOT, key, field)
 #define NS(key, field)       COLUMN(FRAG_COLUMN_NS, key, field)
 #define BOUND(field)                                                           \
     COLUMN(FRAG_COLUMN_CAPACITY, "capacity_bytes", field),                     \

@@ -7,6 +7,7 @@
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/step_options.h"
 #include "sim/cli/output/table.h"
+#include "sim/results/row.h"
 #include "traces/printable.h"
 #include "traces/steps/complete.h"
 
@@ -161,10 +162,24 @@ static double a_step(const struct leaks *l, double rate)
     return l->windows.by_steps ? rate : NAN;
 }
 
-/* A rate an event, or null with them. */
-static double an_event(const struct leaks *l, double rate)
+/* clang-format off */
+#define ROW struct leak
+static const struct frag_column leak_columns[] = {
+    NUMBER("least_block_bytes", least), NUMBER("most_block_bytes", most),
+    NUMBER("num_blocks", blocks), NUMBER("held_bytes", held),
+    NUMBER("num_windows_growing", growth.rises),
+    NUMBER("num_windows_examined", growth.steps), END};
+#undef ROW
+/* clang-format on */
+
+/* The reason and the growth, of all or of one. */
+static void put_growth(struct frag_json *j, const struct leaks *l,
+                       enum leaks_reason reason, double rate)
 {
-    return l->windows.by_steps ? NAN : rate / 1000;
+    frag_json_text(j, "reason", leaks_reasons[reason].word);
+    frag_json_real(j, "growth_bytes_per_step", a_step(l, rate));
+    frag_json_real(j, "growth_bytes_per_event",
+                   l->windows.by_steps ? NAN : rate / 1000);
 }
 
 static void put_leak(struct frag_json *j, const struct input *in,
@@ -179,15 +194,8 @@ static void put_leak(struct frag_json *j, const struct input *in,
     frag_json_count(j, "line", site ? site->line : UINT64_MAX);
     frag_json_number(j, "stream", in->device->streams[leak->stream]);
     frag_json_text(j, "kind", kinds[leak->replaced]);
-    frag_json_text(j, "reason", leaks_reasons[leak->reason].word);
-    frag_json_real(j, "growth_bytes_per_step", a_step(l, leak->rate));
-    frag_json_real(j, "growth_bytes_per_event", an_event(l, leak->rate));
-    frag_json_number(j, "least_block_bytes", leak->least);
-    frag_json_number(j, "most_block_bytes", leak->most);
-    frag_json_number(j, "num_blocks", leak->blocks);
-    frag_json_number(j, "held_bytes", leak->held);
-    frag_json_number(j, "num_windows_growing", leak->growth.rises);
-    frag_json_number(j, "num_windows_examined", leak->growth.steps);
+    put_growth(j, l, leak->reason, leak->rate);
+    frag_row_json(j, leak_columns, leak);
     frag_json_end(j);
 }
 
@@ -216,9 +224,7 @@ static void put_json(const struct input *in, const struct leaks *l,
     frag_json_text(j, "trace", in->name);
     frag_json_number(j, "device", in->device->device);
     frag_json_text(j, "verdict", leaks_verdict_names[l->verdict]);
-    frag_json_text(j, "reason", leaks_reasons[l->reason].word);
-    frag_json_real(j, "growth_bytes_per_step", a_step(l, l->rate));
-    frag_json_real(j, "growth_bytes_per_event", an_event(l, l->rate));
+    put_growth(j, l, l->reason, l->rate);
     frag_json_number(j, "held_bytes", l->held);
     frag_json_number(j, "peak_requested_bytes", l->peak);
     step_source_json(j, &l->windows.steps);

@@ -5,6 +5,7 @@
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/step_options.h"
 #include "sim/cli/output/table.h"
+#include "sim/results/row.h"
 #include "traces/printable.h"
 #include "traces/steps/complete.h"
 
@@ -63,24 +64,26 @@ static enum frag_err put_text(const struct steps_subject *on,
     return table_print(&table, out, color);
 }
 
-static void put_part(struct frag_json *j, const struct step_part *p)
-{
-    frag_json_new_object(j, 4, NULL);
-    frag_json_text(j, "part", step_part_names[p->kind]);
-    frag_json_count(j, "step", p->step ? p->step : UINT64_MAX);
-    frag_json_number(j, "from_event", p->from);
-    frag_json_number(j, "to_event", p->to);
-    frag_json_number(j, "live_at_begin_bytes", p->live);
-    frag_json_number(j, "peak_requested_bytes", p->peak_requested);
-    frag_json_number(j, "peak_allocated_bytes", p->peak_allocated);
-    frag_json_number(j, "peak_reserved_bytes", p->peak_reserved);
-    frag_json_real(j, "fragmentation_ratio", p->fragmentation);
-    frag_json_number(j, "num_driver_calls", p->driver_calls);
-    frag_json_number(j, "num_alloc_retries", p->retries);
-    frag_json_number(j, "num_ooms", p->ooms);
-    frag_json_real(j, "seconds", p->seconds);
-    frag_json_end(j);
-}
+/* clang-format off */
+#define ROW struct step_part
+static const struct frag_column part_columns[] = {
+    WORD("part", kind, step_part_names), POSITIVE("step", step),
+    NUMBER("from_event", from), NUMBER("to_event", to),
+    NUMBER("live_at_begin_bytes", live),
+    NUMBER("peak_requested_bytes", peak_requested),
+    NUMBER("peak_allocated_bytes", peak_allocated),
+    NUMBER("peak_reserved_bytes", peak_reserved),
+    NUMBER("fragmentation_ratio", fragmentation),
+    NUMBER("num_driver_calls", driver_calls),
+    NUMBER("num_alloc_retries", retries), NUMBER("num_ooms", ooms),
+    NUMBER("seconds", seconds), END};
+#undef ROW
+
+#define ROW struct steps_subject
+static const struct frag_column bound_columns[] = {
+    BOUND(bound), END};
+#undef ROW
+/* clang-format on */
 
 static void put_json(const struct steps_subject *on, const struct step_table *t,
                      struct frag_json *j)
@@ -89,18 +92,13 @@ static void put_json(const struct steps_subject *on, const struct step_table *t,
     frag_json_text(j, "trace", on->in->name);
     frag_json_number(j, "device", on->in->device->device);
     frag_json_text(j, "policy", on->policy);
-    frag_json_count(j, "capacity_bytes",
-                    frag_bound_of(on->bound, FRAG_BOUND_CAPACITY));
-    frag_json_count(j, "process_limit_bytes",
-                    frag_bound_of(on->bound, FRAG_BOUND_LIMIT));
+    frag_row_json(j, bound_columns, on);
     step_source_json(j, &t->steps);
     frag_json_number(j, "peak_requested_bytes", t->summary.peak_requested);
     frag_json_number(j, "peak_reserved_bytes", t->summary.peak_reserved);
     step_notes_json(j, on->in->trace);
-    frag_json_array(j, "parts");
-    for (uint64_t i = 0; i < t->count; i++)
-        put_part(j, &t->items[i]);
-    frag_json_end(j);
+    frag_rows_json(j, "parts", 4, part_columns, t->items, t->count,
+                   sizeof(*t->items));
     frag_json_end(j);
 }
 

@@ -1,33 +1,40 @@
 /* tune_json.c - the answer of `tune` as JSON. */
 #include "sim/cli/output/tune_report.h"
 
-static void json_result(struct frag_json *j, const char *key,
-                        const struct tune_result *r)
-{
-    frag_json_object(j, key);
-    frag_json_number(j, "peak_reserved_bytes", r->peak);
-    frag_json_number(j, "driver_calls", r->calls);
-    frag_json_real(j, "modelled_device_seconds", r->seconds);
-    frag_json_count(j, "first_oom_event", r->first_oom);
-    frag_json_text(j, "outcome", tune_outcome_words[r->outcome]);
-    frag_json_count(j, "need_bytes", r->need ? r->need : UINT64_MAX);
-    frag_json_bool(j, "need_is_least", !r->is_most);
-    frag_json_count(j, "enough_bytes", r->enough ? r->enough : UINT64_MAX);
-    frag_json_text(j, "odds", odds_words[r->odds.verdict]);
-    frag_json_number(j, "lived", r->odds.lived);
-    frag_json_number(j, "of", r->odds.of);
-    frag_json_end(j);
-}
+#include "sim/results/row.h"
 
-static void json_case_name(struct frag_json *j, const struct tune_case *c)
-{
-    frag_json_text(j, "trace", c->name);
-    frag_json_number(j, "device", c->device->device);
-    frag_json_count(j, "capacity_bytes",
-                    frag_bound_of(c->bound, FRAG_BOUND_CAPACITY));
-    frag_json_count(j, "process_limit_bytes",
-                    frag_bound_of(c->bound, FRAG_BOUND_LIMIT));
-}
+/* clang-format off */
+#define ROW struct tune_result
+static const struct frag_column result_columns[] = {
+    NUMBER("peak_reserved_bytes", peak), NUMBER("driver_calls", calls),
+    NUMBER("modelled_device_seconds", seconds),
+    NUMBER("first_oom_event", first_oom),
+    WORD("outcome", outcome, tune_outcome_words), POSITIVE("need_bytes", need),
+    NOT("need_is_least", is_most), POSITIVE("enough_bytes", enough),
+    WORD("odds", odds.verdict, odds_words), NUMBER("lived", odds.lived),
+    NUMBER("of", odds.of), END};
+#undef ROW
+
+#define ROW struct tune_rung
+static const struct frag_column rung_columns[] = {
+    TEXT("settings", text), NUMBER("recorded", recorded),
+    WORD("outcome", outcome, tune_outcome_words),
+    WORD("odds", odds.verdict, odds_words), NUMBER("lived", odds.lived),
+    NUMBER("of", odds.of), NUMBER("knobs", knobs),
+    NUMBER("saving_ratio", saving), NUMBER("driver_calls", calls), END};
+#undef ROW
+
+#define ROW struct tune_case
+static const struct frag_column case_columns[] = {
+    POSITIVE("recorded_peak_bytes", peak),
+    NUMBER("requested_peak_bytes", live.bytes), END};
+#undef ROW
+
+#define ROW struct tune_case
+static const struct frag_column bound_columns[] = {
+    BOUND(bound), END};
+#undef ROW
+/* clang-format on */
 
 static void json_notes(struct frag_json *j, const struct tune_answer *a,
                        size_t i)
@@ -52,13 +59,13 @@ static void json_cases(struct frag_json *j, const struct tune_answer *a)
         const struct tune_case *c = &l->cases[i];
 
         frag_json_new_object(j, 4, NULL);
-        json_case_name(j, c);
+        frag_json_text(j, "trace", c->name);
+        frag_json_number(j, "device", c->device->device);
+        frag_row_json(j, bound_columns, c);
         frag_json_text(j, "bound_source", question_words[a->about[i].source]);
-        frag_json_count(j, "recorded_peak_bytes",
-                        c->peak ? c->peak : UINT64_MAX);
-        frag_json_number(j, "requested_peak_bytes", c->live.bytes);
-        json_result(j, "replayed", &l->base[i]);
-        json_result(j, "best", &l->best->results[i]);
+        frag_row_json(j, case_columns, c);
+        frag_object_json(j, "replayed", result_columns, &l->base[i]);
+        frag_object_json(j, "best", result_columns, &l->best->results[i]);
         frag_json_text(j, "further_unknown",
                        c->completion.untold
                            ? frag_untold_words[c->completion.untold]
@@ -69,42 +76,17 @@ static void json_cases(struct frag_json *j, const struct tune_answer *a)
     frag_json_end(j);
 }
 
-static void json_rung(struct frag_json *j, const char *key,
-                      const struct tune_rung *r)
-{
-    if (!r) {
-        frag_json_null(j, key);
-        return;
-    }
-    frag_json_object(j, key);
-    frag_json_text(j, "settings", r->text);
-    frag_json_bool(j, "recorded", r->recorded);
-    frag_json_text(j, "outcome", tune_outcome_words[r->outcome]);
-    frag_json_text(j, "odds", odds_words[r->odds.verdict]);
-    frag_json_number(j, "lived", r->odds.lived);
-    frag_json_number(j, "of", r->odds.of);
-    frag_json_number(j, "knobs", r->knobs);
-    frag_json_real(j, "saving_ratio", tune_saving(r));
-    frag_json_number(j, "driver_calls", r->calls);
-    frag_json_end(j);
-}
-
 void tune_print_json(const struct tune_answer *a, struct frag_json *j)
 {
     const struct tune_ladder *l = a->ladder;
 
     frag_json_new_object(j, 2, NULL);
-    json_rung(j, "chosen", l->chosen);
+    frag_object_json(j, "chosen", rung_columns, l->chosen);
     frag_json_line(j, 3);
-    json_rung(j, "best", l->best);
+    frag_object_json(j, "best", rung_columns, l->best);
     frag_json_line(j, 3);
     frag_json_number(j, "settings_tried", l->count);
     json_cases(j, a);
-    frag_json_new_array(j, 3, "ladder");
-    for (size_t i = 0; i < l->count; i++) {
-        frag_json_line(j, 4);
-        json_rung(j, NULL, &l->rungs[i]);
-    }
-    frag_json_end(j);
+    FRAG_ROWS_JSON(j, "ladder", 3, rung_columns, l->rungs, l->count);
     frag_json_end(j);
 }

@@ -491,11 +491,7 @@ static void judge(const struct tune_ladder *l, struct tune_rung *r)
         r->calls += found->calls;
     }
     r->ratio = exp(sum / (double)l->case_count);
-}
-
-double tune_saving(const struct tune_rung *r)
-{
-    return r->outcome == TUNE_FAILS ? NAN : 1 - r->ratio;
+    r->saving = r->outcome == TUNE_FAILS ? NAN : 1 - r->ratio;
 }
 
 bool tune_is_exact(const struct tune_ladder *l, size_t i)

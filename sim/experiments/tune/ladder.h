@@ -87,6 +87,7 @@ struct tune_rung {
     struct tune_result *results; /* one for each case */
     double ratio;   /* mean of its needs to those of the recorded settings; of
                        peaks if a need is not known */
+    double saving;  /* 1 - ratio; NAN if a case fails */
     uint64_t calls; /* over all cases */
     enum tune_outcome outcome; /* the worst of all cases */
     struct odds odds;          /* the worst of all cases */
@@ -167,10 +168,6 @@ bool tune_is_open(const struct tune_case *c);
 /* Whether the replay as recorded reserved what the recorded allocator did: only
  * then says the peak of another replay what it would have saved. */
 bool tune_is_exact(const struct tune_ladder *l, size_t i);
-
-/* By how much a rung needs less than the recorded settings, over all cases.
- * NAN if a case fails. */
-double tune_saving(const struct tune_rung *r);
 
 /* Finds the notes of case i with the settings of a rung, under its bound; it
  * runs the case once more. Errors of cell_run. */

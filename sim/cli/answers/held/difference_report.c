@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "sim/cli/output/table.h"
+#include "sim/results/row.h"
 #include "traces/printable.h"
 
 static uint64_t shown(const struct difference *d,
@@ -119,18 +120,15 @@ enum frag_err difference_print(const struct difference *d,
 
 /* -- JSON ---------------------------------------------------------------- */
 
-static void json_change(struct frag_json *j, const struct change *c)
-{
-    frag_json_new_object(j, 4, NULL);
-    frag_json_text(j, "name", c->name);
-    frag_json_number(j, "held_bytes_before", c->before);
-    frag_json_number(j, "held_bytes_after", c->after);
-    frag_json_number(j, "blocks_before", c->blocks_before);
-    frag_json_number(j, "blocks_after", c->blocks_after);
-    frag_json_real(j, "share_of_growth", c->share);
-    frag_json_text(j, "name_before", c->name_before);
-    frag_json_end(j);
-}
+/* clang-format off */
+#define ROW struct change
+static const struct frag_column change_columns[] = {
+    TEXT("name", name), NUMBER("held_bytes_before", before),
+    NUMBER("held_bytes_after", after), NUMBER("blocks_before", blocks_before),
+    NUMBER("blocks_after", blocks_after), NUMBER("share_of_growth", share),
+    TEXT("name_before", name_before), END};
+#undef ROW
+/* clang-format on */
 
 static void json_side(struct frag_json *j, const char *key,
                       const struct difference_side *s)
@@ -158,9 +156,6 @@ void difference_json(const struct difference *d,
     frag_json_number(j, "num_changes", d->count);
     frag_json_number(j, "num_unchanged", d->unchanged);
     frag_json_number(j, "num_moved", d->moved);
-    frag_json_new_array(j, 3, "changes");
-    for (uint64_t i = 0; i < shown(d, v); i++)
-        json_change(j, &d->items[i]);
-    frag_json_end(j);
+    FRAG_ROWS_JSON(j, "changes", 3, change_columns, d->items, shown(d, v));
     frag_json_end(j);
 }

@@ -1,22 +1,25 @@
 /* dry_json.c - the answer of `fragsim dry` as JSON. */
 #include "sim/cli/verbs/dry/dry_answer.h"
+#include "sim/results/row.h"
+
+/* clang-format off */
+#define ROW struct dry_place
+static const struct frag_column place_columns[] = {
+    NUMBER("event", event), NUMBER("step", step), NUMBER("steps", steps),
+    FILLED("site", site), NUMBER("after_site", is_after),
+    NUMBER("request_bytes", bytes), NUMBER("live_bytes", live), END};
+#undef ROW
+
+#define ROW struct dry_note
+static const struct frag_column note_columns[] = {
+    TEXT("kind", kind), NUMBER("number", number), TEXT("name", name), END};
+#undef ROW
+/* clang-format on */
 
 static void put_place(struct frag_json *j, const char *key,
                       const struct dry_place *p)
 {
-    if (p->event == FRAG_NEVER) {
-        frag_json_null(j, key);
-        return;
-    }
-    frag_json_object(j, key);
-    frag_json_number(j, "event", p->event);
-    frag_json_number(j, "step", p->step);
-    frag_json_number(j, "steps", p->steps);
-    frag_json_text(j, "site", *p->site ? p->site : NULL);
-    frag_json_bool(j, "after_site", p->is_after);
-    frag_json_number(j, "request_bytes", p->bytes);
-    frag_json_number(j, "live_bytes", p->live);
-    frag_json_end(j);
+    frag_object_json(j, key, place_columns, p->event == FRAG_NEVER ? NULL : p);
 }
 
 /* Of the runs with other drawn values. */
@@ -83,19 +86,6 @@ static void put_gpus(struct frag_json *j, const struct dry_answer *a,
     frag_json_end(j);
 }
 
-static void put_notes(struct frag_json *j, const struct dry_process *p)
-{
-    frag_json_array(j, "notes");
-    for (size_t i = 0; i < p->count; i++) {
-        frag_json_object(j, NULL);
-        frag_json_text(j, "kind", p->notes[i].kind);
-        frag_json_number(j, "number", p->notes[i].number);
-        frag_json_text(j, "name", p->notes[i].name);
-        frag_json_end(j);
-    }
-    frag_json_end(j);
-}
-
 static void put_limit(void *user, const char *text)
 {
     frag_json_text(user, NULL, text);
@@ -123,7 +113,8 @@ void dry_put_json(const struct dry_answer *a, struct frag_json *j)
         put_place(j, "death", &d->death);
         put_ways(j, a, d);
         put_gpus(j, a, d);
-        put_notes(j, d->process);
+        frag_rows_json(j, "notes", 0, note_columns, d->process->notes,
+                       d->process->count, sizeof(struct dry_note));
         frag_json_array(j, "rests_on");
         dry_limits(a, put_limit, j);
         frag_json_end(j);
