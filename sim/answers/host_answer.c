@@ -169,22 +169,7 @@ void host_answer_put(const struct host_answer *a, FILE *out)
               out);
 }
 
-/* clang-format off */
-#define ROW struct host_answer
-static const struct frag_column answer_columns[] = {
-    TEXT("settings", settings), NUMBER("requested_is_recorded", sizes_known),
-    NUMBER("peak_requested_bytes", recorded.peak_requested),
-    NUMBER("peak_reserved_bytes", recorded.peak_reserved),
-    NUMBER("end_reserved_bytes", recorded.end_reserved),
-    NUMBER("rounding_at_peak_bytes", recorded.at_peak.rounding),
-    NUMBER("pending_at_peak_bytes", recorded.at_peak.pending), END};
-#undef ROW
-
-#define ROW struct host_tried
-static const struct frag_column tried_columns[] = {
-    TEXT("setting", setting), NUMBER("peak_reserved_bytes", peak), END};
-#undef ROW
-/* clang-format on */
+/* clang-format off */ /* clang-format on */
 
 void host_answer_json(const struct host_answer *a, struct frag_json *j)
 {
@@ -192,8 +177,15 @@ void host_answer_json(const struct host_answer *a, struct frag_json *j)
     frag_json_text(j, "trace", a->trace);
     frag_json_number(j, "device", FRAG_HOST_DEVICE);
     frag_json_text(j, "memory", "pinned host memory");
-    frag_row_json(j, answer_columns, a);
+    JSON_ROW(j, host_answer, a, TEXT("settings", settings),
+             NUMBER("requested_is_recorded", sizes_known),
+             NUMBER("peak_requested_bytes", recorded.peak_requested),
+             NUMBER("peak_reserved_bytes", recorded.peak_reserved),
+             NUMBER("end_reserved_bytes", recorded.end_reserved),
+             NUMBER("rounding_at_peak_bytes", recorded.at_peak.rounding),
+             NUMBER("pending_at_peak_bytes", recorded.at_peak.pending));
     frag_json_number(j, "kept_at_peak_bytes", kept(a));
-    FRAG_ROWS_JSON(j, "tried", 3, tried_columns, a->tried, a->count);
+    JSON_ROWS(j, "tried", 3, host_tried, a->tried, a->count,
+              TEXT("setting", setting), NUMBER("peak_reserved_bytes", peak));
     frag_json_end(j);
 }

@@ -9,6 +9,7 @@
 #include "policies/policies.h"
 #include "sim/arena/arena.h"
 #include "sim/experiments/start.h"
+#include "sim/results/row.h"
 #include "traces/facts.h"
 #include "traces/grow.h"
 #include "traces/text.h"
@@ -275,20 +276,8 @@ void row_notes_free(struct row_notes *notes)
 
 void cell_note_json(const struct cell_note_list *list, struct frag_json *j)
 {
-    frag_json_new_array(j, 1, "cell_notes");
-    for (size_t i = 0; i < list->count; i++) {
-        const struct cell_note *n = &list->items[i];
-
-        frag_json_new_object(j, 2, NULL);
-        frag_json_text(j, "trace", n->trace);
-        if (n->device == CELL_NOTE_TRACE)
-            frag_json_null(j, "device");
-        else
-            frag_json_number(j, "device", n->device);
-        frag_json_number(j, "cells", n->cells);
-        frag_json_text(j, "first", n->first);
-        frag_json_text(j, "note", n->text);
-        frag_json_end(j);
-    }
-    frag_json_end(j);
+    JSON_ROWS(j, "cell_notes", 1, cell_note, list->items, list->count,
+              TEXT("trace", trace),
+              COLUMN(FRAG_COLUMN_DEVICE, "device", device),
+              NUMBER("cells", cells), TEXT("first", first), TEXT("note", text));
 }

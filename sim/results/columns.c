@@ -296,10 +296,13 @@ uint64_t frag_column_number(const struct frag_column *c, const void *row)
     case FRAG_COLUMN_COUNT16:
         memcpy(&half, at, sizeof(half));
         return half;
+    case FRAG_COLUMN_DEVICE:
     case FRAG_COLUMN_COUNT32:
     case FRAG_COLUMN_WORD:
         memcpy(&narrow, at, sizeof(narrow));
-        return narrow;
+        return narrow == UINT32_MAX && c->kind == FRAG_COLUMN_DEVICE
+                   ? UINT64_MAX
+                   : narrow;
     case FRAG_COLUMN_CAPACITY:
     case FRAG_COLUMN_LIMIT:
         memcpy(&bound, at, sizeof(bound));

@@ -33,6 +33,7 @@ enum frag_column_kind {
     FRAG_COLUMN_BOOL,     /* bool */
     FRAG_COLUMN_NOT,      /* bool; true if it is not set */
     FRAG_COLUMN_COUNT16,  /* uint16_t */
+    FRAG_COLUMN_DEVICE,   /* uint32_t; UINT32_MAX is none */
     FRAG_COLUMN_POSITIVE, /* uint64_t; 0 is none */
     FRAG_COLUMN_NS,       /* uint64_t of nanoseconds, in seconds in JSON */
     FRAG_COLUMN_CAPACITY, /* struct frag_bound: its bytes if it is a capacity,
@@ -78,16 +79,12 @@ void frag_header_csv(FILE *out, const struct frag_column *columns);
 /* Writes a row as an object; null if it is NULL. */
 void frag_object_json(struct frag_json *j, const char *key,
                       const struct frag_column *columns, const void *row);
-/* Writes an array of rows of `size` bytes, an object for each, on lines that
- * begin with `indent` spaces; 0: all on one line. */
+/* Writes an array of rows of `size` bytes, an object for each. If `indent` is
+ * not 0, the array stands on a line that begins with so many spaces, and the
+ * rows on lines with one more. */
 void frag_rows_json(struct frag_json *j, const char *key, int indent,
                     const struct frag_column *columns, const void *rows,
                     size_t count, size_t size);
-/* The same on a line that begins with `indent` spaces, the rows with one more.
- */
-#define FRAG_ROWS_JSON(j, key, indent, columns, rows, count)                  \
-    (frag_json_line(j, indent), frag_rows_json(j, key, (indent) + 1, columns, \
-                                               rows, count, sizeof(*(rows))))
 
 /* The number of an optional count as HDF5 stores it, and the count of a number
  * that was read. NAN, and -1 in files of schema 1, is UINT64_MAX. The second

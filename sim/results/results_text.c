@@ -64,10 +64,12 @@ void frag_rows_json(struct frag_json *j, const char *key, int indent,
                     const struct frag_column *columns, const void *rows,
                     size_t count, size_t size)
 {
+    if (indent)
+        frag_json_line(j, indent);
     frag_json_array(j, key);
     for (size_t i = 0; i < count; i++) {
         if (indent)
-            frag_json_line(j, indent);
+            frag_json_line(j, indent + 1);
         frag_object_json(j, NULL, columns, (const char *)rows + i * size);
     }
     frag_json_end(j);

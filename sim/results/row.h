@@ -1,5 +1,7 @@
-/* row.h - short forms for the tables of columns of an answer. The file that
- * includes it defines ROW as the struct of the rows before each table.
+/* row.h - short forms for the columns of an answer, which take the kind of a
+ * column from the type of its field. ROW is the struct of the rows: JSON_ROW,
+ * JSON_OBJECT and JSON_ROWS define it, and so does a file with a table of its
+ * own.
  */
 #ifndef FRAG_SIM_RESULTS_ROW_H
 #define FRAG_SIM_RESULTS_ROW_H
@@ -34,6 +36,28 @@
                                             : FRAG_COLUMN_WORD}
 #define LINE(indent) {.kind = FRAG_COLUMN_LINE, .offset = indent}
 #define END          {.kind = FRAG_COLUMN_END}
+
+/* Writes the columns that follow of a struct: as members of the open object, as
+ * an object (null if the row is NULL), or as an array of objects on a line that
+ * begins with `indent` spaces, with a line for each row. */
+#define JSON_ROW(j, type, row, ...)                                            \
+    do {                                                                       \
+        typedef struct type ROW;                                               \
+        static const struct frag_column columns[] = {__VA_ARGS__, END};        \
+        frag_row_json(j, columns, row);                                        \
+    } while (0)
+#define JSON_OBJECT(j, key, type, row, ...)                                    \
+    do {                                                                       \
+        typedef struct type ROW;                                               \
+        static const struct frag_column columns[] = {__VA_ARGS__, END};        \
+        frag_object_json(j, key, columns, row);                                \
+    } while (0)
+#define JSON_ROWS(j, key, indent, type, rows, count, ...)                      \
+    do {                                                                       \
+        typedef struct type ROW;                                               \
+        static const struct frag_column columns[] = {__VA_ARGS__, END};        \
+        frag_rows_json(j, key, indent, columns, rows, count, sizeof(ROW));     \
+    } while (0)
 /* clang-format on */
 
 #endif

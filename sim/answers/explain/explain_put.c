@@ -266,63 +266,7 @@ void explain_put_text(const struct explain *x, FILE *out)
 
 static const char *const class_words[] = {"large", "small"};
 
-/* clang-format off */
-#define ROW struct explain
-static const struct frag_column request_columns[] = {
-    NUMBER("event", event), NUMBER("requested_bytes", request),
-    NUMBER("rounded_bytes", rounded), NUMBER("segment_bytes", segment),
-    NUMBER("stream", stream), NUMBER("pool", pool),
-    TEXT("pool_name", pool_name), FILLED("site", site),
-    NUMBER("num_ooms", ooms), NUMBER("reproduced", reproduced), END};
-#undef ROW
-
-#define ROW struct explain
-static const struct frag_column size_columns[] = {
-    NUMBER("limit_least_bytes", limit_least),
-    NUMBER("limit_most_bytes", limit_most),
-    NUMBER("device_free_bytes", device_free), NUMBER("outside_bytes", outside),
-    NUMBER("reserved_bytes", reserved), NUMBER("requested_bytes", requested),
-    NUMBER("live_bytes", live), NUMBER("pending_bytes", pending),
-    NUMBER("cached_bytes", cached), NUMBER("not_reserved_bytes", unreserved),
-    NUMBER("largest_hole_bytes", largest), NUMBER("holes", holes),
-    NUMBER("own_cached_bytes", own_cached),
-    NUMBER("own_largest_hole_bytes", own_largest),
-    NUMBER("other_cached_bytes", other_cached),
-    NUMBER("other_largest_hole_bytes", other_largest), NUMBER("steps", steps),
-    NUMBER("grown_bytes", grown), NUMBER("need_bytes", need),
-    FILLED("grown_site", grown_site),
-    WORD("limit_source", limit_source, limit_words), END};
-#undef ROW
-
-#define ROW struct explain_space
-static const struct frag_column space_columns[] = {
-    NUMBER("pool", pool), TEXT("pool_name", pool_name),
-    NUMBER("stream", stream), WORD("blocks", is_small, class_words),
-    NUMBER("segments", segments), NUMBER("reserved_bytes", reserved),
-    NUMBER("live_bytes", live), NUMBER("pending_bytes", pending),
-    NUMBER("cached_bytes", cached), NUMBER("holes", holes),
-    NUMBER("largest_hole_bytes", largest), END};
-#undef ROW
-
-#define ROW struct explain_pin
-static const struct frag_column pin_columns[] = {
-    NUMBER("segment_bytes", size), NUMBER("free_bytes", cached),
-    NUMBER("pool", pool), TEXT("pool_name", pool_name),
-    NUMBER("stream", stream), NUMBER("blocks", blocks),
-    NUMBER("largest_block_bytes", bytes), NUMBER("event", event),
-    NS("age_s", lifetime), FILLED("site", site), END};
-#undef ROW
-
-#define ROW struct explain_change
-static const struct frag_column change_columns[] = {
-    WORD("kind", kind, explain_change_words), TEXT("change", text),
-    WORD("result", result, explain_result_words),
-    NUMBER("fails_at_event", fails_at), NUMBER("predicted", predicted),
-    NUMBER("served", served), NUMBER("peak_reserved_bytes", peak),
-    NUMBER("limit_bytes", limit), NUMBER("event", event),
-    NUMBER("change_bytes", bytes), NUMBER("saved_bytes", saved), END};
-#undef ROW
-/* clang-format on */
+/* clang-format off */ /* clang-format on */
 
 static void json_unknown(struct frag_json *j, const struct explain *x)
 {
@@ -367,16 +311,54 @@ void explain_put_json(const struct explain *x, struct frag_json *j)
     frag_json_text(j, "evidence", x->evidence);
     frag_json_bool(j, "replayed", x->replayed);
     frag_json_line(j, 3);
-    frag_object_json(j, "request", request_columns, x->failed ? x : NULL);
+    JSON_OBJECT(j, "request", explain, x->failed ? x : NULL,
+                NUMBER("event", event), NUMBER("requested_bytes", request),
+                NUMBER("rounded_bytes", rounded),
+                NUMBER("segment_bytes", segment), NUMBER("stream", stream),
+                NUMBER("pool", pool), TEXT("pool_name", pool_name),
+                FILLED("site", site), NUMBER("num_ooms", ooms),
+                NUMBER("reproduced", reproduced));
     frag_json_line(j, 3);
     frag_json_count(j, "limit_bytes",
                     x->limit_least == x->limit_most ? x->bound.bytes
                                                     : FRAG_UNLIMITED);
-    frag_row_json(j, size_columns, x);
-    FRAG_ROWS_JSON(j, "spaces", 3, space_columns, x->spaces, x->space_count);
-    FRAG_ROWS_JSON(j, "pins", 3, pin_columns, x->pins, x->pin_count);
-    FRAG_ROWS_JSON(j, "changes", 3, change_columns, x->changes,
-                   x->change_count);
+    JSON_ROW(j, explain, x, NUMBER("limit_least_bytes", limit_least),
+             NUMBER("limit_most_bytes", limit_most),
+             NUMBER("device_free_bytes", device_free),
+             NUMBER("outside_bytes", outside),
+             NUMBER("reserved_bytes", reserved),
+             NUMBER("requested_bytes", requested), NUMBER("live_bytes", live),
+             NUMBER("pending_bytes", pending), NUMBER("cached_bytes", cached),
+             NUMBER("not_reserved_bytes", unreserved),
+             NUMBER("largest_hole_bytes", largest), NUMBER("holes", holes),
+             NUMBER("own_cached_bytes", own_cached),
+             NUMBER("own_largest_hole_bytes", own_largest),
+             NUMBER("other_cached_bytes", other_cached),
+             NUMBER("other_largest_hole_bytes", other_largest),
+             NUMBER("steps", steps), NUMBER("grown_bytes", grown),
+             NUMBER("need_bytes", need), FILLED("grown_site", grown_site),
+             WORD("limit_source", limit_source, limit_words));
+    JSON_ROWS(j, "spaces", 3, explain_space, x->spaces, x->space_count,
+              NUMBER("pool", pool), TEXT("pool_name", pool_name),
+              NUMBER("stream", stream), WORD("blocks", is_small, class_words),
+              NUMBER("segments", segments), NUMBER("reserved_bytes", reserved),
+              NUMBER("live_bytes", live), NUMBER("pending_bytes", pending),
+              NUMBER("cached_bytes", cached), NUMBER("holes", holes),
+              NUMBER("largest_hole_bytes", largest));
+    JSON_ROWS(j, "pins", 3, explain_pin, x->pins, x->pin_count,
+              NUMBER("segment_bytes", size), NUMBER("free_bytes", cached),
+              NUMBER("pool", pool), TEXT("pool_name", pool_name),
+              NUMBER("stream", stream), NUMBER("blocks", blocks),
+              NUMBER("largest_block_bytes", bytes), NUMBER("event", event),
+              NS("age_s", lifetime), FILLED("site", site));
+    JSON_ROWS(j, "changes", 3, explain_change, x->changes, x->change_count,
+              WORD("kind", kind, explain_change_words), TEXT("change", text),
+              WORD("result", result, explain_result_words),
+              NUMBER("fails_at_event", fails_at),
+              NUMBER("predicted", predicted), NUMBER("served", served),
+              NUMBER("peak_reserved_bytes", peak), NUMBER("limit_bytes", limit),
+              NUMBER("event", event), NUMBER("change_bytes", bytes),
+              NUMBER("saved_bytes", saved));
     frag_json_line(j, 3);
     frag_json_number(j, "predicted_steps", x->completion.added_steps);
     json_unknown(j, x);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sim/answers/summary/summary_parts.h"
+#include "sim/results/row.h"
 
 static const char *const stat_keys[] = {
 #define X(name, text) text,
@@ -14,12 +15,9 @@ static const char *const stat_keys[] = {
 static void put_count(struct frag_json *j, const char *key,
                       const struct frag_torch_count *n)
 {
-    frag_json_object(j, key);
-    frag_json_count(j, "current", n->current);
-    frag_json_count(j, "peak", n->peak);
-    frag_json_count(j, "allocated", n->allocated);
-    frag_json_count(j, "freed", n->freed);
-    frag_json_end(j);
+    JSON_OBJECT(j, key, frag_torch_count, n, NUMBER("current", current),
+                NUMBER("peak", peak), NUMBER("allocated", allocated),
+                NUMBER("freed", freed));
 }
 
 static void put_counts(const struct summary *s, struct frag_json *j,
@@ -61,12 +59,12 @@ static void put_counters(const struct summary *s, struct frag_json *j)
     put_count(j, "oversize_allocations", &c->oversize_allocations);
     put_count(j, "oversize_segments", &c->oversize_segments);
     frag_json_line(j, 4);
-    frag_json_count(j, "num_ooms", c->num_ooms);
-    frag_json_count(j, "num_oom_rejections", c->num_oom_rejections);
-    frag_json_count(j, "num_alloc_retries", c->num_alloc_retries);
-    frag_json_count(j, "num_sync_all_streams", c->num_sync_all_streams);
-    frag_json_count(j, "num_device_alloc", c->num_device_alloc);
-    frag_json_count(j, "num_device_free", c->num_device_free);
+    JSON_ROW(j, frag_torch_counters, c, NUMBER("num_ooms", num_ooms),
+             NUMBER("num_oom_rejections", num_oom_rejections),
+             NUMBER("num_alloc_retries", num_alloc_retries),
+             NUMBER("num_sync_all_streams", num_sync_all_streams),
+             NUMBER("num_device_alloc", num_device_alloc),
+             NUMBER("num_device_free", num_device_free));
     frag_json_end(j);
 }
 
@@ -85,12 +83,9 @@ static void put_fragmentation(const struct summary *s, struct frag_json *j)
 
 void summary_json(const struct summary *s, struct frag_json *j)
 {
-    frag_json_number(j, "device", s->device);
-    frag_json_number(j, "event", s->event);
-    frag_json_number(j, "events", s->events);
-    frag_json_text(j, "policy", s->policy);
-    frag_json_text(j, "params", s->params);
-    frag_json_bool(j, "recorded", s->is_recorded);
+    JSON_ROW(j, summary, s, NUMBER("device", device), NUMBER("event", event),
+             NUMBER("events", events), TEXT("policy", policy),
+             TEXT("params", params), NUMBER("recorded", is_recorded));
     put_counters(s, j);
     put_fragmentation(s, j);
     frag_json_new_array(j, 3, "cautions");

@@ -162,15 +162,7 @@ static double a_step(const struct leaks *l, double rate)
     return l->windows.by_steps ? rate : NAN;
 }
 
-/* clang-format off */
-#define ROW struct leak
-static const struct frag_column leak_columns[] = {
-    NUMBER("least_block_bytes", least), NUMBER("most_block_bytes", most),
-    NUMBER("num_blocks", blocks), NUMBER("held_bytes", held),
-    NUMBER("num_windows_growing", growth.rises),
-    NUMBER("num_windows_examined", growth.steps), END};
-#undef ROW
-/* clang-format on */
+/* clang-format off */ /* clang-format on */
 
 /* The reason and the growth, of all or of one. */
 static void put_growth(struct frag_json *j, const struct leaks *l,
@@ -195,7 +187,11 @@ static void put_leak(struct frag_json *j, const struct input *in,
     frag_json_number(j, "stream", in->device->streams[leak->stream]);
     frag_json_text(j, "kind", kinds[leak->replaced]);
     put_growth(j, l, leak->reason, leak->rate);
-    frag_row_json(j, leak_columns, leak);
+    JSON_ROW(j, leak, leak, NUMBER("least_block_bytes", least),
+             NUMBER("most_block_bytes", most), NUMBER("num_blocks", blocks),
+             NUMBER("held_bytes", held),
+             NUMBER("num_windows_growing", growth.rises),
+             NUMBER("num_windows_examined", growth.steps));
     frag_json_end(j);
 }
 
@@ -225,8 +221,8 @@ static void put_json(const struct input *in, const struct leaks *l,
     frag_json_number(j, "device", in->device->device);
     frag_json_text(j, "verdict", leaks_verdict_names[l->verdict]);
     put_growth(j, l, l->reason, l->rate);
-    frag_json_number(j, "held_bytes", l->held);
-    frag_json_number(j, "peak_requested_bytes", l->peak);
+    JSON_ROW(j, leaks, l, NUMBER("held_bytes", held),
+             NUMBER("peak_requested_bytes", peak));
     step_source_json(j, &l->windows.steps);
     frag_json_bool(j, "by_marked_steps", l->windows.by_steps);
     frag_json_number(j, "num_windows",
@@ -236,7 +232,7 @@ static void put_json(const struct input *in, const struct leaks *l,
     put_reach_json(j, l, reach);
     frag_json_bool(j, "has_stacks", in->device->stack != NULL);
     step_notes_json(j, in->trace);
-    frag_json_array(j, "leaks");
+    frag_json_new_array(j, 3, "leaks");
     for (uint64_t i = 0; i < l->count; i++)
         put_leak(j, in, l, &l->items[i]);
     frag_json_end(j);

@@ -13,6 +13,7 @@
 #include "sim/experiments/choices.h"
 #include "sim/experiments/contract/contract.h"
 #include "sim/replay/place.h"
+#include "sim/results/row.h"
 #include "traces/bytes/sink.h"
 #include "traces/printable.h"
 
@@ -95,8 +96,7 @@ static void json_param(struct frag_json *j, const struct frag_param *p,
     frag_json_new_object(j, 5, NULL);
     frag_json_text(j, "name", p->name);
     frag_json_text(j, "kind", own_grammar ? NULL : kinds[p->kind]);
-    frag_json_text(j, "default", p->init);
-    frag_json_text(j, "choices", p->choices);
+    JSON_ROW(j, frag_param, p, TEXT("default", init), TEXT("choices", choices));
     frag_json_real(j, "min", has_range(p) ? p->min : NAN);
     frag_json_real(j, "max", has_range(p) ? p->max : NAN);
     frag_json_text(j, "help", p->help);
@@ -106,10 +106,8 @@ static void json_param(struct frag_json *j, const struct frag_param *p,
 static void json_policy(struct frag_json *j, const struct frag_policy *p)
 {
     frag_json_new_object(j, 2, NULL);
-    frag_json_text(j, "name", p->name);
-    frag_json_text(j, "summary", p->summary);
-    frag_json_text(j, "source", p->source);
-    frag_json_number(j, "quantum_bytes", p->quantum);
+    JSON_ROW(j, frag_policy, p, TEXT("name", name), TEXT("summary", summary),
+             TEXT("source", source), NUMBER("quantum_bytes", quantum));
     frag_json_array(j, "needs");
     for (size_t i = 0; i < NEEDS; i++)
         if (p->needs & needs[i].flag)

@@ -64,26 +64,7 @@ static enum frag_err put_text(const struct steps_subject *on,
     return table_print(&table, out, color);
 }
 
-/* clang-format off */
-#define ROW struct step_part
-static const struct frag_column part_columns[] = {
-    WORD("part", kind, step_part_names), POSITIVE("step", step),
-    NUMBER("from_event", from), NUMBER("to_event", to),
-    NUMBER("live_at_begin_bytes", live),
-    NUMBER("peak_requested_bytes", peak_requested),
-    NUMBER("peak_allocated_bytes", peak_allocated),
-    NUMBER("peak_reserved_bytes", peak_reserved),
-    NUMBER("fragmentation_ratio", fragmentation),
-    NUMBER("num_driver_calls", driver_calls),
-    NUMBER("num_alloc_retries", retries), NUMBER("num_ooms", ooms),
-    NUMBER("seconds", seconds), END};
-#undef ROW
-
-#define ROW struct steps_subject
-static const struct frag_column bound_columns[] = {
-    BOUND(bound), END};
-#undef ROW
-/* clang-format on */
+/* clang-format off */ /* clang-format on */
 
 static void put_json(const struct steps_subject *on, const struct step_table *t,
                      struct frag_json *j)
@@ -92,13 +73,22 @@ static void put_json(const struct steps_subject *on, const struct step_table *t,
     frag_json_text(j, "trace", on->in->name);
     frag_json_number(j, "device", on->in->device->device);
     frag_json_text(j, "policy", on->policy);
-    frag_row_json(j, bound_columns, on);
+    JSON_ROW(j, steps_subject, on, BOUND(bound));
     step_source_json(j, &t->steps);
     frag_json_number(j, "peak_requested_bytes", t->summary.peak_requested);
     frag_json_number(j, "peak_reserved_bytes", t->summary.peak_reserved);
     step_notes_json(j, on->in->trace);
-    frag_rows_json(j, "parts", 4, part_columns, t->items, t->count,
-                   sizeof(*t->items));
+    JSON_ROWS(j, "parts", 3, step_part, t->items, t->count,
+              WORD("part", kind, step_part_names), POSITIVE("step", step),
+              NUMBER("from_event", from), NUMBER("to_event", to),
+              NUMBER("live_at_begin_bytes", live),
+              NUMBER("peak_requested_bytes", peak_requested),
+              NUMBER("peak_allocated_bytes", peak_allocated),
+              NUMBER("peak_reserved_bytes", peak_reserved),
+              NUMBER("fragmentation_ratio", fragmentation),
+              NUMBER("num_driver_calls", driver_calls),
+              NUMBER("num_alloc_retries", retries), NUMBER("num_ooms", ooms),
+              NUMBER("seconds", seconds));
     frag_json_end(j);
 }
 

@@ -35,12 +35,6 @@ static const struct frag_column row_columns[] = {
     NUMBER("real_ns_per_event", event_real), NUMBER("leaked_bytes", leaked),
     TEXT("costs", costs), END};
 #undef ROW
-
-#define ROW struct frag_twin_cost
-static const struct frag_column call_columns[] = {
-    NUMBER("count", calls), NS("modelled_seconds", modelled),
-    NS("measured_seconds", measured), END};
-#undef ROW
 /* clang-format on */
 
 static uint64_t sum_calls(const struct frag_summary *s)
@@ -133,7 +127,9 @@ static void add_to_json(struct frag_json *j, const struct compare_row *row,
             continue;
         frag_json_new_object(j, 4, NULL);
         frag_json_text(j, "call", frag_driver_call_names[i]);
-        frag_row_json(j, call_columns, &c->calls[i]);
+        JSON_ROW(j, frag_twin_cost, &c->calls[i], NUMBER("count", calls),
+                 NS("modelled_seconds", modelled),
+                 NS("measured_seconds", measured));
         frag_json_end(j);
     }
     frag_json_end(j);

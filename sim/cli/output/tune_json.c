@@ -3,38 +3,33 @@
 
 #include "sim/results/row.h"
 
-/* clang-format off */
-#define ROW struct tune_result
-static const struct frag_column result_columns[] = {
-    NUMBER("peak_reserved_bytes", peak), NUMBER("driver_calls", calls),
-    NUMBER("modelled_device_seconds", seconds),
-    NUMBER("first_oom_event", first_oom),
-    WORD("outcome", outcome, tune_outcome_words), POSITIVE("need_bytes", need),
-    NOT("need_is_least", is_most), POSITIVE("enough_bytes", enough),
-    WORD("odds", odds.verdict, odds_words), NUMBER("lived", odds.lived),
-    NUMBER("of", odds.of), END};
-#undef ROW
+/* clang-format off */ /* clang-format on */
 
-#define ROW struct tune_rung
-static const struct frag_column rung_columns[] = {
-    TEXT("settings", text), NUMBER("recorded", recorded),
-    WORD("outcome", outcome, tune_outcome_words),
-    WORD("odds", odds.verdict, odds_words), NUMBER("lived", odds.lived),
-    NUMBER("of", odds.of), NUMBER("knobs", knobs),
-    NUMBER("saving_ratio", saving), NUMBER("driver_calls", calls), END};
-#undef ROW
+static void json_result(struct frag_json *j, const char *key,
+                        const struct tune_result *r)
+{
+    JSON_OBJECT(j, key, tune_result, r, NUMBER("peak_reserved_bytes", peak),
+                NUMBER("driver_calls", calls),
+                NUMBER("modelled_device_seconds", seconds),
+                NUMBER("first_oom_event", first_oom),
+                WORD("outcome", outcome, tune_outcome_words),
+                POSITIVE("need_bytes", need), NOT("need_is_least", is_most),
+                POSITIVE("enough_bytes", enough),
+                WORD("odds", odds.verdict, odds_words),
+                NUMBER("lived", odds.lived), NUMBER("of", odds.of));
+}
 
-#define ROW struct tune_case
-static const struct frag_column case_columns[] = {
-    POSITIVE("recorded_peak_bytes", peak),
-    NUMBER("requested_peak_bytes", live.bytes), END};
-#undef ROW
-
-#define ROW struct tune_case
-static const struct frag_column bound_columns[] = {
-    BOUND(bound), END};
-#undef ROW
-/* clang-format on */
+static void json_rung(struct frag_json *j, const char *key,
+                      const struct tune_rung *r)
+{
+    JSON_OBJECT(j, key, tune_rung, r, TEXT("settings", text),
+                NUMBER("recorded", recorded),
+                WORD("outcome", outcome, tune_outcome_words),
+                WORD("odds", odds.verdict, odds_words),
+                NUMBER("lived", odds.lived), NUMBER("of", odds.of),
+                NUMBER("knobs", knobs), NUMBER("saving_ratio", saving),
+                NUMBER("driver_calls", calls));
+}
 
 static void json_notes(struct frag_json *j, const struct tune_answer *a,
                        size_t i)
@@ -61,11 +56,12 @@ static void json_cases(struct frag_json *j, const struct tune_answer *a)
         frag_json_new_object(j, 4, NULL);
         frag_json_text(j, "trace", c->name);
         frag_json_number(j, "device", c->device->device);
-        frag_row_json(j, bound_columns, c);
+        JSON_ROW(j, tune_case, c, BOUND(bound));
         frag_json_text(j, "bound_source", question_words[a->about[i].source]);
-        frag_row_json(j, case_columns, c);
-        frag_object_json(j, "replayed", result_columns, &l->base[i]);
-        frag_object_json(j, "best", result_columns, &l->best->results[i]);
+        JSON_ROW(j, tune_case, c, POSITIVE("recorded_peak_bytes", peak),
+                 NUMBER("requested_peak_bytes", live.bytes));
+        json_result(j, "replayed", &l->base[i]);
+        json_result(j, "best", &l->best->results[i]);
         frag_json_text(j, "further_unknown",
                        c->completion.untold
                            ? frag_untold_words[c->completion.untold]
@@ -81,12 +77,17 @@ void tune_print_json(const struct tune_answer *a, struct frag_json *j)
     const struct tune_ladder *l = a->ladder;
 
     frag_json_new_object(j, 2, NULL);
-    frag_object_json(j, "chosen", rung_columns, l->chosen);
+    json_rung(j, "chosen", l->chosen);
     frag_json_line(j, 3);
-    frag_object_json(j, "best", rung_columns, l->best);
+    json_rung(j, "best", l->best);
     frag_json_line(j, 3);
     frag_json_number(j, "settings_tried", l->count);
     json_cases(j, a);
-    FRAG_ROWS_JSON(j, "ladder", 3, rung_columns, l->rungs, l->count);
+    frag_json_new_array(j, 3, "ladder");
+    for (size_t i = 0; i < l->count; i++) {
+        frag_json_line(j, 4);
+        json_rung(j, NULL, &l->rungs[i]);
+    }
+    frag_json_end(j);
     frag_json_end(j);
 }

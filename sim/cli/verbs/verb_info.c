@@ -8,6 +8,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
+#include "sim/results/row.h"
 #include "traces/facts.h"
 #include "traces/printable.h"
 
@@ -28,45 +29,31 @@ struct device_view {
         end_segments;
 };
 
-/* A fact that is one number: its label in the text, and its JSON key. */
-struct number_row {
-    const char *label, *key;
-    size_t offset; /* in struct device_view */
-    bool is_size;
-};
-
+/* The facts that are one number: the key of JSON, and the label in the text. */
 /* clang-format off */
-#define AT(field) offsetof(struct device_view, field)
-static const struct number_row number_rows[] = {
-    {"events", "events", AT(events), false},
-    {"live before the recording", "initial_blocks", AT(initial), false},
-    {"streams", "num_streams", AT(streams), false},
-    {"pools", "num_pools", AT(pools), false},
-    {"marks", "num_marks", AT(marks), false},
-    {"peak requested", "peak_requested_bytes", AT(facts.peak_served), true},
-    {"peak live blocks", "peak_live_blocks", AT(facts.peak_live), false},
-    {"failed requests", "failed_requests", AT(facts.failed), false},
-    {"peak with failed ones", "peak_with_failed_bytes", AT(facts.peak_requested),
-     true},
-    {"live at the end", "end_live_bytes", AT(facts.end_requested), true},
-    {"live blocks at the end", "end_live_blocks", AT(facts.end_live), false},
-    {"recorded peak reserved", "recorded_peak_reserved_bytes",
-     AT(facts.peak_reserved), true},
-    {"segments at the start", "start_segments", AT(start_segments), false},
-    {"segments at the end", "end_segments", AT(end_segments), false},
+#define FACT(key, label, units, field)                                         \
+    {key, FRAG_COLUMN_COUNT, offsetof(struct device_view, field), units, label,\
+     NULL, NULL}
+static const struct frag_column facts[] = {
+    FACT("events", "events", "1", events),
+    FACT("initial_blocks", "live before the recording", "1", initial),
+    FACT("num_streams", "streams", "1", streams),
+    FACT("num_pools", "pools", "1", pools),
+    FACT("num_marks", "marks", "1", marks),
+    FACT("peak_requested_bytes", "peak requested", "byte", facts.peak_served),
+    FACT("peak_live_blocks", "peak live blocks", "1", facts.peak_live),
+    FACT("failed_requests", "failed requests", "1", facts.failed),
+    FACT("peak_with_failed_bytes", "peak with failed ones", "byte",
+         facts.peak_requested),
+    FACT("end_live_bytes", "live at the end", "byte", facts.end_requested),
+    FACT("end_live_blocks", "live blocks at the end", "1", facts.end_live),
+    FACT("recorded_peak_reserved_bytes", "recorded peak reserved", "byte",
+         facts.peak_reserved),
+    FACT("start_segments", "segments at the start", "1", start_segments),
+    FACT("end_segments", "segments at the end", "1", end_segments),
+    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL, NULL},
 };
-#undef AT
 /* clang-format on */
-
-enum { NUMBERS = sizeof(number_rows) / sizeof(*number_rows) };
-
-static uint64_t number(const struct device_view *v, const struct number_row *r)
-{
-    uint64_t n;
-
-    memcpy(&n, (const char *)v + r->offset, sizeof(n));
-    return n;
-}
 
 /* The caller frees v->by_pool, on error too. */
 static enum frag_err look(const struct frag_trace *t,
@@ -112,17 +99,17 @@ static void print_counts(FILE *out, const char *label, const uint64_t *counts,
     fputs(any ? "\n" : " none\n", out);
 }
 
-static void print_number(FILE *out, const struct device_view *v,
-                         const struct number_row *r)
+static void print_fact(FILE *out, const struct device_view *v,
+                       const struct frag_column *fact)
 {
-    uint64_t n = number(v, r);
+    const uint64_t n = frag_column_number(fact, v);
 
     if (n == FRAG_UNLIMITED)
-        line(out, r->label, "not recorded");
-    else if (r->is_size)
-        line(out, r->label, FRAG_SHOW_SIZE(n));
+        line(out, fact->meaning, "not recorded");
+    else if (*fact->units == 'b')
+        line(out, fact->meaning, FRAG_SHOW_SIZE(n));
     else
-        fprintf(out, "  %-26s %" PRIu64 "\n", r->label, n);
+        fprintf(out, "  %-26s %" PRIu64 "\n", fact->meaning, n);
 }
 
 static void print_pools(FILE *out, const struct device_view *v)
@@ -144,10 +131,9 @@ static void print_pools(FILE *out, const struct device_view *v)
 static void print_device(FILE *out, const struct device_view *v)
 {
     fprintf(out, "\n%s\n", FRAG_DEVICE_NAME(v->d->device));
-    for (size_t i = 0; i < NUMBERS; i++) {
-        print_number(out, v, &number_rows[i]);
-        if (number_rows[i].offset == offsetof(struct device_view, pools) &&
-            v->pools > 1)
+    for (const struct frag_column *c = facts; c->name; c++) {
+        print_fact(out, v, c);
+        if (c->offset == offsetof(struct device_view, pools) && v->pools > 1)
             print_pools(out, v);
     }
     if (v->facts.duration)
@@ -199,8 +185,9 @@ static void json_pools(struct frag_json *j, const struct device_view *v)
         frag_json_new_object(j, 5, NULL);
         frag_json_text(j, "pool_name",
                        frag_pool_name(v->trace, v->d, (frag_pool)i, name));
-        frag_json_number(j, "peak_requested_bytes", p->peak_requested);
-        frag_json_number(j, "end_live_bytes", p->end_requested);
+        JSON_ROW(j, facts_pool, p,
+                 NUMBER("peak_requested_bytes", peak_requested),
+                 NUMBER("end_live_bytes", end_requested));
         frag_json_count(j, "end_reserved_bytes",
                         v->d->recorded.has_end ? p->end_reserved
                                                : FRAG_UNLIMITED);
@@ -231,8 +218,7 @@ static void json_device(struct frag_json *j, const struct device_view *v)
 
     frag_json_new_object(j, 3, NULL);
     frag_json_number(j, "device", d->device);
-    for (size_t i = 0; i < NUMBERS; i++)
-        frag_json_count(j, number_rows[i].key, number(v, &number_rows[i]));
+    frag_row_json(j, facts, v);
     frag_json_real(j, "duration_seconds", (double)v->facts.duration / 1e9);
     json_counts(j, "requests", v->facts.ops, frag_op_names, FRAG_OP_COUNT);
     json_counts(j, "recorded", v->facts.actions, frag_action_names,
@@ -249,11 +235,9 @@ static void json_trace(struct frag_json *j, const struct frag_trace *t)
     char version[TORCH_VERSION_TEXT];
 
     frag_json_new_object(j, 2, NULL);
-    frag_json_text(j, "path", t->path);
-    frag_json_text(j, "format", t->format);
-    frag_json_text(j, "sha256", t->sha256);
-    frag_json_number(j, "bytes", t->file_bytes);
-    frag_json_text(j, "releases", t->releases);
+    JSON_ROW(j, frag_trace, t, TEXT("path", path), TEXT("format", format),
+             TEXT("sha256", sha256), NUMBER("bytes", file_bytes),
+             TEXT("releases", releases));
     frag_json_text(j, "torch_version",
                    torch_version_text(t->settings, t->releases, version));
     frag_json_text(j, "settings", t->settings);

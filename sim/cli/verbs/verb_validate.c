@@ -42,46 +42,15 @@ static enum frag_err settle(const struct validate_values *v, const char *path,
 
 /* -- output -------------------------------------------------------------- */
 
-/* clang-format off */
-#define ROW struct frag_validation
-static const struct frag_column answer_columns[] = {
-    WORD("verdict", verdict, frag_verdict_words),
-    WORD("limit_source", limit.source, frag_limit_source_words),
-    NUMBER("limit_bytes", limit.limit), NUMBER("events", events),
-    NUMBER("segment_events", segment_events),
-    NUMBER("segment_events_matched", segment_events_matched),
-    NUMBER("allocs", allocs), NUMBER("addresses_matched", addresses_matched),
-    NUMBER("blocks", blocks), NUMBER("blocks_matched", blocks_matched),
-    NUMBER("peak_reserved_recorded", peak_reserved_recorded),
-    NUMBER("peak_reserved_replayed", peak_reserved_replayed),
-    NUMBER("end_reserved_recorded", end_reserved_recorded),
-    NUMBER("end_reserved_replayed", end_reserved_replayed),
-    NUMBER("ooms_recorded", ooms_recorded),
-    NUMBER("ooms_matched", ooms_matched), NUMBER("evidence", evidence),
-    NUMBER("blocks_freed_later", blocks_freed_later),
-    NUMBER("blocks_allocated_later", blocks_allocated_later),
-    NUMBER("stats_matched", stats_matched), END};
-#undef ROW
-
-#define ROW struct frag_compared
-static const struct frag_column stat_columns[] = {
-    TEXT("name", name), NUMBER("recorded", recorded),
-    NUMBER("replayed", replayed), NUMBER("determined", determined),
-    NUMBER("is_lower_bound", is_lower_bound), END};
-#undef ROW
-
-#define ROW struct frag_divergence
-static const struct frag_column divergence_columns[] = {
-    NUMBER("event", event), TEXT("expected", expected), TEXT("found", replayed),
-    END};
-#undef ROW
-/* clang-format on */
+/* clang-format off */ /* clang-format on */
 
 static void json_divergence(struct frag_json *j, const char *key,
                             const struct frag_divergence *d)
 {
     frag_json_line(j, 3);
-    frag_object_json(j, key, divergence_columns, d->found ? d : NULL);
+    JSON_OBJECT(j, key, frag_divergence, d->found ? d : NULL,
+                NUMBER("event", event), TEXT("expected", expected),
+                TEXT("found", replayed));
 }
 
 /* The evidence for the comparison of a device, besides the notes of the reader.
@@ -191,8 +160,28 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
                    torch_version_text(t->settings, t->releases, version));
     frag_json_text(j, "mode", "anchored");
     frag_json_bool(j, "exact", r->verdict == FRAG_VERDICT_EXACT);
-    frag_row_json(j, answer_columns, r);
-    FRAG_ROWS_JSON(j, "stats", 3, stat_columns, r->stats, r->stat_count);
+    JSON_ROW(j, frag_validation, r,
+             WORD("verdict", verdict, frag_verdict_words),
+             WORD("limit_source", limit.source, frag_limit_source_words),
+             NUMBER("limit_bytes", limit.limit), NUMBER("events", events),
+             NUMBER("segment_events", segment_events),
+             NUMBER("segment_events_matched", segment_events_matched),
+             NUMBER("allocs", allocs),
+             NUMBER("addresses_matched", addresses_matched),
+             NUMBER("blocks", blocks), NUMBER("blocks_matched", blocks_matched),
+             NUMBER("peak_reserved_recorded", peak_reserved_recorded),
+             NUMBER("peak_reserved_replayed", peak_reserved_replayed),
+             NUMBER("end_reserved_recorded", end_reserved_recorded),
+             NUMBER("end_reserved_replayed", end_reserved_replayed),
+             NUMBER("ooms_recorded", ooms_recorded),
+             NUMBER("ooms_matched", ooms_matched), NUMBER("evidence", evidence),
+             NUMBER("blocks_freed_later", blocks_freed_later),
+             NUMBER("blocks_allocated_later", blocks_allocated_later),
+             NUMBER("stats_matched", stats_matched));
+    JSON_ROWS(j, "stats", 3, frag_compared, r->stats, r->stat_count,
+              TEXT("name", name), NUMBER("recorded", recorded),
+              NUMBER("replayed", replayed), NUMBER("determined", determined),
+              NUMBER("is_lower_bound", is_lower_bound));
     json_divergence(j, "first_divergence", &r->first);
     frag_json_line(j, 3);
     frag_json_null(j, "cause"); /* no address is predicted any more */

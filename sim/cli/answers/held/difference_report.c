@@ -120,15 +120,7 @@ enum frag_err difference_print(const struct difference *d,
 
 /* -- JSON ---------------------------------------------------------------- */
 
-/* clang-format off */
-#define ROW struct change
-static const struct frag_column change_columns[] = {
-    TEXT("name", name), NUMBER("held_bytes_before", before),
-    NUMBER("held_bytes_after", after), NUMBER("blocks_before", blocks_before),
-    NUMBER("blocks_after", blocks_after), NUMBER("share_of_growth", share),
-    TEXT("name_before", name_before), END};
-#undef ROW
-/* clang-format on */
+/* clang-format off */ /* clang-format on */
 
 static void json_side(struct frag_json *j, const char *key,
                       const struct difference_side *s)
@@ -153,9 +145,13 @@ void difference_json(const struct difference *d,
     frag_json_real(j, "fail_over", v->most);
     frag_json_bool(j, "fails", growth > v->most);
     frag_json_text(j, "by", holders_by_names[sides[0].holders->by]);
-    frag_json_number(j, "num_changes", d->count);
-    frag_json_number(j, "num_unchanged", d->unchanged);
-    frag_json_number(j, "num_moved", d->moved);
-    FRAG_ROWS_JSON(j, "changes", 3, change_columns, d->items, shown(d, v));
+    JSON_ROW(j, difference, d, NUMBER("num_changes", count),
+             NUMBER("num_unchanged", unchanged), NUMBER("num_moved", moved));
+    JSON_ROWS(
+        j, "changes", 3, change, d->items, shown(d, v), TEXT("name", name),
+        NUMBER("held_bytes_before", before), NUMBER("held_bytes_after", after),
+        NUMBER("blocks_before", blocks_before),
+        NUMBER("blocks_after", blocks_after), NUMBER("share_of_growth", share),
+        TEXT("name_before", name_before));
     frag_json_end(j);
 }

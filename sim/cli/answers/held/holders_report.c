@@ -5,6 +5,7 @@
 
 #include "sim/answers/sites.h"
 #include "sim/cli/output/table.h"
+#include "sim/results/row.h"
 #include "traces/printable.h"
 
 static double share_of(frag_size part, frag_size whole)
@@ -167,17 +168,15 @@ void holders_json_moment(const struct holders *h, const char *name,
                          const char *at, struct frag_json *j)
 {
     frag_json_text(j, "trace", name);
-    frag_json_text(j, "path", h->trace->path);
-    frag_json_text(j, "sha256", h->trace->sha256);
+    JSON_ROW(j, frag_trace, h->trace, TEXT("path", path),
+             TEXT("sha256", sha256));
     frag_json_number(j, "device", h->device->device);
     frag_json_text(j, "at", at);
-    frag_json_number(j, "event", h->event);
-    frag_json_number(j, "requested_bytes", h->requested);
-    frag_json_number(j, "pending_bytes", h->pending);
-    frag_json_number(j, "failed_bytes", h->failed);
-    frag_json_number(j, "live_blocks", h->live);
-    frag_json_bool(j, "has_stacks", h->has_stacks);
-    frag_json_line(j, 3);
+    JSON_ROW(j, holders, h, NUMBER("event", event),
+             NUMBER("requested_bytes", requested),
+             NUMBER("pending_bytes", pending), NUMBER("failed_bytes", failed),
+             NUMBER("live_blocks", live), NUMBER("has_stacks", has_stacks),
+             LINE(3));
     frag_json_texts(j, "notes", h->trace->notes, h->trace->note_count);
 }
 
@@ -206,14 +205,12 @@ static void json_group(struct frag_json *j, const struct holders *h,
     const struct frag_frame *site = site_of(h->trace, g->stack);
 
     frag_json_new_object(j, 4, NULL);
-    frag_json_text(j, "name", g->name);
-    frag_json_number(j, "held_bytes", g->bytes);
-    frag_json_number(j, "pending_bytes", g->pending);
-    frag_json_number(j, "blocks", g->blocks);
+    JSON_ROW(j, holder, g, TEXT("name", name), NUMBER("held_bytes", bytes),
+             NUMBER("pending_bytes", pending), NUMBER("blocks", blocks));
     frag_json_real(j, "share", share_of(g->bytes, held(h)));
     frag_json_real(j, "cumulative_share", share_of(sum, held(h)));
-    frag_json_number(j, "oldest_event", g->oldest);
-    frag_json_number(j, "newest_event", g->newest);
+    JSON_ROW(j, holder, g, NUMBER("oldest_event", oldest),
+             NUMBER("newest_event", newest));
     frag_json_count(j, "oldest_steps", holders_age_steps(h, g->oldest));
     frag_json_real(j, "oldest_seconds", holders_age_seconds(h, g->oldest));
     if (h->by == HOLDERS_BY_SITE && site)
@@ -233,10 +230,9 @@ void holders_json(const struct holders *h, const struct holders_view *v,
     frag_json_line(j, 3);
     frag_json_text(j, "by", holders_by_names[h->by]);
     frag_json_text(j, "filter", v->filter);
-    frag_json_number(j, "num_steps", h->steps.count);
-    frag_json_number(j, "held_bytes", h->bytes);
-    frag_json_number(j, "blocks", h->blocks);
-    frag_json_number(j, "num_groups", h->count);
+    JSON_ROW(j, holders, h, NUMBER("num_steps", steps.count),
+             NUMBER("held_bytes", bytes), NUMBER("blocks", blocks),
+             NUMBER("num_groups", count));
     frag_json_new_array(j, 3, "groups");
     for (uint64_t i = 0; i < shown(h, v); i++)
         json_group(j, h, &h->items[i], sum += h->items[i].bytes);

@@ -5,6 +5,7 @@
 
 #include "sim/cli/answers/held/held_report.h"
 #include "sim/cli/output/table.h"
+#include "sim/results/row.h"
 
 /* A number of a run. */
 struct number {
@@ -124,13 +125,8 @@ static void json_run(struct frag_json *j, const struct run_change *c,
                      const struct difference_view *v)
 {
     frag_json_new_object(j, 2, NULL);
-    frag_json_text(j, "trace", any(c)->trace);
-    frag_json_number(j, "device", any(c)->device);
-    frag_json_text(j, "policy", any(c)->policy);
-    frag_json_count(j, "capacity_bytes",
-                    frag_bound_of(any(c)->bound, FRAG_BOUND_CAPACITY));
-    frag_json_count(j, "process_limit_bytes",
-                    frag_bound_of(any(c)->bound, FRAG_BOUND_LIMIT));
+    JSON_ROW(j, frag_loaded_run, any(c), TEXT("trace", trace),
+             NUMBER("device", device), TEXT("policy", policy), BOUND(bound));
     for (size_t i = 0; i < NUMBERS; i++) {
         json_number(j, &numbers[i], c->before, "before");
         json_number(j, &numbers[i], c->after, "after");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sim/cli/output/answer.h"
+#include "sim/results/row.h"
 #include "traces/printable.h"
 
 static const char *const sources[] = {"none", "marks", "period"};
@@ -66,10 +67,9 @@ void step_source_put(FILE *out, const struct frag_steps *s)
 
 void step_source_json(struct frag_json *j, const struct frag_steps *s)
 {
-    frag_json_text(j, "steps_source", sources[s->source]);
-    frag_json_text(j, "mark", s->mark);
-    frag_json_real(j, "likeness", s->likeness);
-    frag_json_number(j, "num_steps", s->count);
+    JSON_ROW(j, frag_steps, s, WORD("steps_source", source, sources),
+             TEXT("mark", mark), NUMBER("likeness", likeness),
+             NUMBER("num_steps", count));
 }
 
 void step_notes_json(struct frag_json *j, const struct frag_trace *t)

@@ -3,6 +3,7 @@
 
 #include "real/device/gpus.h"
 #include "sim/arena/arena.h"
+#include "sim/results/row.h"
 #include "traces/printable.h"
 #include "traces/text.h"
 #include "traces/torch_platforms.h"
@@ -137,8 +138,8 @@ static void put_action(const struct verdict *v, struct frag_json *j,
 
     frag_json_line(j, 3);
     frag_json_object(j, key);
-    frag_json_text(j, "kind", verdict_action_words[v->action]);
-    frag_json_text(j, "text", v->todo);
+    JSON_ROW(j, verdict, v, WORD("kind", action, verdict_action_words),
+             TEXT("text", todo));
     frag_json_text(j, "setting", best ? best->text : NULL);
     frag_json_text(j, "odds", best ? odds_words[best->odds.verdict] : NULL);
     frag_json_number(j, "lived", best ? best->odds.lived : 0);
@@ -154,10 +155,9 @@ static void put_action(const struct verdict *v, struct frag_json *j,
 static void put_need(const struct verdict_need *n, struct frag_json *j)
 {
     frag_json_new_object(j, 4, NULL);
-    frag_json_text(j, "setting", n->setting);
-    frag_json_count(j, "need_bytes", n->bytes);
-    frag_json_bool(j, "is_least", !n->is_most);
-    frag_json_count(j, "enough_bytes", n->enough ? n->enough : FRAG_UNLIMITED);
+    JSON_ROW(j, verdict_need, n, TEXT("setting", setting),
+             NUMBER("need_bytes", bytes), NOT("is_least", is_most),
+             POSITIVE("enough_bytes", enough));
     frag_json_array(j, "gpus");
     for (const struct frag_gpu *g = frag_gpus;
          n->bytes != FRAG_UNLIMITED && g->id; g++)
@@ -180,13 +180,12 @@ void verdict_put_json(const struct verdict *v, struct frag_json *j)
     frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", q->trace->path);
     frag_json_number(j, "device", q->device->device);
-    frag_json_text(j, "bound", frag_bound_words[q->bound.kind]);
-    frag_json_number(j, "bound_bytes", q->bound.bytes);
-    frag_json_text(j, "bound_source", question_words[q->source]);
-    frag_json_line(j, 3);
+    JSON_ROW(j, question, q, WORD("bound", bound.kind, frag_bound_words),
+             NUMBER("bound_bytes", bound.bytes),
+             WORD("bound_source", source, question_words), LINE(3));
     frag_json_object(j, "happened");
-    frag_json_text(j, "state", verdict_state_words[v->state]);
-    frag_json_text(j, "cause", explain_cause_words[v->cause]);
+    JSON_ROW(j, verdict, v, WORD("state", state, verdict_state_words),
+             WORD("cause", cause, explain_cause_words));
     frag_json_text(j, "growth", leaks_verdict_names[x->growth]);
     frag_json_text(j, "text", v->happened);
     frag_json_end(j);

@@ -2,36 +2,16 @@
 #include "sim/cli/verbs/dry/dry_answer.h"
 #include "sim/results/row.h"
 
-/* clang-format off */
-#define ROW struct dry_place
-static const struct frag_column place_columns[] = {
-    NUMBER("event", event), NUMBER("step", step), NUMBER("steps", steps),
-    FILLED("site", site), NUMBER("after_site", is_after),
-    NUMBER("request_bytes", bytes), NUMBER("live_bytes", live), END};
-#undef ROW
-
-#define ROW struct dry_note
-static const struct frag_column note_columns[] = {
-    TEXT("kind", kind), NUMBER("number", number), TEXT("name", name), END};
-#undef ROW
-/* clang-format on */
+/* clang-format off */ /* clang-format on */
 
 static void put_place(struct frag_json *j, const char *key,
                       const struct dry_place *p)
 {
-    frag_object_json(j, key, place_columns, p->event == FRAG_NEVER ? NULL : p);
-}
-
-/* Of the runs with other drawn values. */
-static void put_bounds(struct frag_json *j, const char *key,
-                       const struct dry_bounds *b)
-{
-    char name[64];
-
-    snprintf(name, sizeof(name), "%s_at_least_bytes", key);
-    frag_json_count(j, name, b->least);
-    snprintf(name, sizeof(name), "%s_at_most_bytes", key);
-    frag_json_count(j, name, b->most);
+    JSON_OBJECT(j, key, dry_place, p->event == FRAG_NEVER ? NULL : p,
+                NUMBER("event", event), NUMBER("step", step),
+                NUMBER("steps", steps), FILLED("site", site),
+                NUMBER("after_site", is_after), NUMBER("request_bytes", bytes),
+                NUMBER("live_bytes", live));
 }
 
 static void put_ways(struct frag_json *j, const struct dry_answer *a,
@@ -46,10 +26,15 @@ static void put_ways(struct frag_json *j, const struct dry_answer *a,
         frag_json_text(j, "setting", a->ways[w].name);
         frag_json_count(j, "need_bytes",
                         frag_capacity_survives(need) ? need->from : UINT64_MAX);
-        put_bounds(j, "need", &d->need[w]);
-        put_bounds(j, "peak_reserved", &d->reserved[w]);
-        frag_json_number(j, "peak_reserved_bytes", run->peak_reserved);
-        frag_json_number(j, "peak_allocated_bytes", run->peak_allocated);
+        JSON_ROW(j, dry_bounds, &d->need[w],
+                 NUMBER("need_at_least_bytes", least),
+                 NUMBER("need_at_most_bytes", most));
+        JSON_ROW(j, dry_bounds, &d->reserved[w],
+                 NUMBER("peak_reserved_at_least_bytes", least),
+                 NUMBER("peak_reserved_at_most_bytes", most));
+        JSON_ROW(j, frag_summary, run,
+                 NUMBER("peak_reserved_bytes", peak_reserved),
+                 NUMBER("peak_allocated_bytes", peak_allocated));
         frag_json_end(j);
     }
     frag_json_end(j);
@@ -72,9 +57,8 @@ static void put_gpus(struct frag_json *j, const struct dry_answer *a,
     frag_json_array(j, "gpus");
     for (const struct frag_gpu *g = frag_gpus; g->id; g++) {
         frag_json_new_object(j, 6, NULL);
-        frag_json_text(j, "gpu", g->id);
-        frag_json_number(j, "memory_bytes", g->total);
-        frag_json_text(j, "memory_source", g->memory_source);
+        JSON_ROW(j, frag_gpu, g, TEXT("gpu", id), NUMBER("memory_bytes", total),
+                 TEXT("memory_source", memory_source));
         frag_json_number(j, "others_bytes", dry_outside(a, d, g));
         frag_json_text(j, "others_source", g->context_source);
         frag_json_array(j, "fits");
@@ -106,15 +90,17 @@ void dry_put_json(const struct dry_answer *a, struct frag_json *j)
         frag_json_number(j, "runs", a->runs);
         frag_json_bool(j, "whole", dry_is_whole(a));
         put_fits(j, "fits", a, d, a->gpu, 0);
-        frag_json_number(j, "counted_allocated_bytes", d->counted_allocated);
-        frag_json_number(j, "counted_reserved_bytes", d->counted_reserved);
+        JSON_ROW(j, dry_device, d,
+                 NUMBER("counted_allocated_bytes", counted_allocated),
+                 NUMBER("counted_reserved_bytes", counted_reserved));
         frag_json_number(j, "pinned_bytes", dry_pinned(d->process));
         put_place(j, "peak", &d->peak);
         put_place(j, "death", &d->death);
         put_ways(j, a, d);
         put_gpus(j, a, d);
-        frag_rows_json(j, "notes", 0, note_columns, d->process->notes,
-                       d->process->count, sizeof(struct dry_note));
+        JSON_ROWS(j, "notes", 0, dry_note, d->process->notes, d->process->count,
+                  TEXT("kind", kind), NUMBER("number", number),
+                  TEXT("name", name));
         frag_json_array(j, "rests_on");
         dry_limits(a, put_limit, j);
         frag_json_end(j);
