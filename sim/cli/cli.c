@@ -393,13 +393,18 @@ char *cli_quoted(const char *arg)
     return quoted;
 }
 
+struct frag_provenance cli_provenance(const struct call *call)
+{
+    return (struct frag_provenance){.version = frag_version,
+                                    .commit = frag_commit,
+                                    .command = call->command};
+}
+
 void cli_json_open(const struct call *call, struct frag_json *j, FILE *out)
 {
-    frag_results_json_open(
-        j, out,
-        &(const struct frag_provenance){.version = frag_version,
-                                        .commit = frag_commit,
-                                        .command = call->command});
+    const struct frag_provenance p = cli_provenance(call);
+
+    frag_results_json_open(j, out, &p);
 }
 
 void cli_version(FILE *out)

@@ -159,6 +159,8 @@ size_t cli_quote(const char *arg, char *out);
 /* The quoted text, to be freed. NULL if the host has no memory. */
 char *cli_quoted(const char *arg);
 
+/* The program and the command, without times. */
+struct frag_provenance cli_provenance(const struct call *call);
 /* Writes the beginning of the object that `--json` prints, up to its list of
  * results. */
 void cli_json_open(const struct call *call, struct frag_json *j, FILE *out);

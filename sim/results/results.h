@@ -161,20 +161,10 @@ enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 void frag_results_unload(struct frag_loaded *loaded);
 
-/* The rows of the summary as text. The JSON text is one object;
- * frag_results_json_open writes it up to and including the start of its array
- * of results. Each row also has the notes of its trace, as the array `notes`.
- * A number that is none (see columns.h) is null in JSON and an
- * empty field in CSV. The caller checks ferror(out) for write errors. */
+/* Opens the object of an answer and its array `results`. The caller checks
+ * ferror(out) for write errors. */
 void frag_results_json_open(struct frag_json *j, FILE *out,
                             const struct frag_provenance *p);
-void frag_results_json_row(struct frag_json *j,
-                           const struct frag_run_identity *id,
-                           const struct frag_run *run);
-void frag_results_json_close(struct frag_json *j);
-void frag_results_csv_header(FILE *out);
-void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
-                          const struct frag_run *run);
 
 /* Writes the version of the HDF5 library that is in use, for example "1.10.8",
  * to text and returns text. */

@@ -91,26 +91,6 @@ void frag_results_json_open(struct frag_json *j, FILE *out,
     frag_json_new_array(j, 1, "results");
 }
 
-void frag_results_json_row(struct frag_json *j,
-                           const struct frag_run_identity *id,
-                           const struct frag_run *run)
-{
-    const struct frag_result_row row = frag_result_row(id, run);
-
-    frag_json_new_object(j, 2, NULL);
-    frag_row_json(j, frag_summary_columns, &row);
-    frag_json_texts(j, "notes", id->trace.notes, id->trace.note_count);
-    frag_json_end(j);
-}
-
-void frag_results_json_close(struct frag_json *j)
-{
-    frag_json_line(j, 1);
-    frag_json_end(j);
-    frag_json_end(j);
-    fputc('\n', j->out);
-}
-
 /* ---- CSV ---- */
 
 /* Writes the printable form of a text, because people look at CSV, and because
@@ -166,17 +146,4 @@ void frag_row_csv(FILE *out, const struct frag_column *columns, const void *row)
         put_csv(out, c, row);
     }
     fputc('\n', out);
-}
-
-void frag_results_csv_header(FILE *out)
-{
-    frag_header_csv(out, frag_summary_columns);
-}
-
-void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
-                          const struct frag_run *run)
-{
-    const struct frag_result_row row = frag_result_row(id, run);
-
-    frag_row_csv(out, frag_summary_columns, &row);
 }

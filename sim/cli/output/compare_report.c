@@ -7,13 +7,12 @@
 
 #include "sim/results/row.h"
 
-/* A row as the table of columns reads it; NAN and UINT64_MAX: no value. */
+/* A row as the table of columns reads it; NAN: no value. */
 struct compare_row {
-    const char *trace, *policy, *difference, *costs;
-    uint64_t device, capacity, limit, same, runs;
-    uint64_t reserved, reserved_real, ooms, ooms_real, first, first_real;
-    uint64_t calls, calls_real, leaked;
-    double modelled, measured, ratio, pace, paced, event, event_real;
+    struct compared of;
+    const char *costs;
+    uint64_t same, calls, calls_real;
+    double modelled, measured, ratio, paced;
 };
 
 /* Of the simulation, but for those that are called real. `pace' is what a fixed
@@ -21,19 +20,22 @@ struct compare_row {
 /* clang-format off */
 #define ROW struct compare_row
 static const struct frag_column row_columns[] = {
-    TEXT("trace", trace), NUMBER("device", device), TEXT("policy", policy),
-    NUMBER("capacity_bytes", capacity), NUMBER("process_limit_bytes", limit),
-    NUMBER("same", same), TEXT("difference", difference),
-    NUMBER("peak_reserved_bytes", reserved),
-    NUMBER("real_peak_reserved_bytes", reserved_real), NUMBER("num_ooms", ooms),
-    NUMBER("real_num_ooms", ooms_real), NUMBER("first_oom_event", first),
-    NUMBER("real_first_oom_event", first_real), NUMBER("num_calls", calls),
-    NUMBER("real_num_calls", calls_real), NUMBER("runs", runs),
-    NUMBER("modelled_seconds", modelled), NUMBER("measured_seconds", measured),
-    NUMBER("modelled_ratio", ratio), NUMBER("pace", pace),
-    NUMBER("paced_ratio", paced), NUMBER("ns_per_event", event),
-    NUMBER("real_ns_per_event", event_real), NUMBER("leaked_bytes", leaked),
-    TEXT("costs", costs), END};
+    TEXT("trace", of.id.trace.name), NUMBER("device", of.id.trace.device),
+    TEXT("policy", of.id.policy), BOUND(of.id.bound), NUMBER("same", same),
+    TEXT("difference", of.difference),
+    NUMBER("peak_reserved_bytes", of.simulated.peak_reserved),
+    NUMBER("real_peak_reserved_bytes", of.real.peak_reserved),
+    NUMBER("num_ooms", of.simulated.num_ooms),
+    NUMBER("real_num_ooms", of.real.num_ooms),
+    NUMBER("first_oom_event", of.simulated.first_oom_event),
+    NUMBER("real_first_oom_event", of.real.first_oom_event),
+    NUMBER("num_calls", calls), NUMBER("real_num_calls", calls_real),
+    NUMBER("runs", of.runs), NUMBER("modelled_seconds", modelled),
+    NUMBER("measured_seconds", measured), NUMBER("modelled_ratio", ratio),
+    NUMBER("pace", of.pace), NUMBER("paced_ratio", paced),
+    NUMBER("ns_per_event", of.simulated.ns_per_event),
+    NUMBER("real_ns_per_event", of.real.ns_per_event),
+    NUMBER("leaked_bytes", of.leaked), TEXT("costs", costs), END};
 #undef ROW
 /* clang-format on */
 
@@ -57,35 +59,19 @@ static double modelled_of(const struct compared *c)
 
 static struct compare_row make_row(const struct compared *c, const char *costs)
 {
-    const struct frag_summary *s = &c->simulated, *r = &c->real;
-    double modelled = modelled_of(c), measured = (double)c->measured / 1e9;
+    const double modelled = modelled_of(c),
+                 measured = (double)c->measured / 1e9;
 
     return (struct compare_row){
-        .trace = c->id.trace.name,
-        .policy = c->id.policy,
-        .difference = c->difference,
+        .of = *c,
         .costs = costs,
-        .device = c->id.trace.device,
-        .capacity = frag_bound_of(c->id.bound, FRAG_BOUND_CAPACITY),
-        .limit = frag_bound_of(c->id.bound, FRAG_BOUND_LIMIT),
         .same = !c->differs,
-        .runs = c->runs,
-        .reserved = s->peak_reserved,
-        .reserved_real = r->peak_reserved,
-        .ooms = s->num_ooms,
-        .ooms_real = r->num_ooms,
-        .first = s->first_oom_event,
-        .first_real = r->first_oom_event,
-        .calls = sum_calls(s),
-        .calls_real = sum_calls(r),
-        .leaked = c->leaked,
+        .calls = sum_calls(&c->simulated),
+        .calls_real = sum_calls(&c->real),
         .modelled = modelled,
         .measured = measured,
         .ratio = c->measured ? modelled / measured : NAN,
-        .pace = c->pace,
         .paced = c->measured ? modelled * c->pace / measured : NAN,
-        .event = s->ns_per_event,
-        .event_real = r->ns_per_event,
     };
 }
 
@@ -96,31 +82,30 @@ static void put_seconds(struct table *t, double seconds)
 
 static void add_to_table(struct table *t, const struct compare_row *row)
 {
-    table_cell(t, false, "%s", row->trace);
-    table_device(t, (uint32_t)row->device);
-    table_cell(t, false, "%s", row->policy);
-    table_size(t, row->capacity);
-    table_size(t, row->reserved_real);
-    if (row->first_real == FRAG_NEVER)
+    const struct compared *c = &row->of;
+
+    table_cell(t, false, "%s", c->id.trace.name);
+    table_device(t, c->id.trace.device);
+    table_cell(t, false, "%s", c->id.policy);
+    table_size(t, frag_bound_of(c->id.bound, FRAG_BOUND_CAPACITY));
+    table_size(t, c->real.peak_reserved);
+    if (c->real.first_oom_event == FRAG_NEVER)
         table_cell(t, false, "-");
     else
-        table_cell(t, false, "event %" PRIu64, row->first_real);
+        table_cell(t, false, "event %" PRIu64, c->real.first_oom_event);
     table_cell(t, false, "%" PRIu64, row->calls_real);
-    if (row->leaked)
-        table_cell(t, true, "leaked %" PRIu64 " B", row->leaked);
+    if (c->leaked)
+        table_cell(t, true, "leaked %" PRIu64 " B", c->leaked);
     else
-        table_cell(t, !row->same, "%s", row->same ? "yes" : row->difference);
+        table_cell(t, c->differs, "%s", c->differs ? c->difference : "yes");
     put_seconds(t, row->modelled);
     put_seconds(t, row->measured);
     table_cell(t, false, "%.2f", row->ratio);
     table_cell(t, false, "%.2f", row->paced);
 }
 
-static void add_to_json(struct frag_json *j, const struct compare_row *row,
-                        const struct compared *c)
+static void add_calls(struct frag_json *j, const struct compared *c)
 {
-    frag_json_new_object(j, 2, NULL);
-    frag_row_json(j, row_columns, row);
     frag_json_new_array(j, 3, "calls");
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
         if (!c->calls[i].calls)
@@ -141,10 +126,9 @@ void compare_report_add(struct compare_report *r, const struct compared *c)
     const struct compare_row row = make_row(c, r->costs);
 
     add_to_table(&r->texts.table, &row);
+    report_texts_add(&r->texts, &row);
     if (r->texts.json.out)
-        add_to_json(&r->texts.writer, &row, c);
-    if (r->texts.csv.out)
-        frag_row_csv(r->texts.csv.out, row_columns, &row);
+        add_calls(&r->texts.writer, c);
     r->rows++;
     r->wrong += c->differs || c->leaked;
 }
@@ -154,24 +138,14 @@ enum frag_err compare_report_open(struct compare_report *r,
                                   const struct outputs *to,
                                   struct frag_error *e)
 {
+    const struct frag_provenance by = cli_provenance(call);
+
     *r = (struct compare_report){.costs = r->costs};
     FRAG_TRY(report_texts_open(
-        &r->texts, to,
+        &r->texts, &by, to,
         table_of("nrprrrrlrrrr",
                  "trace|device|policy|bound|peak reserved|first OOM|"
                  "calls|same|modelled|measured|ratio|paced"),
-        e));
-    if (to->json)
-        cli_json_open(call, &r->texts.writer, r->texts.json.out);
-    if (to->csv)
-        frag_header_csv(r->texts.csv.out, row_columns);
+        row_columns, e));
     return FRAG_OK;
-}
-
-enum frag_err compare_report_commit(struct compare_report *r, bool color,
-                                    struct frag_error *e)
-{
-    if (r->texts.json.out)
-        frag_results_json_close(&r->texts.writer);
-    return report_texts_commit(&r->texts, color, e);
 }

@@ -39,9 +39,4 @@ enum frag_err compare_report_open(struct compare_report *r,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 /* Adds one cell; a failed allocation is reported by the commit. */
 void compare_report_add(struct compare_report *r, const struct compared *c);
-/* Writes all outputs. They are closed on success and on error; `wrong` and
- * `rows` stay. IO, NOMEM. */
-enum frag_err compare_report_commit(struct compare_report *r, bool color,
-                                    struct frag_error *e) FRAG_MUST_CHECK;
-
 #endif

@@ -182,32 +182,24 @@ static struct step make_step(const struct fit_row *row,
     };
 }
 
-static void add_steps_to_json(struct frag_json *j, const struct fit_row *row,
-                              const struct frag_capacity_spans *spans)
+static void add_steps(struct fit_report *r, const struct fit_row *row,
+                      const struct frag_capacity_spans *spans)
 {
-    frag_json_new_array(j, 3, "frontier");
+    struct frag_json *j = r->texts.json.out ? &r->texts.writer : NULL;
+
+    if (j)
+        frag_json_new_array(j, 3, "frontier");
     for (size_t i = 0; i < spans->count; i++) {
-        struct step step = make_step(row, &spans->items[i]);
+        const struct step step = make_step(row, &spans->items[i]);
 
-        frag_json_new_object(j, 4, NULL);
-        frag_row_json(j, step_columns, &step);
-        frag_json_end(j);
+        frag_row_csv(r->texts.own.out, step_columns, &step);
+        if (!j)
+            continue;
+        frag_json_line(j, 4);
+        frag_object_json(j, NULL, step_columns, &step);
     }
-    frag_json_end(j);
-}
-
-static void add_to_json(struct fit_report *r, const struct row_notes *notes,
-                        const struct fit_row *row,
-                        const struct frag_capacity_spans *spans)
-{
-    struct frag_json *j = &r->texts.writer;
-
-    frag_json_new_object(j, 2, NULL);
-    frag_row_json(j, row_columns, row);
-    frag_json_texts(j, "notes", notes->items, notes->count);
-    if (r->texts.own.out && spans->count)
-        add_steps_to_json(j, row, spans);
-    frag_json_end(j);
+    if (j)
+        frag_json_end(j);
 }
 
 static enum frag_err note(const struct fit_subject *on,
@@ -255,17 +247,17 @@ static void add_row(struct fit_report *r, const struct fit_row *row,
                     const struct row_notes *notes,
                     const struct frag_capacity_spans *spans)
 {
+    struct frag_json *j = &r->texts.writer;
+
     add_to_table(&r->texts.table, row);
     say_fit(r, row);
-    if (r->texts.json.out)
-        add_to_json(r, notes, row, spans);
-    if (r->texts.csv.out)
-        frag_row_csv(r->texts.csv.out, row_columns, row);
-    for (size_t i = 0; r->texts.own.out && i < spans->count; i++) {
-        struct step step = make_step(row, &spans->items[i]);
-
-        frag_row_csv(r->texts.own.out, step_columns, &step);
-    }
+    report_texts_add(&r->texts, row);
+    if (j->out)
+        frag_json_texts(j, "notes", notes->items, notes->count);
+    if (r->texts.own.out && spans->count)
+        add_steps(r, row, spans);
+    if (j->out)
+        frag_json_end(j);
 }
 
 enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
@@ -286,30 +278,19 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
                               const struct outputs *to, frag_size size,
                               struct frag_error *e)
 {
+    const struct frag_provenance by = cli_provenance(call);
     struct report_texts *const x = &r->texts;
 
     *r = (struct fit_report){.size = size};
     FRAG_TRY(report_texts_open(
-        x, to,
+        x, &by, to,
         table_of("nrporrrrrrr", "trace|device|policy|start|need|bytes|headroom|"
                                 "peak allocated|retries|unlimited|serves from"),
-        e));
+        row_columns, e));
     x->below = table_of("nrl", "trace|device");
     table_cell(&x->below, false, "%s", "");
     x->below.optional = 2;
-    if (to->json)
-        cli_json_open(call, &x->writer, x->json.out);
-    if (to->csv)
-        frag_header_csv(x->csv.out, row_columns);
     if (x->own.out)
         frag_header_csv(x->own.out, step_columns);
     return FRAG_OK;
-}
-
-enum frag_err fit_report_commit(struct fit_report *r, bool color,
-                                struct frag_error *e)
-{
-    if (r->texts.json.out)
-        frag_results_json_close(&r->texts.writer);
-    return report_texts_commit(&r->texts, color, e);
 }

@@ -47,9 +47,4 @@ enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
                              const struct fit_found *found,
                              struct cell_note_list *notes,
                              struct frag_error *e) FRAG_MUST_CHECK;
-/* Writes all outputs. The report is closed on success and on error. IO, NOMEM.
- */
-enum frag_err fit_report_commit(struct fit_report *r, bool color,
-                                struct frag_error *e) FRAG_MUST_CHECK;
-
 #endif

@@ -8,7 +8,9 @@
 #include "sim/cli/cli.h"
 
 enum frag_err report_texts_open(struct report_texts *r,
+                                const struct frag_provenance *p,
                                 const struct outputs *to, struct table table,
+                                const struct frag_column *columns,
                                 struct frag_error *e)
 {
     enum frag_err err;
@@ -17,21 +19,51 @@ enum frag_err report_texts_open(struct report_texts *r,
         .table = table,
         .has_table = !sink_is_stdout(to->json) && !sink_is_stdout(to->csv) &&
                      !sink_is_stdout(to->own[0]),
+        .columns = columns,
     };
     r->table.optional = 2; /* the trace and the device */
     err = sink_open(&r->json, to->json, e);
     FRAG_THEN(err, sink_open(&r->csv, to->csv, e));
     FRAG_THEN(err, sink_open(&r->own, to->own[0], e));
-    if (err != FRAG_OK)
+    if (err != FRAG_OK) {
         report_texts_abort(r);
-    return err;
+        return err;
+    }
+    if (to->json)
+        frag_results_json_open(&r->writer, r->json.out, p);
+    if (to->csv)
+        frag_header_csv(r->csv.out, columns);
+    return FRAG_OK;
+}
+
+void report_texts_add(struct report_texts *r, const void *row)
+{
+    if (r->csv.out)
+        frag_row_csv(r->csv.out, r->columns, row);
+    if (r->json.out) {
+        frag_json_new_object(&r->writer, 2, NULL);
+        frag_row_json(&r->writer, r->columns, row);
+    }
+}
+
+static void close_json(struct report_texts *r)
+{
+    frag_json_line(&r->writer, 1);
+    frag_json_end(&r->writer);
+    if (r->notes)
+        cell_note_json(r->notes, &r->writer);
+    frag_json_end(&r->writer);
+    fputc('\n', r->json.out);
 }
 
 enum frag_err report_texts_commit(struct report_texts *r, bool color,
                                   struct frag_error *e)
 {
-    enum frag_err err = sink_commit(&r->json, e);
+    enum frag_err err;
 
+    if (r->json.out)
+        close_json(r);
+    err = sink_commit(&r->json, e);
     FRAG_THEN(err, sink_commit(&r->csv, e));
     FRAG_THEN(err, sink_commit(&r->own, e));
     if (err == FRAG_OK && r->has_table)
@@ -60,17 +92,13 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
     if (to->hdf5)
         FRAG_TRY(frag_results_open(to->hdf5, p, &r->file, e));
     err = report_texts_open(
-        &r->texts, to,
+        &r->texts, p, to,
         table_of("nrprorrrrrrr",
                  "trace|device|policy|bound|start|peak reserved|peak allocated|"
                  "gap|overhead|fragmentation|OOMs|first OOM"),
-        e);
+        frag_summary_columns, e);
     if (err != FRAG_OK)
         report_abort(r);
-    else if (to->json)
-        frag_results_json_open(&r->texts.writer, r->texts.json.out, p);
-    if (err == FRAG_OK && to->csv)
-        frag_results_csv_header(r->texts.csv.out);
     return err;
 }
 
@@ -106,15 +134,25 @@ static void add_row(struct table *t, const struct frag_run_identity *id,
         table_cell(t, true, "event %" PRIu64, s->first_oom_event);
 }
 
+static void add_result(struct report_texts *r,
+                       const struct frag_run_identity *id,
+                       const struct frag_run *run)
+{
+    const struct frag_result_row row = frag_result_row(id, run);
+
+    report_texts_add(r, &row);
+    if (!r->json.out)
+        return;
+    frag_json_texts(&r->writer, "notes", id->trace.notes, id->trace.note_count);
+    frag_json_end(&r->writer);
+}
+
 enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
                          const struct frag_run *run, struct frag_error *e)
 {
     if (r->file)
         FRAG_TRY(frag_results_add(r->file, id, run, e));
-    if (r->texts.json.out)
-        frag_results_json_row(&r->texts.writer, id, run);
-    if (r->texts.csv.out)
-        frag_results_csv_row(r->texts.csv.out, id, run);
+    add_result(&r->texts, id, run);
     if (r->texts.has_table)
         add_row(&r->texts.table, id, &run->summary);
     r->runs++;
@@ -146,25 +184,9 @@ void report_add_failed(struct report *r, const struct frag_run_identity *id,
                                                           and NaN */
     said.trace.notes = &error;
     said.trace.note_count = 1;
-    if (r->texts.json.out)
-        frag_results_json_row(&r->texts.writer, &said, &none);
-    if (r->texts.csv.out)
-        frag_results_csv_row(r->texts.csv.out, &said, &none);
+    add_result(&r->texts, &said, &none);
     if (r->texts.has_table)
         add_failed_row(&r->texts.table, id);
-}
-
-static void close_json(struct report *r)
-{
-    if (r->notes) {
-        frag_json_line(&r->texts.writer, 1);
-        frag_json_end(&r->texts.writer);
-        cell_note_json(r->notes, &r->texts.writer);
-        frag_json_end(&r->texts.writer);
-        fputc('\n', r->texts.json.out);
-    } else {
-        frag_results_json_close(&r->texts.writer);
-    }
 }
 
 enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
@@ -173,8 +195,6 @@ enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
         r->provenance->started == FRAG_NO_TIME ? FRAG_NO_TIME : cli_now();
     enum frag_err err = FRAG_OK;
 
-    if (r->texts.json.out)
-        close_json(r);
     if (r->file)
         err = frag_results_commit(r->file, end, e);
     r->file = NULL;

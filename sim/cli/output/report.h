@@ -7,7 +7,7 @@
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/table.h"
 #include "sim/experiments/cell_notes.h"
-#include "sim/results/results.h"
+#include "sim/results/columns.h"
 #include "traces/bytes/sink.h"
 
 struct report_texts {
@@ -15,15 +15,22 @@ struct report_texts {
     struct frag_json writer;    /* to json.out */
     struct table table, below; /* below: printed after it, unless it is empty */
     bool has_table;            /* none of the others goes to stdout */
+    const struct frag_column *columns; /* of the rows */
+    struct cell_note_list *notes; /* of the cells, written after the rows as
+                                     `cell_notes'; NULL: not written */
 };
 
-/* Opens the texts; the table begins with its headings. IO, NOMEM; then nothing
- * is left open. */
+/* Opens the texts: the table begins with its headings, the JSON with what made
+ * it, and the CSV with the names of the columns. IO, NOMEM; then nothing is
+ * left open. */
 enum frag_err report_texts_open(struct report_texts *r,
+                                const struct frag_provenance *p,
                                 const struct outputs *to, struct table table,
+                                const struct frag_column *columns,
                                 struct frag_error *e) FRAG_MUST_CHECK;
-/* Writes all of them; the JSON is complete. They are closed on success and on
- * error. IO, NOMEM. */
+/* Adds a row to the CSV, and to the JSON as an object that stays open. */
+void report_texts_add(struct report_texts *r, const void *row);
+/* Writes all of them. They are closed on success and on error. IO, NOMEM. */
 enum frag_err report_texts_commit(struct report_texts *r, bool color,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 /* Closes them and writes nothing. */
@@ -33,10 +40,8 @@ struct report {
     const struct frag_provenance *provenance;
     struct frag_results *file;
     struct report_texts texts;
-    struct cell_note_list *notes; /* of the cells, written after the rows as
-                                       `cell_notes'; NULL: not written */
-    uint64_t runs, failed_runs;   /* failed: with at least one OOM */
-    uint64_t events;              /* of all runs */
+    uint64_t runs, failed_runs; /* failed: with at least one OOM */
+    uint64_t events;            /* of all runs */
 };
 
 /* p is borrowed. On error nothing is left open. */

@@ -364,8 +364,8 @@ static enum frag_err compare_all(struct comparison *s, struct frag_error *e)
     FRAG_TRY(compare_report_open(&s->report, s->call, &v->outputs, e));
     err = inputs_each(&inputs, compare_device, s, e);
     if (err == FRAG_OK)
-        return compare_report_commit(&s->report, cli_colors(&v->common, stdout),
-                                     e);
+        return report_texts_commit(&s->report.texts,
+                                   cli_colors(&v->common, stdout), e);
     report_texts_abort(&s->report.texts);
     return err;
 }

@@ -242,7 +242,8 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
     if (err == FRAG_OK && !v->common.quiet)
         input_say_cells(&s->notes);
     if (err == FRAG_OK)
-        return fit_report_commit(&s->report, cli_colors(&v->common, stdout), e);
+        return report_texts_commit(&s->report.texts,
+                                   cli_colors(&v->common, stdout), e);
     report_texts_abort(&s->report.texts);
     return err;
 }

@@ -298,7 +298,7 @@ static enum frag_err gather(struct report *r,
     char place[CELL_PLACE];
 
     cell_place(id->policy, id->bound, place);
-    return cell_note_add(r->notes, id->trace.path, device, text, place)
+    return cell_note_add(r->texts.notes, id->trace.path, device, text, place)
                ? FRAG_OK
                : frag_no_memory(e, "the notes");
 }
@@ -332,7 +332,7 @@ static enum frag_err write_results(struct plan *plan, const char *missing,
     plan->by.missing = missing;
     FRAG_TRY(report_open(&report, &plan->by, &plan->values->outputs, e));
     report.texts.has_table = false;
-    report.notes = &plan->notes;
+    report.texts.notes = &plan->notes;
     err = sweep_write(plan->sweep, add_to_report, &report, e);
     if (err == FRAG_OK)
         err = report_commit(&report, false, e);

@@ -5,6 +5,7 @@
 
 #include "policies/torch/versions.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
@@ -223,38 +224,32 @@ static enum frag_err climb(struct tuning *t, struct frag_error *e)
 
 /* ---- all of it ---- */
 
-static enum frag_err say_json(const struct tuning *t,
-                              const struct tune_answer *answer,
-                              struct frag_error *e)
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
-    struct frag_json j;
-    struct sink sink;
-
-    FRAG_TRY(sink_open(&sink, t->values->outputs.json, e));
-    cli_json_open(t->call, &j, sink.out);
-    tune_print_json(answer, &j);
-    frag_results_json_close(&j);
-    return sink_commit(&sink, e);
+    (void)e;
+    if (j)
+        tune_print_json(user, j);
+    else
+        tune_print(user, out);
+    return FRAG_OK;
 }
 
 /* Writes the JSON, and then the text unless the JSON went to stdout. */
 static enum frag_err say(const struct tuning *t, struct frag_error *e)
 {
-    const struct tune_answer answer = {
+    struct tune_answer found = {
         .ladder = &t->ladder,
         .about = t->about,
         .notes = t->notes,
     };
+    const struct answer answer = {put, NULL, &found};
     const char *json = t->values->outputs.json;
-    struct sink sink;
 
     if (json)
-        FRAG_TRY(say_json(t, &answer, e));
-    if (sink_is_stdout(json))
-        return FRAG_OK;
-    FRAG_TRY(sink_open(&sink, "-", e));
-    tune_print(&answer, sink.out);
-    return sink_commit(&sink, e);
+        FRAG_TRY(answer_write(t->call, &answer, json, e));
+    return sink_is_stdout(json) ? FRAG_OK
+                                : answer_write(t->call, &answer, NULL, e);
 }
 
 static enum frag_err tune_all(struct tuning *t, struct frag_error *e)

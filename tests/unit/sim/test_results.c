@@ -472,17 +472,20 @@ static char *as_text(bool json, const struct frag_run *run)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
+    const struct frag_result_row row = frag_result_row(&identity, run);
     struct frag_json j;
 
     assert_non_null(out);
     if (json) {
         frag_results_json_open(&j, out, &maker);
-        frag_results_json_row(&j, &identity, run);
-        frag_results_json_row(&j, &identity, run);
-        frag_results_json_close(&j);
+        for (int i = 0; i < 2; i++) {
+            frag_json_new_object(&j, 2, NULL);
+            frag_row_json(&j, frag_summary_columns, &row);
+            frag_json_end(&j);
+        }
     } else {
-        frag_results_csv_header(out);
-        frag_results_csv_row(out, &identity, run);
+        frag_header_csv(out, frag_summary_columns);
+        frag_row_csv(out, frag_summary_columns, &row);
     }
     fclose(out);
     return text;
