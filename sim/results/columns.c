@@ -315,6 +315,14 @@ uint64_t frag_column_number(const struct frag_column *c, const void *row)
     }
 }
 
+double frag_column_real(const struct frag_column *c, const void *row)
+{
+    double x;
+
+    memcpy(&x, (const char *)row + c->offset, sizeof(x));
+    return x;
+}
+
 const char *frag_column_text(const struct frag_column *c, const void *row)
 {
     const char *at = (const char *)row + c->offset, *text;

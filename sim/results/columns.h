@@ -92,9 +92,10 @@ void frag_rows_json(struct frag_json *j, const char *key, int indent,
 double frag_optional_real(uint64_t n);
 bool frag_optional_count(double x, uint64_t *n);
 
-/* The field of a row that a column describes: a number, of a REAL its bits, or
- * a text, NULL if it is none. */
+/* The field of a row that a column describes: a number, of a REAL its bits, a
+ * real, or a text, NULL if it is none. */
 uint64_t frag_column_number(const struct frag_column *c, const void *row);
+double frag_column_real(const struct frag_column *c, const void *row);
 const char *frag_column_text(const struct frag_column *c, const void *row);
 
 /* Number of columns before FRAG_COLUMN_END. */

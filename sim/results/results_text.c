@@ -7,14 +7,6 @@
 #include "traces/printable.h"
 #include "traces/text.h"
 
-static double real_of(const struct frag_column *c, const void *row)
-{
-    double x;
-
-    memcpy(&x, (const char *)row + c->offset, sizeof(x));
-    return x;
-}
-
 /* ---- JSON ---- */
 
 void frag_row_json(struct frag_json *j, const struct frag_column *columns,
@@ -30,7 +22,7 @@ void frag_row_json(struct frag_json *j, const struct frag_column *columns,
             frag_json_text(j, c->name, frag_column_text(c, row));
             break;
         case FRAG_COLUMN_REAL:
-            frag_json_real(j, c->name, real_of(c, row));
+            frag_json_real(j, c->name, frag_column_real(c, row));
             break;
         case FRAG_COLUMN_BOOL:
         case FRAG_COLUMN_NOT:
@@ -122,8 +114,8 @@ static void put_csv(FILE *out, const struct frag_column *c, const void *row)
     if (c->kind == FRAG_COLUMN_TEXT)
         put_csv_text(out, frag_column_text(c, row));
     else if (c->kind == FRAG_COLUMN_REAL)
-        fputs(isfinite(real_of(c, row))
-                  ? frag_number_format(real_of(c, row), text)
+        fputs(isfinite(frag_column_real(c, row))
+                  ? frag_number_format(frag_column_real(c, row), text)
                   : "",
               out);
     else if (frag_column_number(c, row) != UINT64_MAX)

@@ -17,11 +17,11 @@
                     const char **: FRAG_COLUMN_TEXT,                           \
                     default: FRAG_COLUMN_CHARS), key, field)
 /* A number of the type that the field has. */
-#define NUMBER(key, field)                                                     \
-    COLUMN(_Generic(&((ROW *)0)->field, uint64_t *: FRAG_COLUMN_COUNT,         \
-                    uint32_t *: FRAG_COLUMN_COUNT32, bool *: FRAG_COLUMN_BOOL, \
-                    uint16_t *: FRAG_COLUMN_COUNT16,                           \
-                    double *: FRAG_COLUMN_REAL), key, field)
+#define NUMBER_KIND(type, field)                                               \
+    _Generic(&((type *)0)->field, uint64_t *: FRAG_COLUMN_COUNT,               \
+             uint32_t *: FRAG_COLUMN_COUNT32, uint16_t *: FRAG_COLUMN_COUNT16, \
+             bool *: FRAG_COLUMN_BOOL, double *: FRAG_COLUMN_REAL)
+#define NUMBER(key, field)   COLUMN(NUMBER_KIND(ROW, field), key, field)
 #define FILLED(key, field)   COLUMN(FRAG_COLUMN_FILLED, key, field)
 #define POSITIVE(key, field) COLUMN(FRAG_COLUMN_POSITIVE, key, field)
 #define NOT(key, field)      COLUMN(FRAG_COLUMN_NOT, key, field)
@@ -42,22 +42,22 @@
  * begins with `indent` spaces, with a line for each row. */
 #define JSON_ROW(j, type, row, ...)                                            \
     do {                                                                       \
-        typedef struct type ROW;                                               \
-        static const struct frag_column columns[] = {__VA_ARGS__, END};        \
+        ROW_TABLE(type, __VA_ARGS__);                                          \
         frag_row_json(j, columns, row);                                        \
     } while (0)
 #define JSON_OBJECT(j, key, type, row, ...)                                    \
     do {                                                                       \
-        typedef struct type ROW;                                               \
-        static const struct frag_column columns[] = {__VA_ARGS__, END};        \
+        ROW_TABLE(type, __VA_ARGS__);                                          \
         frag_object_json(j, key, columns, row);                                \
     } while (0)
 #define JSON_ROWS(j, key, indent, type, rows, count, ...)                      \
     do {                                                                       \
-        typedef struct type ROW;                                               \
-        static const struct frag_column columns[] = {__VA_ARGS__, END};        \
+        ROW_TABLE(type, __VA_ARGS__);                                          \
         frag_rows_json(j, key, indent, columns, rows, count, sizeof(ROW));     \
     } while (0)
+#define ROW_TABLE(type, ...)                                                   \
+    typedef struct type ROW;                                                   \
+    static const struct frag_column columns[] = {__VA_ARGS__, END}
 /* clang-format on */
 
 #endif

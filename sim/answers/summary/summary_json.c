@@ -68,26 +68,14 @@ static void put_counters(const struct summary *s, struct frag_json *j)
     frag_json_end(j);
 }
 
-static void put_fragmentation(const struct summary *s, struct frag_json *j)
-{
-    frag_json_new_object(j, 3, "fragmentation");
-    for (const struct measure *m = summary_measures; m->label; m++) {
-        frag_json_line(j, 4);
-        if (m->kind == MEASURE_BYTES)
-            frag_json_count(j, m->key, summary_bytes(s, m));
-        else
-            frag_json_real(j, m->key, summary_real(s, m));
-    }
-    frag_json_end(j);
-}
-
 void summary_json(const struct summary *s, struct frag_json *j)
 {
     JSON_ROW(j, summary, s, NUMBER("device", device), NUMBER("event", event),
              NUMBER("events", events), TEXT("policy", policy),
              TEXT("params", params), NUMBER("recorded", is_recorded));
     put_counters(s, j);
-    put_fragmentation(s, j);
+    frag_json_line(j, 3);
+    frag_object_json(j, "fragmentation", summary_measures, &s->fragmentation);
     frag_json_new_array(j, 3, "cautions");
     for (size_t i = 0; i < s->note_count; i++)
         frag_json_text(j, NULL, s->notes[i]);

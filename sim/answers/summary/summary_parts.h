@@ -10,20 +10,10 @@
 #define FRAG_SIM_ANSWERS_SUMMARY_SUMMARY_PARTS_H
 
 #include "sim/answers/summary/summary.h"
+#include "sim/results/columns.h"
 
-/* A measure of fragmentation. */
-enum measure_kind { MEASURE_SHARE, MEASURE_RATIO, MEASURE_BYTES };
-
-struct measure {
-    const char *label, *key, *formula;
-    size_t offset; /* in struct summary_fragmentation: of a frag_size for
-                      MEASURE_BYTES, else of a double */
-    enum measure_kind kind;
-    const char *group; /* title above this measure; NULL: none */
-};
-extern const struct measure summary_measures[]; /* ended by a NULL label */
-
-double summary_real(const struct summary *s, const struct measure *m);
-frag_size summary_bytes(const struct summary *s, const struct measure *m);
+/* Of struct summary_fragmentation: the label, the unit and the formula of each
+ * measure; a column without a name is the title above a group. */
+extern const struct frag_column summary_measures[];
 
 #endif

@@ -196,18 +196,19 @@ void summary_print_pools(const struct summary *s, FILE *out)
 
 /* -- fragmentation -------------------------------------------------------- */
 
-static const char *value(const struct summary *s, const struct measure *m,
-                         char text[CELL])
+static const char *value(const struct summary_fragmentation *f,
+                         const struct frag_column *c, char text[CELL])
 {
-    const double x = m->kind == MEASURE_BYTES ? 0 : summary_real(s, m);
+    const uint64_t n = frag_column_number(c, f);
+    const double x = frag_column_real(c, f);
+    const bool is_share = *c->units == '%';
 
-    if (m->kind == MEASURE_BYTES)
-        return cell(&size_format, summary_bytes(s, m), summary_bytes(s, m),
-                    text);
+    if (c->kind == FRAG_COLUMN_COUNT)
+        return cell(&size_format, n, n, text);
     if (isnan(x))
         return "     -    ";
-    snprintf(text, CELL, m->kind == MEASURE_SHARE ? "%8.1f %%" : "%9.3f ",
-             m->kind == MEASURE_SHARE ? 100 * x : x);
+    snprintf(text, CELL, is_share ? "%8.1f %%" : "%9.3f ",
+             is_share ? 100 * x : x);
     return text;
 }
 
@@ -223,14 +224,16 @@ void summary_print_fragmentation(const struct summary *s, FILE *out)
                  "Fragmentation after event %" PRIu64 " of %" PRIu64, s->event,
                  s->events);
     centred(out, title);
-    for (const struct measure *m = summary_measures; m->label; m++) {
-        if (m->group) {
+    for (const struct frag_column *c = summary_measures;
+         c->kind != FRAG_COLUMN_END; c++) {
+        if (!c->name) {
             rule(out, '-');
-            centred(out, m->group);
+            centred(out, c->meaning);
             rule(out, '-');
+            continue;
         }
-        fprintf(out, "| %-21s | %s | %-36s |\n", m->label, value(s, m, text),
-                m->formula);
+        fprintf(out, "| %-21s | %s | %-36s |\n", c->meaning,
+                value(&s->fragmentation, c, text), c->formula);
     }
     rule(out, '=');
     printable_line(out, "allocator: %s%s%s%s", s->policy,

@@ -2,67 +2,50 @@
 #include "sim/answers/summary/summary_parts.h"
 
 #include <stddef.h>
-#include <string.h>
 
 /* clang-format off */
 #define AT(field) offsetof(struct summary_fragmentation, field)
-const struct measure summary_measures[] = {
-    {"fragmentation now", "fragmentation", "1 - allocated / reserved",
-     AT(now), MEASURE_SHARE, "At this event"},
-    {"external", "external", "1 - largest free / free",
-     AT(external), MEASURE_SHARE, NULL},
-    {"internal", "internal", "1 - requested / allocated",
-     AT(internal), MEASURE_SHARE, NULL},
-    {"overhead now", "overhead", "reserved / requested",
-     AT(overhead), MEASURE_RATIO, NULL},
-    {"free", "free_bytes", "reserved - active",
-     AT(free), MEASURE_BYTES, NULL},
-    {"largest free", "largest_free_bytes", "inside one segment",
-     AT(largest_free), MEASURE_BYTES, NULL},
-    {"fragmentation", "fragmentation_so_far",
-     "1 - peak allocated / peak reserved",
-     AT(so_far), MEASURE_SHARE, "From the first event to this one"},
-    {"mean fragmentation", "fragmentation_mean",
-     "mean of 1 - allocated / reserved",
-     AT(mean), MEASURE_SHARE, NULL},
-    {"overhead", "overhead_so_far", "peak reserved / peak requested",
-     AT(overhead_so_far), MEASURE_RATIO, NULL},
-    {"lower bound", "lower_bound_bytes", "least that any policy needs",
-     AT(lower_bound), MEASURE_BYTES, NULL},
-    {"gap", "gap_to_bound", "peak reserved / lower bound - 1",
-     AT(gap), MEASURE_SHARE, NULL},
-    {"requested", "reserved_requested_bytes", "of live blocks",
-     AT(parts.requested), MEASURE_BYTES, "Reserved memory is the sum of"},
-    {"rounding", "reserved_rounding_bytes", "allocated - requested",
-     AT(parts.rounding), MEASURE_BYTES, NULL},
-    {"pending", "reserved_pending_bytes", "freed, in use by another stream",
-     AT(parts.pending), MEASURE_BYTES, NULL},
-    {"free here", "reserved_free_here_bytes", "in the request's stream and pool",
-     AT(parts.free_here), MEASURE_BYTES, NULL},
-    {"free, other stream", "reserved_free_stream_bytes",
-     "in segments of another stream",
-     AT(parts.free_stream), MEASURE_BYTES, NULL},
-    {"free, other pool", "reserved_free_pool_bytes",
-     "in segments of another pool",
-     AT(parts.free_pool), MEASURE_BYTES, NULL},
-    {"unusable", "reserved_unusable_bytes", "gaps below 512 bytes, unmapped",
-     AT(parts.unusable), MEASURE_BYTES, NULL},
-    {0},
+#define BYTES FRAG_COLUMN_COUNT
+#define REAL  FRAG_COLUMN_REAL
+const struct frag_column summary_measures[] = {
+    {NULL, FRAG_COLUMN_LINE, 4, "", "At this event", NULL, NULL},
+    {"fragmentation", REAL, AT(now), "%",
+     "fragmentation now", "1 - allocated / reserved", NULL},
+    {"external", REAL, AT(external), "%",
+     "external", "1 - largest free / free", NULL},
+    {"internal", REAL, AT(internal), "%",
+     "internal", "1 - requested / allocated", NULL},
+    {"overhead", REAL, AT(overhead), "1",
+     "overhead now", "reserved / requested", NULL},
+    {"free_bytes", BYTES, AT(free), "byte", "free", "reserved - active", NULL},
+    {"largest_free_bytes", BYTES, AT(largest_free), "byte",
+     "largest free", "inside one segment", NULL},
+    {NULL, FRAG_COLUMN_LINE, 4, "", "From the first event to this one", NULL, NULL},
+    {"fragmentation_so_far", REAL, AT(so_far), "%",
+     "fragmentation", "1 - peak allocated / peak reserved", NULL},
+    {"fragmentation_mean", REAL, AT(mean), "%",
+     "mean fragmentation", "mean of 1 - allocated / reserved", NULL},
+    {"overhead_so_far", REAL, AT(overhead_so_far), "1",
+     "overhead", "peak reserved / peak requested", NULL},
+    {"lower_bound_bytes", BYTES, AT(lower_bound), "byte",
+     "lower bound", "least that any policy needs", NULL},
+    {"gap_to_bound", REAL, AT(gap), "%",
+     "gap", "peak reserved / lower bound - 1", NULL},
+    {NULL, FRAG_COLUMN_LINE, 4, "", "Reserved memory is the sum of", NULL, NULL},
+    {"reserved_requested_bytes", BYTES, AT(parts.requested), "byte",
+     "requested", "of live blocks", NULL},
+    {"reserved_rounding_bytes", BYTES, AT(parts.rounding), "byte",
+     "rounding", "allocated - requested", NULL},
+    {"reserved_pending_bytes", BYTES, AT(parts.pending), "byte",
+     "pending", "freed, in use by another stream", NULL},
+    {"reserved_free_here_bytes", BYTES, AT(parts.free_here), "byte",
+     "free here", "in the request's stream and pool", NULL},
+    {"reserved_free_stream_bytes", BYTES, AT(parts.free_stream), "byte",
+     "free, other stream", "in segments of another stream", NULL},
+    {"reserved_free_pool_bytes", BYTES, AT(parts.free_pool), "byte",
+     "free, other pool", "in segments of another pool", NULL},
+    {"reserved_unusable_bytes", BYTES, AT(parts.unusable), "byte",
+     "unusable", "gaps below 512 bytes, unmapped", NULL},
+    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL, NULL},
 };
 /* clang-format on */
-
-double summary_real(const struct summary *s, const struct measure *m)
-{
-    double x;
-
-    memcpy(&x, (const char *)&s->fragmentation + m->offset, sizeof(x));
-    return x;
-}
-
-frag_size summary_bytes(const struct summary *s, const struct measure *m)
-{
-    frag_size x;
-
-    memcpy(&x, (const char *)&s->fragmentation + m->offset, sizeof(x));
-    return x;
-}

@@ -231,7 +231,7 @@ static void put_json(const struct input *in, const struct leaks *l,
     frag_json_real(j, "seconds_per_step", a_step(l, l->seconds_per_unit));
     put_reach_json(j, l, reach);
     frag_json_bool(j, "has_stacks", in->device->stack != NULL);
-    step_notes_json(j, in->trace);
+    frag_json_texts(j, "notes", in->trace->notes, in->trace->note_count);
     frag_json_new_array(j, 3, "leaks");
     for (uint64_t i = 0; i < l->count; i++)
         put_leak(j, in, l, &l->items[i]);

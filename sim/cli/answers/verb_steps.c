@@ -77,7 +77,8 @@ static void put_json(const struct steps_subject *on, const struct step_table *t,
     step_source_json(j, &t->steps);
     frag_json_number(j, "peak_requested_bytes", t->summary.peak_requested);
     frag_json_number(j, "peak_reserved_bytes", t->summary.peak_reserved);
-    step_notes_json(j, on->in->trace);
+    frag_json_texts(j, "notes", on->in->trace->notes,
+                    on->in->trace->note_count);
     JSON_ROWS(j, "parts", 3, step_part, t->items, t->count,
               WORD("part", kind, step_part_names), POSITIVE("step", step),
               NUMBER("from_event", from), NUMBER("to_event", to),

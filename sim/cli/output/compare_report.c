@@ -89,11 +89,8 @@ static void add_to_table(struct table *t, const struct compare_row *row)
     table_cell(t, false, "%s", c->id.policy);
     table_size(t, frag_bound_of(c->id.bound, FRAG_BOUND_CAPACITY));
     table_size(t, c->real.peak_reserved);
-    if (c->real.first_oom_event == FRAG_NEVER)
-        table_cell(t, false, "-");
-    else
-        table_cell(t, false, "event %" PRIu64, c->real.first_oom_event);
-    table_cell(t, false, "%" PRIu64, row->calls_real);
+    table_event(t, false, c->real.first_oom_event);
+    table_count(t, row->calls_real);
     if (c->leaked)
         table_cell(t, true, "leaked %" PRIu64 " B", c->leaked);
     else

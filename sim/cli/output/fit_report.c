@@ -131,22 +131,6 @@ static struct fit_row make_row(const struct fit_report *r,
     return row;
 }
 
-static void size_or(struct table *t, uint64_t size, const char *none)
-{
-    if (size == UINT64_MAX)
-        table_cell(t, true, "%s", none);
-    else
-        table_size(t, size);
-}
-
-static void count_or_none(struct table *t, uint64_t count)
-{
-    if (count == UINT64_MAX)
-        table_cell(t, false, "-");
-    else
-        table_cell(t, false, "%" PRIu64, count);
-}
-
 static void add_to_table(struct table *t, const struct fit_row *row)
 {
     const bool is_empty =
@@ -156,13 +140,13 @@ static void add_to_table(struct table *t, const struct fit_row *row)
     table_device(t, (uint32_t)row->device);
     table_cell(t, false, "%s", row->policy);
     table_cell(t, false, "%s", is_empty ? "" : row->start);
-    size_or(t, row->need, "nowhere");
-    count_or_none(t, row->need);
+    table_size_or(t, row->need, "nowhere");
+    table_count(t, row->need);
     table_share(t, row->headroom_ratio);
     table_size(t, row->peak_allocated);
-    count_or_none(t, row->retries);
+    table_count(t, row->retries);
     table_size(t, row->peak_reserved);
-    size_or(t, row->fit, "nowhere");
+    table_size_or(t, row->fit, "nowhere");
 }
 
 static struct step make_step(const struct fit_row *row,

@@ -128,10 +128,7 @@ static void add_row(struct table *t, const struct frag_run_identity *id,
         table_cell(t, false, "-");
     table_share(t, s->fragmentation_ratio);
     table_cell(t, s->num_ooms, "%" PRIu64, s->num_ooms);
-    if (s->first_oom_event == FRAG_NEVER)
-        table_cell(t, false, "-");
-    else
-        table_cell(t, true, "event %" PRIu64, s->first_oom_event);
+    table_event(t, true, s->first_oom_event);
 }
 
 static void add_result(struct report_texts *r,

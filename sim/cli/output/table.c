@@ -55,6 +55,30 @@ void table_size(struct table *t, frag_size size)
     table_cell(t, false, "%s", FRAG_SHOW_SIZE(size));
 }
 
+void table_size_or(struct table *t, frag_size size, const char *none)
+{
+    if (size == UINT64_MAX)
+        table_cell(t, true, "%s", none);
+    else
+        table_size(t, size);
+}
+
+void table_count(struct table *t, uint64_t n)
+{
+    if (n == UINT64_MAX)
+        table_cell(t, false, "-");
+    else
+        table_cell(t, false, "%" PRIu64, n);
+}
+
+void table_event(struct table *t, bool alarm, uint64_t event)
+{
+    if (event == UINT64_MAX)
+        table_cell(t, false, "-");
+    else
+        table_cell(t, alarm, "event %" PRIu64, event);
+}
+
 void table_device(struct table *t, uint32_t device)
 {
     if (device == FRAG_HOST_DEVICE)

@@ -38,6 +38,12 @@ struct table table_of(const char *right, const char *heads);
 /* As a percentage; - if the share is not finite. */
 void table_share(struct table *t, double share);
 void table_size(struct table *t, frag_size size); /* in IEC units */
+/* The same, but an alarm with the text `none' for UINT64_MAX. */
+void table_size_or(struct table *t, frag_size size, const char *none);
+/* A number; - for UINT64_MAX. */
+void table_count(struct table *t, uint64_t n);
+/* "event N"; - for UINT64_MAX. */
+void table_event(struct table *t, bool alarm, uint64_t event);
 void table_bound(struct table *t, struct frag_bound bound);
 void table_device(struct table *t, uint32_t device); /* or "host" */
 

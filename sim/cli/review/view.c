@@ -9,7 +9,7 @@
 #include "sim/cli/page/page.h"
 #include "sim/cli/review/view_parts.h"
 #include "sim/cli/texts/cli_texts.h"
-#include "sim/results/json.h"
+#include "sim/results/row.h"
 #include "traces/facts.h"
 #include "traces/name.h"
 #include "traces/printable.h"
@@ -158,16 +158,14 @@ static void put_run(struct frag_json *j, const struct view_run *r)
                   r->of->bound.bytes == FRAG_UNLIMITED
                       ? ""
                       : FRAG_SHOW_BOUND(r->of->bound));
-    frag_json_number(j, "peakReserved", r->track.run.summary.peak_reserved);
-    frag_json_number(j, "ooms", r->track.run.summary.num_ooms);
-    frag_json_number(j, "bytes", r->heights.bytes);
-    frag_json_number(j, "unit", r->unit);
-    frag_json_number(j, "blocks", r->track.blocks.count);
-    frag_json_number(j, "written", r->written);
-    frag_json_real(j, "least", r->least);
     frag_json_bool(j, "hasPeak", r->choice.peak != UINT64_MAX);
-    frag_json_number(j, "ranges", r->track.reserved.count);
-    frag_json_number(j, "rangesWritten", r->ranges_written);
+    JSON_ROW(j, view_run, r,
+             NUMBER("peakReserved", track.run.summary.peak_reserved),
+             NUMBER("ooms", track.run.summary.num_ooms),
+             NUMBER("bytes", heights.bytes), NUMBER("unit", unit),
+             NUMBER("blocks", track.blocks.count), NUMBER("written", written),
+             NUMBER("least", least), NUMBER("ranges", track.reserved.count),
+             NUMBER("rangesWritten", ranges_written));
     for (size_t k = 0; k < VIEW_COLUMN_COUNT; k++) {
         frag_json_line(j, 0);
         put_column(j, names[k][0], names[k][1], r->columns[k].items,
@@ -237,11 +235,9 @@ static void put_data(const struct view *v, FILE *out)
     frag_json_text(&j, "device", FRAG_DEVICE_NAME(v->device->device));
     frag_json_number(&j, "events", v->device->count);
     frag_json_number(&j, "initial", v->device->initial);
-    frag_json_number(&j, "peak", v->peak);
     frag_json_count(&j, "recordedOom", (uint64_t)v->recorded_oom);
-    frag_json_number(&j, "columns", v->columns);
-    frag_json_number(&j, "wide", v->wide);
-    frag_json_number(&j, "high", v->high);
+    JSON_ROW(&j, view, v, NUMBER("peak", peak), NUMBER("columns", columns),
+             NUMBER("wide", wide), NUMBER("high", high));
     put_times(&j, v);
     put_places(&j, v);
     put_nodes(&j, &v->stacks);

@@ -22,24 +22,24 @@ struct info_values {
 /* The facts of a device that are printed. */
 struct device_view {
     const struct frag_trace *trace;
-    const struct frag_device_trace *d;
+    struct frag_device_trace d; /* borrowed, all of it */
     struct facts facts;
     struct facts_pool *by_pool; /* [pool_count] */
-    uint64_t events, initial, streams, pools, marks, start_segments,
-        end_segments;
+    uint64_t events;            /* of the recording */
 };
 
 /* The facts that are one number: the key of JSON, and the label in the text. */
 /* clang-format off */
-#define FACT(key, label, units, field)                                         \
-    {key, FRAG_COLUMN_COUNT, offsetof(struct device_view, field), units, label,\
-     NULL, NULL}
+#define FACT(key, label, unit, field)                                          \
+    {.name = key, .kind = NUMBER_KIND(struct device_view, field),              \
+     .offset = offsetof(struct device_view, field), .units = unit,             \
+     .meaning = label}
 static const struct frag_column facts[] = {
     FACT("events", "events", "1", events),
-    FACT("initial_blocks", "live before the recording", "1", initial),
-    FACT("num_streams", "streams", "1", streams),
-    FACT("num_pools", "pools", "1", pools),
-    FACT("num_marks", "marks", "1", marks),
+    FACT("initial_blocks", "live before the recording", "1", d.initial),
+    FACT("num_streams", "streams", "1", d.stream_count),
+    FACT("num_pools", "pools", "1", d.pool_count),
+    FACT("num_marks", "marks", "1", d.mark_count),
     FACT("peak_requested_bytes", "peak requested", "byte", facts.peak_served),
     FACT("peak_live_blocks", "peak live blocks", "1", facts.peak_live),
     FACT("failed_requests", "failed requests", "1", facts.failed),
@@ -49,10 +49,11 @@ static const struct frag_column facts[] = {
     FACT("end_live_blocks", "live blocks at the end", "1", facts.end_live),
     FACT("recorded_peak_reserved_bytes", "recorded peak reserved", "byte",
          facts.peak_reserved),
-    FACT("start_segments", "segments at the start", "1", start_segments),
-    FACT("end_segments", "segments at the end", "1", end_segments),
-    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL, NULL},
-};
+    FACT("start_segments", "segments at the start", "1",
+         d.recorded.start.segment_count),
+    FACT("end_segments", "segments at the end", "1",
+         d.recorded.end.segment_count),
+    END};
 /* clang-format on */
 
 /* The caller frees v->by_pool, on error too. */
@@ -62,15 +63,9 @@ static enum frag_err look(const struct frag_trace *t,
 {
     *v = (struct device_view){
         .trace = t,
-        .d = d,
+        .d = *d,
         .by_pool = calloc((size_t)d->pool_count + 1, sizeof(*v->by_pool)),
         .events = d->count - d->initial,
-        .initial = d->initial,
-        .streams = d->stream_count,
-        .pools = d->pool_count,
-        .marks = d->mark_count,
-        .start_segments = d->recorded.start.segment_count,
-        .end_segments = d->recorded.end.segment_count,
     };
     if (!v->by_pool)
         return FRAG_NOMEM;
@@ -114,15 +109,15 @@ static void print_fact(FILE *out, const struct device_view *v,
 
 static void print_pools(FILE *out, const struct device_view *v)
 {
-    for (uint32_t i = 0; i < v->d->pool_count; i++) {
+    for (uint32_t i = 0; i < v->d.pool_count; i++) {
         const struct facts_pool *p = &v->by_pool[i];
         char name[FRAG_POOL_NAME];
 
         fprintf(out, "    %-24s peak requested %s, live at the end %s",
-                frag_pool_name(v->trace, v->d, (frag_pool)i, name),
+                frag_pool_name(v->trace, &v->d, (frag_pool)i, name),
                 FRAG_SHOW_SIZE(p->peak_requested),
                 FRAG_SHOW_SIZE(p->end_requested));
-        if (v->d->recorded.has_end)
+        if (v->d.recorded.has_end)
             fprintf(out, ", reserved %s", FRAG_SHOW_SIZE(p->end_reserved));
         fputc('\n', out);
     }
@@ -130,17 +125,18 @@ static void print_pools(FILE *out, const struct device_view *v)
 
 static void print_device(FILE *out, const struct device_view *v)
 {
-    fprintf(out, "\n%s\n", FRAG_DEVICE_NAME(v->d->device));
+    fprintf(out, "\n%s\n", FRAG_DEVICE_NAME(v->d.device));
     for (const struct frag_column *c = facts; c->name; c++) {
         print_fact(out, v, c);
-        if (c->offset == offsetof(struct device_view, pools) && v->pools > 1)
+        if (c->offset == offsetof(struct device_view, d.pool_count) &&
+            v->d.pool_count > 1)
             print_pools(out, v);
     }
     if (v->facts.duration)
         fprintf(out, "  %-26s %.3f s\n", "duration",
                 (double)v->facts.duration / 1e9);
     print_counts(out, "requests", v->facts.ops, frag_op_names, FRAG_OP_COUNT);
-    if (v->d->recorded.has_actions)
+    if (v->d.recorded.has_actions)
         print_counts(out, "recorded answers", v->facts.actions,
                      frag_action_names, FRAG_ACTION_COUNT);
 }
@@ -178,19 +174,19 @@ static void json_counts(struct frag_json *j, const char *key,
 static void json_pools(struct frag_json *j, const struct device_view *v)
 {
     frag_json_new_array(j, 4, "by_pool");
-    for (uint32_t i = 0; i < v->d->pool_count; i++) {
+    for (uint32_t i = 0; i < v->d.pool_count; i++) {
         const struct facts_pool *p = &v->by_pool[i];
         char name[FRAG_POOL_NAME];
 
         frag_json_new_object(j, 5, NULL);
         frag_json_text(j, "pool_name",
-                       frag_pool_name(v->trace, v->d, (frag_pool)i, name));
+                       frag_pool_name(v->trace, &v->d, (frag_pool)i, name));
         JSON_ROW(j, facts_pool, p,
                  NUMBER("peak_requested_bytes", peak_requested),
                  NUMBER("end_live_bytes", end_requested));
         frag_json_count(j, "end_reserved_bytes",
-                        v->d->recorded.has_end ? p->end_reserved
-                                               : FRAG_UNLIMITED);
+                        v->d.recorded.has_end ? p->end_reserved
+                                              : FRAG_UNLIMITED);
         frag_json_end(j);
     }
     frag_json_end(j);
@@ -214,7 +210,7 @@ static void json_streams(struct frag_json *j, const struct frag_device_trace *d)
 
 static void json_device(struct frag_json *j, const struct device_view *v)
 {
-    const struct frag_device_trace *d = v->d;
+    const struct frag_device_trace *d = &v->d;
 
     frag_json_new_object(j, 3, NULL);
     frag_json_number(j, "device", d->device);

@@ -72,11 +72,6 @@ void step_source_json(struct frag_json *j, const struct frag_steps *s)
              NUMBER("num_steps", count));
 }
 
-void step_notes_json(struct frag_json *j, const struct frag_trace *t)
-{
-    frag_json_texts(j, "notes", t->notes, t->note_count);
-}
-
 static void put_notes(FILE *out, const struct frag_trace *t)
 {
     for (uint32_t i = 0; i < t->note_count; i++)

@@ -96,7 +96,4 @@ void step_source_put(FILE *out, const struct frag_steps *s);
 /* The members steps_source, mark, likeness and num_steps of an open object. */
 void step_source_json(struct frag_json *j, const struct frag_steps *s);
 
-/* The member notes, of a trace. */
-void step_notes_json(struct frag_json *j, const struct frag_trace *t);
-
 #endif

@@ -126,14 +126,6 @@ enum frag_err dry_put_table(struct table *t, FILE *out, bool color,
                : frag_no_memory(e, "the table");
 }
 
-static void put_size(struct table *t, frag_size size)
-{
-    if (size == FRAG_UNLIMITED)
-        table_cell(t, true, "none is enough");
-    else
-        table_size(t, size);
-}
-
 static enum frag_err put_needs(const struct dry_answer *a,
                                const struct dry_device *d, FILE *out,
                                struct frag_error *e)
@@ -149,9 +141,10 @@ static enum frag_err put_needs(const struct dry_answer *a,
         if (d->need[w].least == d->need[w].most)
             table_cell(&t, false, "%s", "");
         else
-            put_size(&t, d->need[w].least);
-        put_size(&t,
-                 frag_capacity_survives(need) ? need->from : FRAG_UNLIMITED);
+            table_size(&t, d->need[w].least);
+        table_size_or(
+            &t, frag_capacity_survives(need) ? need->from : FRAG_UNLIMITED,
+            "none is enough");
         table_size(&t, run->peak_reserved);
         table_size(&t, run->peak_allocated);
     }

@@ -231,14 +231,6 @@ bool dry_try_fits(const struct dry_try *t)
 
 /* ---- the outputs ---- */
 
-static void put_size(struct table *t, bool known, frag_size size)
-{
-    if (size != FRAG_UNLIMITED)
-        table_size(t, size);
-    else
-        table_cell(t, known, "%s", known ? "none is enough" : "-");
-}
-
 static void put_row(struct table *t, const struct frag_gpu *judged,
                     const struct dry_row *row)
 {
@@ -255,8 +247,8 @@ static void put_row(struct table *t, const struct frag_gpu *judged,
         table_cell(t, true, "done, but the trace lacks memory");
     else
         table_cell(t, false, "done");
-    put_size(t, whole, need_of(row));
-    put_size(t, whole, reserved_of(row));
+    table_size_or(t, need_of(row), whole ? "none is enough" : "-");
+    table_size_or(t, reserved_of(row), "-");
     table_cell(t, false, "%s", g ? g->id : whole ? "none" : "-");
     if (judged)
         table_cell(t, !fits(row, judged), "%s",
