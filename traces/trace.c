@@ -43,11 +43,10 @@ const char *frag_pool_name(const struct frag_trace *t,
                        : id.owner        ? "graph"
                                          : "MemPool";
 
-    if (pool)
-        snprintf(text, FRAG_POOL_NAME, "%s %" PRIu64 ":%" PRIu64, kind,
-                 id.owner, id.number);
-    else
-        snprintf(text, FRAG_POOL_NAME, "default pool");
+    if (!pool)
+        return strcpy(text, "default pool");
+    snprintf(text, FRAG_POOL_NAME, "%s %" PRIu64 ":%" PRIu64, kind, id.owner,
+             id.number);
     return text;
 }
 

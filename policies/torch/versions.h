@@ -71,12 +71,6 @@ static inline bool torch_has_earlier(unsigned version, enum torch_rule rule)
     return version < torch_changes[rule].since;
 }
 
-/* Whether the torch policy models the placement of a version. */
-static inline bool torch_is_modelled(unsigned version)
-{
-    return version >= TORCH_MODEL_OLDEST && version <= TORCH_MODEL_NEWEST;
-}
-
 /* The rules that make two modelled versions place the same requests otherwise,
  * under settings in the grammar of torch_conf.h: sum of 1 << enum torch_rule.
  * has_pools: requests come from private pools too. Settings that one of the two

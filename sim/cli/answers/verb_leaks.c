@@ -279,8 +279,8 @@ static enum frag_err show(struct step_command *c, const struct input *in,
         FRAG_TRY(find_reach(c, in, l, &reach, e));
     if (c->json)
         put_json(in, l, &reach, c->json);
-    else if (put_text(in, l, &reach, c->out, c->color) != FRAG_OK)
-        return frag_no_memory(e, "the table of leaks");
+    else
+        FRAG_TRY(put_text(in, l, &reach, c->out, c->color));
     return c->values->drawing.out
                ? draw_leaks(in, l, &reach, &c->values->drawing, e)
                : FRAG_OK;

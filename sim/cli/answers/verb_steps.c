@@ -99,8 +99,8 @@ static enum frag_err show(struct step_command *c,
 {
     if (c->json)
         put_json(on, t, c->json);
-    else if (put_text(on, t, c->out, c->color) != FRAG_OK)
-        return frag_no_memory(e, "the table of steps");
+    else
+        FRAG_TRY(put_text(on, t, c->out, c->color));
     return c->values->drawing.out ? draw_steps(on, t, &c->values->drawing, e)
                                   : FRAG_OK;
 }

@@ -120,7 +120,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     if (j || !s->ranks.count || !s->shown)
         return FRAG_OK;
     fputc('\n', out);
-    return ranks_print(&s->ranks, out, cli_colors(&v->common, stdout), e);
+    return ranks_print(&s->ranks, out, cli_colors(&v->common, stdout));
 }
 
 static void put_after(void *user, struct frag_json *j)

@@ -13,39 +13,43 @@ struct fit_row {
     const char *trace, *policy;
     const char *bound; /* what need and fit are: a capacity or a limit */
     const char *start; /* of the run at the need, else of the one without */
-    uint64_t device, events, total;
-    uint64_t lower_bound, peak_allocated, peak_reserved; /* without a bound */
-    uint64_t need; /* the least bound from which on nothing fails */
-    uint64_t fit;  /* the least that serves the trace at all: between it and
-                      the need a larger bound may fail */
-    uint64_t step; /* 1: exact; else only multiples of it were tried */
-    uint64_t headroom, need_reserved, retries; /* at the need */
+    uint32_t device;
+    uint64_t total;    /* 0: none */
+    uint64_t fit;      /* the least that serves the trace at all: between it and
+                          the need a larger bound may fail */
+    uint64_t step;     /* 1: exact; else only multiples of it were tried */
+    uint64_t headroom; /* at the need */
     uint64_t fails_above; /* spans above fit that fail, with --frontier */
     uint64_t
         fits; /* 1 if the need is at most the size that was named, else 0 */
-    double headroom_ratio, seconds;
+    double headroom_ratio;
+    struct frag_summary unlimited;
+    struct frag_capacity_span need; /* all of it no value if there is none */
 };
 
 /* A span's row in the frontier; UINT64_MAX: no value. */
 struct step {
     const char *trace, *policy, *start;
-    uint64_t device, from, to, exact, first_oom, peak_reserved, retries;
+    uint32_t device;
+    uint64_t exact;
+    struct frag_capacity_span span;
 };
 
 /* clang-format off */
 #define ROW struct fit_row
 static const struct frag_column row_columns[] = {
     TEXT("trace", trace), NUMBER("device", device), TEXT("policy", policy),
-    TEXT("bound", bound), NUMBER("events", events),
-    NUMBER("total_bytes", total), NUMBER("lower_bound_bytes", lower_bound),
-    NUMBER("peak_allocated_bytes", peak_allocated),
-    NUMBER("peak_reserved_bytes", peak_reserved), NUMBER("need_bytes", need),
-    NUMBER("fit_bytes", fit), NUMBER("step_bytes", step),
-    NUMBER("headroom_bytes", headroom),
+    TEXT("bound", bound), NUMBER("events", unlimited.events),
+    POSITIVE("total_bytes", total),
+    NUMBER("lower_bound_bytes", unlimited.lower_bound),
+    NUMBER("peak_allocated_bytes", unlimited.peak_allocated),
+    NUMBER("peak_reserved_bytes", unlimited.peak_reserved),
+    NUMBER("need_bytes", need.from), NUMBER("fit_bytes", fit),
+    NUMBER("step_bytes", step), NUMBER("headroom_bytes", headroom),
     NUMBER("headroom_ratio", headroom_ratio),
-    NUMBER("need_peak_reserved_bytes", need_reserved),
-    NUMBER("need_num_alloc_retries", retries),
-    NUMBER("need_modelled_device_seconds", seconds),
+    NUMBER("need_peak_reserved_bytes", need.run.peak_reserved),
+    NUMBER("need_num_alloc_retries", need.run.num_alloc_retries),
+    NUMBER("need_modelled_device_seconds", need.run.modelled_device_seconds),
     NUMBER("fails_above", fails_above), TEXT("start", start),
     NUMBER("fits", fits), END};
 #undef ROW
@@ -53,10 +57,11 @@ static const struct frag_column row_columns[] = {
 #define ROW struct step
 static const struct frag_column step_columns[] = {
     TEXT("trace", trace), NUMBER("device", device), TEXT("policy", policy),
-    NUMBER("from_bytes", from), NUMBER("to_bytes", to), NUMBER("exact", exact),
-    NUMBER("first_oom_event", first_oom),
-    NUMBER("peak_reserved_bytes", peak_reserved),
-    NUMBER("num_alloc_retries", retries), TEXT("start", start), END};
+    NUMBER("from_bytes", span.from), NUMBER("to_bytes", span.to),
+    NUMBER("exact", exact), NUMBER("first_oom_event", span.run.first_oom_event),
+    NUMBER("peak_reserved_bytes", span.run.peak_reserved),
+    NUMBER("num_alloc_retries", span.run.num_alloc_retries),
+    TEXT("start", start), END};
 #undef ROW
 /* clang-format on */
 
@@ -67,20 +72,6 @@ first_survivor(const struct frag_capacity_spans *spans)
         if (frag_capacity_survives(&spans->items[i]))
             return &spans->items[i];
     return NULL;
-}
-
-static void describe_need(const struct frag_capacity_span *need,
-                          struct fit_row *row)
-{
-    row->need = need->from;
-    row->step = need->exact ? 1 : FRAG_CAPACITY_STEP;
-    row->headroom = need->from - need->run.peak_allocated;
-    row->headroom_ratio =
-        (double)need->from / (double)need->run.peak_allocated - 1;
-    row->need_reserved = need->run.peak_reserved;
-    row->retries = need->run.num_alloc_retries;
-    row->seconds = need->run.modelled_device_seconds;
-    row->start = frag_start_names[need->run.start];
 }
 
 static uint64_t count_fails(const struct frag_capacity_spans *spans,
@@ -98,34 +89,35 @@ static struct fit_row make_row(const struct fit_report *r,
                                const struct fit_found *found)
 {
     const struct frag_capacity_span *fit = first_survivor(&found->spans);
-    const struct frag_summary *unlimited = &found->unlimited.run;
+    const bool has_need = frag_capacity_survives(&found->need);
+    const struct frag_capacity_span *of =
+        has_need ? &found->need : &found->unlimited;
     struct fit_row row = {
         .trace = on->name,
         .device = on->device->device,
         .policy = on->policy->text,
         .bound = frag_bound_words[on->kind],
-        .start = frag_start_names[unlimited->start],
-        .events = unlimited->events,
-        .total = on->settings->total ? on->settings->total : UINT64_MAX,
-        .lower_bound = unlimited->lower_bound,
-        .peak_allocated = unlimited->peak_allocated,
-        .peak_reserved = unlimited->peak_reserved,
-        .need = UINT64_MAX,
+        .start = frag_start_names[of->run.start],
+        .total = on->settings->total,
+        .unlimited = found->unlimited.run,
+        .need = found->need,
         .fit = fit ? fit->from : UINT64_MAX,
-        .step = found->unlimited.exact ? 1 : FRAG_CAPACITY_STEP,
-        .headroom = UINT64_MAX,
-        .headroom_ratio = NAN,
-        .need_reserved = UINT64_MAX,
-        .retries = UINT64_MAX,
-        .seconds = NAN,
+        .step = of->exact ? 1 : FRAG_CAPACITY_STEP,
+        .headroom = found->need.from - found->need.run.peak_allocated,
+        .headroom_ratio =
+            (double)found->need.from / (double)found->need.run.peak_allocated -
+            1,
         .fails_above = UINT64_MAX,
         .fits = UINT64_MAX,
     };
 
-    if (frag_capacity_survives(&found->need))
-        describe_need(&found->need, &row);
+    if (!has_need) {
+        memset(&row.need, 0xff, sizeof(row.need)); /* UINT64_MAX and NAN */
+        row.headroom = UINT64_MAX;
+        row.headroom_ratio = NAN;
+    }
     if (r->size != FRAG_UNLIMITED)
-        row.fits = row.need <= r->size;
+        row.fits = row.need.from <= r->size;
     if (fit && r->texts.own.out)
         row.fails_above = count_fails(&found->spans, fit);
     return row;
@@ -137,15 +129,15 @@ static void add_to_table(struct table *t, const struct fit_row *row)
         !strcmp(row->start, frag_start_names[FRAG_START_EMPTY]);
 
     table_cell(t, false, "%s", row->trace);
-    table_device(t, (uint32_t)row->device);
+    table_device(t, row->device);
     table_cell(t, false, "%s", row->policy);
     table_cell(t, false, "%s", is_empty ? "" : row->start);
-    table_size_or(t, row->need, "nowhere");
-    table_count(t, row->need);
+    table_size_or(t, row->need.from, "nowhere");
+    table_count(t, row->need.from);
     table_share(t, row->headroom_ratio);
-    table_size(t, row->peak_allocated);
-    table_count(t, row->retries);
-    table_size(t, row->peak_reserved);
+    table_size(t, row->unlimited.peak_allocated);
+    table_count(t, row->need.run.num_alloc_retries);
+    table_size(t, row->unlimited.peak_reserved);
     table_size_or(t, row->fit, "nowhere");
 }
 
@@ -157,12 +149,8 @@ static struct step make_step(const struct fit_row *row,
         .device = row->device,
         .policy = row->policy,
         .start = frag_start_names[span->run.start],
-        .from = span->from,
-        .to = span->to,
         .exact = span->exact,
-        .first_oom = span->run.first_oom_event,
-        .peak_reserved = span->run.peak_reserved,
-        .retries = span->run.num_alloc_retries,
+        .span = *span,
     };
 }
 
@@ -215,15 +203,15 @@ static void say_fit(struct fit_report *r, const struct fit_row *row)
         return;
     r->misfits += !row->fits;
     table_cell(t, false, "%s", row->trace);
-    table_device(t, (uint32_t)row->device);
-    if (row->need == UINT64_MAX)
+    table_device(t, row->device);
+    if (row->need.from == UINT64_MAX)
         table_cell(t, true, "%s fits in no size", row->policy);
     else
         table_cell(t, !row->fits, "%s %s in %s: it needs %s, %s %s",
                    row->policy, is, FRAG_SHOW_SIZE(r->size),
-                   FRAG_SHOW_SIZE(row->need),
-                   FRAG_SHOW_SIZE(row->fits ? r->size - row->need
-                                            : row->need - r->size),
+                   FRAG_SHOW_SIZE(row->need.from),
+                   FRAG_SHOW_SIZE(row->fits ? r->size - row->need.from
+                                            : row->need.from - r->size),
                    row->fits ? "less" : "more");
 }
 

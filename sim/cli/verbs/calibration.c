@@ -81,11 +81,9 @@ static enum frag_err put_file(const char *path,
 
 /* Prints the table; prints nothing if -o writes to stdout. */
 static enum frag_err print(const struct calibration *v,
-                           const struct frag_costs_regression *f,
-                           struct frag_error *e)
+                           const struct frag_costs_regression *f)
 {
     struct table t;
-    enum frag_err err;
 
     if (sink_is_stdout(v->costs))
         return FRAG_OK;
@@ -99,8 +97,7 @@ static enum frag_err print(const struct calibration *v,
         table_cell(&t, false, "%.1f %%", 100 * c->residual);
         table_cell(&t, false, "%.1f %%", 100 * c->worst);
     }
-    err = table_print(&t, stdout, cli_colors(v->common, stdout));
-    return err == FRAG_OK ? err : frag_no_memory(e, "the table");
+    return table_print(&t, stdout, cli_colors(v->common, stdout));
 }
 
 enum frag_err calibration_run(const struct calibration *v, struct frag_error *e)
@@ -113,7 +110,7 @@ enum frag_err calibration_run(const struct calibration *v, struct frag_error *e)
     FRAG_THEN(err, put_file(v->calls, NULL, &timings, e));
     FRAG_THEN(err, frag_costs_regress(&timings, &fit, e));
     FRAG_THEN(err, put_file(v->costs, &fit, &timings, e));
-    FRAG_THEN(err, print(v, &fit, e));
+    FRAG_THEN(err, print(v, &fit));
     frag_timings_free(&timings);
     return err;
 }

@@ -478,11 +478,7 @@ static char *as_text(bool json, const struct frag_run *run)
     assert_non_null(out);
     if (json) {
         frag_results_json_open(&j, out, &maker);
-        for (int i = 0; i < 2; i++) {
-            frag_json_new_object(&j, 2, NULL);
-            frag_row_json(&j, frag_summary_columns, &row);
-            frag_json_end(&j);
-        }
+        frag_object_json(&j, NULL, frag_summary_columns, &row);
     } else {
         frag_header_csv(out, frag_summary_columns);
         frag_row_csv(out, frag_summary_columns, &row);

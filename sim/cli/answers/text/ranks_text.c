@@ -60,8 +60,7 @@ static struct imbalance imbalance_of(const struct ranks *r, size_t size)
     return out;
 }
 
-enum frag_err ranks_print(const struct ranks *r, FILE *out, bool color,
-                          struct frag_error *e)
+enum frag_err ranks_print(const struct ranks *r, FILE *out, bool color)
 {
     struct table t =
         table_of(r->names[1] ? "rnrrrl" : "rnrrl", "rank|trace|device");
@@ -79,8 +78,7 @@ enum frag_err ranks_print(const struct ranks *r, FILE *out, bool color,
             table_size(&t, rank->sizes[s]);
         table_cell(&t, false, "%s", rank->word);
     }
-    if (table_print(&t, out, color) != FRAG_OK)
-        return frag_no_memory(e, "the table of the ranks");
+    FRAG_TRY(table_print(&t, out, color));
     for (size_t s = 0; s < RANK_SIZES && r->names[s]; s++) {
         const struct imbalance b = imbalance_of(r, s);
 

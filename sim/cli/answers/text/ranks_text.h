@@ -38,8 +38,8 @@ void ranks_free(struct ranks *r);
 
 /* Prints a row for each rank, and the imbalance of each size: its largest value
  * divided by its mean. NOMEM. */
-enum frag_err ranks_print(const struct ranks *r, FILE *out, bool color,
-                          struct frag_error *e) FRAG_MUST_CHECK;
+enum frag_err ranks_print(const struct ranks *r, FILE *out,
+                          bool color) FRAG_MUST_CHECK;
 /* Writes the member `imbalance` of the object that is open. */
 void ranks_json(const struct ranks *r, struct frag_json *j);
 

@@ -121,7 +121,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     if (j || !c->ranks.count)
         return FRAG_OK;
     fputc('\n', out);
-    return ranks_print(&c->ranks, out, c->color, e);
+    return ranks_print(&c->ranks, out, c->color);
 }
 
 static void put_after(void *user, struct frag_json *j)

@@ -153,8 +153,4 @@ enum frag_err dry_put(void *user, FILE *out, struct frag_json *j,
                       struct frag_error *e) FRAG_MUST_CHECK;
 /* The JSON, as the items of the open array `results`. */
 void dry_put_json(const struct dry_answer *a, struct frag_json *j);
-/* Prints a table of the text. NOMEM. */
-enum frag_err dry_put_table(struct table *t, FILE *out, bool color,
-                            struct frag_error *e) FRAG_MUST_CHECK;
-
 #endif

@@ -118,17 +118,8 @@ static void put_places(const struct dry_answer *a, const struct dry_device *d,
 
 /* ---- tables ---- */
 
-enum frag_err dry_put_table(struct table *t, FILE *out, bool color,
-                            struct frag_error *e)
-{
-    return table_print(t, out, color) == FRAG_OK
-               ? FRAG_OK
-               : frag_no_memory(e, "the table");
-}
-
 static enum frag_err put_needs(const struct dry_answer *a,
-                               const struct dry_device *d, FILE *out,
-                               struct frag_error *e)
+                               const struct dry_device *d, FILE *out)
 {
     struct table t = table_of(
         "lorrr", "setting|at least|need|peak reserved|peak allocated");
@@ -148,7 +139,7 @@ static enum frag_err put_needs(const struct dry_answer *a,
         table_size(&t, run->peak_reserved);
         table_size(&t, run->peak_allocated);
     }
-    return dry_put_table(&t, out, a->color, e);
+    return table_print(&t, out, a->color);
 }
 
 static void put_gpu(struct table *t, const struct dry_answer *a,
@@ -172,8 +163,7 @@ static void put_gpu(struct table *t, const struct dry_answer *a,
 }
 
 static enum frag_err put_gpus(const struct dry_answer *a,
-                              const struct dry_device *d, FILE *out,
-                              struct frag_error *e)
+                              const struct dry_device *d, FILE *out)
 {
     struct table t = table_of("lrrrll", "GPU|memory|others|left");
 
@@ -181,7 +171,7 @@ static enum frag_err put_gpus(const struct dry_answer *a,
         table_cell(&t, false, "%s", a->ways[w].name);
     for (const struct frag_gpu *g = frag_gpus; g->id; g++)
         put_gpu(&t, a, d, g);
-    return dry_put_table(&t, out, a->color, e);
+    return table_print(&t, out, a->color);
 }
 
 /* ---- a device ---- */
@@ -209,12 +199,11 @@ static void put_head(const struct dry_answer *a, const struct dry_device *d,
 }
 
 static enum frag_err put_device(const struct dry_answer *a,
-                                const struct dry_device *d, FILE *out,
-                                struct frag_error *e)
+                                const struct dry_device *d, FILE *out)
 {
     put_head(a, d, out);
     put_places(a, d, out);
-    return put_needs(a, d, out, e);
+    return put_needs(a, d, out);
 }
 
 /* ---- the notes of the stand-ins ---- */
@@ -255,16 +244,17 @@ enum frag_err dry_put(void *user, FILE *out, struct frag_json *j,
 {
     const struct dry_answer *a = user;
 
+    (void)e;
     if (j) {
         dry_put_json(a, j);
         return FRAG_OK;
     }
     put_first(a, out);
     for (size_t i = 0; i < a->count; i++)
-        FRAG_TRY(put_device(a, &a->devices[i], out, e));
+        FRAG_TRY(put_device(a, &a->devices[i], out));
     if (a->count > 1)
         fputs("\nthe GPUs, and what others take where most is needed:\n", out);
-    FRAG_TRY(put_gpus(a, dry_largest(a), out, e));
+    FRAG_TRY(put_gpus(a, dry_largest(a), out));
     for (size_t i = 0; i < a->process_count; i++)
         put_lists(&a->processes[i], a->process_count == 1, out);
     fputs("what this rests on, and where it stops:\n", out);

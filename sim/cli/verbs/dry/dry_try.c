@@ -255,8 +255,7 @@ static void put_row(struct table *t, const struct frag_gpu *judged,
                    fits(row, judged) ? "fits" : "does not fit");
 }
 
-static enum frag_err put_text(const struct dry_try *t, FILE *out,
-                              struct frag_error *e)
+static enum frag_err put_text(const struct dry_try *t, FILE *out)
 {
     static const char heads[] = "value|run|need|peak reserved|smallest GPU";
     struct table rows = table_of(t->judged ? "llrrll" : "llrrl", heads);
@@ -267,7 +266,7 @@ static enum frag_err put_text(const struct dry_try *t, FILE *out,
         table_cell(&rows, false, "on the %s", t->judged->name);
     for (size_t i = 0; i < t->count; i++)
         put_row(&rows, t->judged, &t->rows[i]);
-    FRAG_TRY(dry_put_table(&rows, out, t->color, e));
+    FRAG_TRY(table_print(&rows, out, t->color));
     for (size_t i = 0; (g = gpu_at(t, i)); i++) {
         const struct dry_row *row = largest(t, g);
 
@@ -276,7 +275,7 @@ static enum frag_err put_text(const struct dry_try *t, FILE *out,
         table_cell(&gpus, !row, "%s", row ? row->value : "none");
     }
     fputc('\n', out);
-    return dry_put_table(&gpus, out, t->color, e);
+    return table_print(&gpus, out, t->color);
 }
 
 static void json_row(struct frag_json *j, const struct dry_row *row)
@@ -304,9 +303,10 @@ enum frag_err dry_try_put(void *user, FILE *out, struct frag_json *j,
 {
     const struct dry_try *t = user;
 
+    (void)e;
     for (size_t i = 0; j && i < t->count; i++)
         json_row(j, &t->rows[i]);
-    return j ? FRAG_OK : put_text(t, out, e);
+    return j ? FRAG_OK : put_text(t, out);
 }
 
 void dry_try_put_after(void *user, struct frag_json *j)
