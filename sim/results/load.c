@@ -264,14 +264,18 @@ struct text_field {
 };
 
 /* clang-format off */
-#define TEXT(field, lack) {#field, offsetof(struct frag_loaded_run, field), lack}
+#define TEXT(name, field, lack)                                                \
+    {name, offsetof(struct frag_loaded_run, field), lack}
 static const struct text_field run_texts[] = {
-    TEXT(trace, REFUSED), TEXT(policy, REFUSED), TEXT(backend, REFUSED),
-    TEXT(trace_path, REFUSED), TEXT(trace_format, REFUSED),
-    TEXT(trace_settings, REFUSED), TEXT(policy_name, REFUSED),
-    TEXT(policy_source, REFUSED), TEXT(trace_sha256, REFUSED),
-    {"params", offsetof(struct frag_loaded_run, run.params), REFUSED},
-    TEXT(edit, EMPTY), TEXT(capacity, EMPTY), {NULL, 0, REFUSED},
+    TEXT("trace", id.trace.name, REFUSED), TEXT("policy", id.policy, REFUSED),
+    TEXT("backend", id.backend, REFUSED),
+    TEXT("trace_path", id.trace.path, REFUSED),
+    TEXT("trace_format", id.trace.format, REFUSED),
+    TEXT("trace_settings", id.trace.settings, REFUSED),
+    TEXT("policy_name", policy_used.name, REFUSED),
+    TEXT("policy_source", policy_used.source, REFUSED),
+    TEXT("params", run.params, REFUSED), TEXT("edit", id.trace.edit, EMPTY),
+    TEXT("capacity", id.capacity, EMPTY), {NULL, 0, REFUSED},
 };
 #undef TEXT
 #define TEXT(field, lack) {#field, offsetof(struct frag_loaded, field), lack}
@@ -314,7 +318,7 @@ static void drop_run(struct frag_loaded_run *r)
 {
     frag_run_free(&r->run);
     free_texts(run_texts, r); /* run.params is NULL by now */
-    free(r->trace_notes);
+    free((void *)(uintptr_t)r->id.trace.notes);
 }
 
 /* Reads the word of frag_start_names; files before 2.2 have none. */
@@ -333,16 +337,25 @@ static bool get_start(const struct input *in, hid_t at, uint64_t *start)
 static bool get_identity(const struct input *in, hid_t at,
                          struct frag_loaded_run *r)
 {
-    if (!get_texts(in, at, run_texts, r) ||
+    char **notes = NULL, *sha256 = get_text(in, at, "trace_sha256");
+    uint64_t count = 0;
+    bool done = sha256 != NULL;
+
+    snprintf(r->id.trace.sha256, sizeof(r->id.trace.sha256), "%s",
+             done ? sha256 : "");
+    free(sha256);
+    if (!get_texts(in, at, run_texts, r) || !done ||
         !get_start(in, at, &r->run.summary.start))
         return false;
-    r->trace_bytes = get_count(at, "trace_bytes");
-    r->trace_events = get_count(at, "trace_events");
-    r->stopped_at_oom = get_count(at, "stopped_at_oom");
-    r->checked = H5Aexists(at, "checked") > 0 && get_count(at, "checked");
-    r->bare = !hdf5_has(at, "series");
-    return hdf5_texts(at, "trace_notes", in->bytes, &r->trace_notes,
-                      &r->note_count) == FRAG_OK;
+    r->id.trace.file_bytes = get_count(at, "trace_bytes");
+    r->id.trace.events = get_count(at, "trace_events");
+    r->id.stopped_at_oom = get_count(at, "stopped_at_oom");
+    r->id.checked = H5Aexists(at, "checked") > 0 && get_count(at, "checked");
+    r->id.bare = !hdf5_has(at, "series");
+    done = hdf5_texts(at, "trace_notes", in->bytes, &notes, &count) == FRAG_OK;
+    r->id.trace.notes = (const char *const *)notes;
+    r->id.trace.note_count = (uint32_t)count;
+    return done;
 }
 
 static enum frag_err get_tables(const struct input *in, hid_t at,
@@ -369,18 +382,18 @@ static enum frag_err get_run(const struct input *in, hid_t at,
                              struct frag_loaded_run *out)
 {
     struct frag_loaded_run r = {
-        .device = row->device,
-        .bound = row->limit == FRAG_UNLIMITED
-                     ? frag_capacity_bound(row->capacity)
-                     : (struct frag_bound){.bytes = row->limit,
-                                           .kind = FRAG_BOUND_LIMIT},
-        .total = row->total,
-        .seed = row->seed,
+        .id.trace.device = (uint32_t)row->device,
+        .id.bound = row->limit == FRAG_UNLIMITED
+                        ? frag_capacity_bound(row->capacity)
+                        : (struct frag_bound){.bytes = row->limit,
+                                              .kind = FRAG_BOUND_LIMIT},
+        .id.total = row->total,
+        .id.seed = row->seed,
         .run.summary = row->summary,
     };
     enum frag_err err = get_identity(in, at, &r) ? FRAG_OK : FRAG_CORRUPT;
 
-    if (err == FRAG_OK && !r.bare)
+    if (err == FRAG_OK && !r.id.bare)
         err = get_tables(in, at, &r.run);
     if (err == FRAG_OK)
         *out = r;
@@ -403,7 +416,10 @@ static enum frag_err get_nth_run(const struct input *in, hid_t runs,
         return FRAG_CORRUPT;
     err = get_run(in, at, &rows[l->count], &l->runs[l->count]);
     H5Gclose(at);
-    l->count += err == FRAG_OK;
+    if (err == FRAG_OK) {
+        l->runs[l->count].id.policy_used = &l->runs[l->count].policy_used;
+        l->count++;
+    }
     return err;
 }
 

@@ -123,19 +123,12 @@ void frag_results_abort(struct frag_results *r);
 
 /* A run that was read from a file. All memory belongs to frag_loaded. */
 struct frag_loaded_run {
-    char *trace, *policy, *backend, *trace_sha256;
-    char *trace_path, *trace_format, *trace_settings;
-    char *policy_name, *policy_source;
-    char *edit; /* "" if the trace was not edited, and in files before 2.1 */
-    char *capacity;     /* as the user wrote it; "" in files before 3.1 */
-    char **trace_notes; /* [note_count] */
-    uint64_t note_count, trace_bytes, trace_events;
-    uint64_t device; /* number of the device in the trace */
-    struct frag_bound bound;
-    frag_size total;
-    uint64_t seed;
-    bool stopped_at_oom, bare; /* bare: no series, OOMs or segments */
-    bool checked;              /* false if the file does not say so */
+    struct frag_run_identity id; /* edit: "" if there were none, and in files
+                                    before 2.1; capacity: "" in files before
+                                    3.1; checked: false if the file does not
+                                    say so */
+    struct frag_policy
+        policy_used; /* id.policy_used: its name and its source */
     struct frag_run run;
 };
 

@@ -44,11 +44,11 @@ static int by_number(uint64_t a, uint64_t b)
 static int by_run(const struct frag_loaded_run *a,
                   const struct frag_loaded_run *b)
 {
-    int order = strcmp(a->trace, b->trace);
+    int order = strcmp(a->id.trace.name, b->id.trace.name);
 
-    order = order ? order : by_number(a->device, b->device);
-    order = order ? order : strcmp(a->policy, b->policy);
-    return order ? order : frag_bound_order(a->bound, b->bound);
+    order = order ? order : by_number(a->id.trace.device, b->id.trace.device);
+    order = order ? order : strcmp(a->id.policy, b->id.policy);
+    return order ? order : frag_bound_order(a->id.bound, b->id.bound);
 }
 
 static int by_file(const void *a, const void *b)

@@ -58,16 +58,16 @@ void put_setting(FILE *out, const struct selection *s,
                  const struct frag_loaded_run *r)
 {
     put_cell(out, selection_policy(s, r));
-    if (r->device)
-        fprintf(out, ", device %" PRIu64, r->device);
-    if (r->bound.bytes != FRAG_UNLIMITED)
-        fprintf(out, " on %s", FRAG_SHOW_BOUND(r->bound));
+    if (r->id.trace.device)
+        fprintf(out, ", device %" PRIu32, r->id.trace.device);
+    if (r->id.bound.bytes != FRAG_UNLIMITED)
+        fprintf(out, " on %s", FRAG_SHOW_BOUND(r->id.bound));
 }
 
 void put_trace(FILE *out, const struct selection *s)
 {
     if (s->one_trace)
-        put_short(out, s->runs[0]->trace, 40);
+        put_short(out, s->runs[0]->id.trace.name, 40);
     else
         fputs("several traces", out);
 }

@@ -35,13 +35,13 @@ static double share(const struct frontier *f, const struct ranked_entry *e)
 {
     frag_size asked = f->ranking.subjects[e->subject].asked;
 
-    return asked ? (double)e->run->bound.bytes / (double)asked : 1.0;
+    return asked ? (double)e->run->id.bound.bytes / (double)asked : 1.0;
 }
 
 static struct frag_bound key_of(const struct frontier *f,
                                 const struct ranked_entry *e)
 {
-    struct frag_bound key = e->run->bound;
+    struct frag_bound key = e->run->id.bound;
 
     if (key.bytes != FRAG_UNLIMITED && !f->in_bytes)
         key.bytes = (frag_size)(1000 * share(f, e) + 0.5);
@@ -197,7 +197,7 @@ static size_t count_columns(const void *found)
 static const char *lacks(const struct selection *s)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (s->runs[i]->bound.bytes != FRAG_UNLIMITED)
+        if (s->runs[i]->id.bound.bytes != FRAG_UNLIMITED)
             return NULL;
     return "it needs runs on a limited device, such as those of fragsim "
            "replay -c 1.05x,1.1x,1.2x";

@@ -12,8 +12,8 @@ static void put_subject(FILE *out, const struct selection *s,
                         const struct frag_loaded_run *r)
 {
     put_cell(out, selection_trace(s, r));
-    if (r->device)
-        fprintf(out, ", device %" PRIu64, r->device);
+    if (r->id.trace.device)
+        fprintf(out, ", device %" PRIu32, r->id.trace.device);
 }
 
 static enum frag_err find(const struct figure_source *s, struct frag_error *e)

@@ -40,7 +40,7 @@ static int by_seconds(const void *left, const void *right)
         return a->seconds < b->seconds ? -1 : 1;
     if (a->reserved != b->reserved)
         return a->reserved > b->reserved ? -1 : 1;
-    return strcmp(a->first->policy, b->first->policy);
+    return strcmp(a->first->id.policy, b->first->id.policy);
 }
 
 /* The policy, the number of other policies on the same point, and the reason if
@@ -120,7 +120,7 @@ static int by_row(const void *left, const void *right)
 
 static bool is_torch(const struct standing *s)
 {
-    return !strcmp(s->first->policy, "torch");
+    return !strcmp(s->first->id.policy, "torch");
 }
 
 static void find_places(struct pareto *p)

@@ -92,7 +92,7 @@ static void runs(FILE *out, const void *user)
         put_setting(out, s, r);
         fputc('\t', out);
         put_trace(out, s);
-        fprintf(out, "\t%" PRId64 "\t%" PRIu64 "\t", (int64_t)r->bound.bytes,
+        fprintf(out, "\t%" PRId64 "\t%" PRIu64 "\t", (int64_t)r->id.bound.bytes,
                 m->events);
         put_cell(out, s->one_trace ? "" : selection_trace(s, r));
         fputs("\tpeak ", out);

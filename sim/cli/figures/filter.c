@@ -13,12 +13,12 @@
 
 static const char *trace_of(const struct frag_loaded_run *r)
 {
-    return r->trace;
+    return r->id.trace.name;
 }
 
 static const char *policy_of(const struct frag_loaded_run *r)
 {
-    return r->policy;
+    return r->id.policy;
 }
 
 /* An option with names. */
@@ -98,7 +98,7 @@ static uint64_t thousandths(double x)
 static bool has_bound(const struct bounds *c, const struct ranked_entry *entry)
 {
     frag_size asked = c->ranking.subjects[entry->subject].asked;
-    const struct frag_bound bound = entry->run->bound;
+    const struct frag_bound bound = entry->run->id.bound;
 
     for (size_t i = 0; i < c->count; i++) {
         const struct bound_choice *k = &c->list[i];
@@ -141,7 +141,8 @@ static enum frag_err nothing_left(const struct selection *s,
     return frag_fail(e, FRAG_INVALID,
                      "no run has the wanted trace, policy and bound "
                      "together; the first of the %zu runs is %s with %s on %s",
-                     s->count, r->trace, r->policy, FRAG_SHOW_BOUND(r->bound));
+                     s->count, r->id.trace.name, r->id.policy,
+                     FRAG_SHOW_BOUND(r->id.bound));
 }
 
 static enum frag_err filter(const struct selection *s,

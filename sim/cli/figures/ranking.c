@@ -11,13 +11,13 @@
 static bool is_same_subject(const struct frag_loaded_run *a,
                             const struct frag_loaded_run *b)
 {
-    return a->device == b->device && is_same_trace(a, b);
+    return a->id.trace.device == b->id.trace.device && is_same_trace(a, b);
 }
 
 static bool is_same_policy(const struct frag_loaded_run *a,
                            const struct frag_loaded_run *b)
 {
-    return !strcmp(a->policy, b->policy);
+    return !strcmp(a->id.policy, b->id.policy);
 }
 
 /* The index of r's policy in g->rows, to which a new policy is added. */
@@ -81,7 +81,7 @@ static int by_kind(const void *left, const void *right)
     const struct ranked_entry *a = left, *b = right;
     const int orders[] = {by_size(a->policy, b->policy),
                           by_size(a->subject, b->subject),
-                          frag_bound_order(b->run->bound, a->run->bound),
+                          frag_bound_order(b->run->id.bound, a->run->id.bound),
                           by_size(a->order, b->order)};
 
     return first_of(orders, 4);
@@ -92,7 +92,7 @@ static int by_cell(const void *left, const void *right)
 {
     const struct ranked_entry *a = left, *b = right;
     const int orders[] = {by_size(a->subject, b->subject),
-                          frag_bound_order(b->run->bound, a->run->bound),
+                          frag_bound_order(b->run->id.bound, a->run->id.bound),
                           by_size(a->policy, b->policy),
                           by_size(a->order, b->order)};
 
@@ -122,7 +122,7 @@ static bool is_same_cell(const struct ranked_entry *a,
                          const struct ranked_entry *b)
 {
     return a->subject == b->subject &&
-           !frag_bound_order(a->run->bound, b->run->bound);
+           !frag_bound_order(a->run->id.bound, b->run->id.bound);
 }
 
 static size_t count_candidates(const struct ranking *r)
@@ -163,7 +163,7 @@ static void judge_cells(struct ranking *r)
         enum ranked_state state = RANKED_COMPARED;
 
         n = read_cell(r, i, &candidates);
-        if (e->run->bound.bytes < r->subjects[e->subject].bound)
+        if (e->run->id.bound.bytes < r->subjects[e->subject].bound)
             state = RANKED_IMPOSSIBLE;
         else if (candidates < all)
             state = RANKED_UNSHARED;
@@ -206,7 +206,7 @@ static bool is_counted(const struct ranked_entry *e)
 
 bool ranking_is_limited(const struct ranked_entry *e)
 {
-    return is_counted(e) && e->run->bound.bytes != FRAG_UNLIMITED;
+    return is_counted(e) && e->run->id.bound.bytes != FRAG_UNLIMITED;
 }
 
 static void count_cell(struct standing *s, const struct ranked_entry *e)
@@ -278,7 +278,7 @@ static int by_rank(const void *left, const void *right)
         b->is_whole - a->is_whole,
         by_real(a->memory, b->memory),
         by_real(a->seconds, b->seconds),
-        strcmp(a->first->policy, b->first->policy),
+        strcmp(a->first->id.policy, b->first->id.policy),
     };
 
     return first_of(orders, sizeof(orders) / sizeof(*orders));
@@ -309,7 +309,7 @@ static void enter(const struct selection *s, struct ranking *r)
 static void compare(struct ranking *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        r->rows[i].is_offline = knows_future(r->rows[i].first->policy);
+        r->rows[i].is_offline = knows_future(r->rows[i].first->id.policy);
     judge_cells(r);
     for (size_t i = 0; i < r->run_count; i++)
         count_cell(&r->rows[r->entries[i].policy], &r->entries[i]);

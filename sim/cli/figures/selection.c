@@ -26,7 +26,7 @@ struct nameds {
 
 static const char *path_of(const struct frag_loaded_run *r)
 {
-    return r->trace_path + (strncmp(r->trace_path, "./", 2) ? 0 : 2);
+    return r->id.trace.path + (strncmp(r->id.trace.path, "./", 2) ? 0 : 2);
 }
 
 /* The trace of a run in the list; NULL if it is not there. */
@@ -35,7 +35,7 @@ static struct named *find_named(const struct nameds *l,
 {
     for (size_t i = 0; i < l->count; i++)
         if (!strcmp(l->items[i].path, path_of(r)) &&
-            !strcmp(l->items[i].sha256, r->trace_sha256))
+            !strcmp(l->items[i].sha256, r->id.trace.sha256))
             return &l->items[i];
     return NULL;
 }
@@ -47,8 +47,8 @@ static enum frag_err add_named(struct nameds *l, struct frag_loaded_run *r)
     if (!GROW(l->items, l->room, l->count + 1))
         return FRAG_NOMEM;
     l->items[l->count++] = (struct named){.path = path_of(r),
-                                          .sha256 = r->trace_sha256,
-                                          .name = strdup(r->trace)};
+                                          .sha256 = r->id.trace.sha256,
+                                          .name = strdup(r->id.trace.name)};
     return l->items[l->count - 1].name ? FRAG_OK : FRAG_NOMEM;
 }
 
@@ -89,9 +89,10 @@ static char *shown_of(const struct named *n, const struct frag_loaded_run *r)
 
     if (n->needs_hash)
         snprintf(hash, sizeof(hash), " (SHA-256 %.8s)", n->sha256);
-    return *r->edit ? text_make("%.*s%s%s [%s]", folders, tail, n->name, hash,
-                                r->edit)
-                    : text_make("%.*s%s%s", folders, tail, n->name, hash);
+    return *r->id.trace.edit
+               ? text_make("%.*s%s%s [%s]", folders, tail, n->name, hash,
+                           r->id.trace.edit)
+               : text_make("%.*s%s%s", folders, tail, n->name, hash);
 }
 
 static enum frag_err find_names(const struct result_files *f, struct nameds *l)
@@ -115,8 +116,8 @@ static enum frag_err rename_traces(struct result_files *f,
 
             if (!name)
                 return FRAG_NOMEM;
-            free(r->trace);
-            r->trace = name;
+            free((void *)(uintptr_t)r->id.trace.name);
+            r->id.trace.name = name;
         }
     return FRAG_OK;
 }
@@ -199,8 +200,8 @@ void result_files_free(struct result_files *f)
 bool is_same_trace(const struct frag_loaded_run *a,
                    const struct frag_loaded_run *b)
 {
-    return !strcmp(a->trace, b->trace) &&
-           !strcmp(a->trace_sha256, b->trace_sha256);
+    return !strcmp(a->id.trace.name, b->id.trace.name) &&
+           !strcmp(a->id.trace.sha256, b->id.trace.sha256);
 }
 
 enum frag_err selection_add(struct selection *s,
@@ -239,8 +240,8 @@ enum frag_err selection_name(struct selection *s, size_t letters)
     for (size_t i = 0; i < s->count; i++) {
         const struct frag_loaded_run *r = s->runs[i];
 
-        FRAG_TRY(briefs_add(&s->traces, r->trace, r->trace_sha256));
-        FRAG_TRY(briefs_add(&s->policies, r->policy, ""));
+        FRAG_TRY(briefs_add(&s->traces, r->id.trace.name, r->id.trace.sha256));
+        FRAG_TRY(briefs_add(&s->policies, r->id.policy, ""));
     }
     briefs_make(&s->traces, TRACE_LETTERS);
     briefs_make(&s->policies, letters);
@@ -250,13 +251,13 @@ enum frag_err selection_name(struct selection *s, size_t letters)
 const char *selection_trace(const struct selection *s,
                             const struct frag_loaded_run *r)
 {
-    return briefs_text(&s->traces, r->trace, r->trace_sha256);
+    return briefs_text(&s->traces, r->id.trace.name, r->id.trace.sha256);
 }
 
 const char *selection_policy(const struct selection *s,
                              const struct frag_loaded_run *r)
 {
-    return briefs_text(&s->policies, r->policy, "");
+    return briefs_text(&s->policies, r->id.policy, "");
 }
 
 void selection_free(struct selection *s)

@@ -37,7 +37,7 @@ static double recorded(const struct ranking *r)
 
 const char *review_setting(const struct standing *s)
 {
-    const char *policy = s->first->policy;
+    const char *policy = s->first->id.policy;
 
     if (!strcmp(policy, "cuda_async"))
         return "backend:cudaMallocAsync";
@@ -73,13 +73,13 @@ static enum frag_err named_baseline(struct review *r, struct frag_error *e)
     const char *name = r->baseline_name;
 
     for (size_t i = 0; i < r->ranking.count; i++)
-        if (!strcmp(r->ranking.order[i]->first->policy, name))
+        if (!strcmp(r->ranking.order[i]->first->id.policy, name))
             set_baseline(r, r->ranking.order[i], BASELINE_NAMED);
     if (!r->baseline)
         return frag_fail(e, FRAG_INVALID,
                          "--baseline: the results have no run of %s; they have "
                          "one of %s",
-                         name, r->ranking.rows[0].first->policy);
+                         name, r->ranking.rows[0].first->id.policy);
     if (r->baseline->is_offline)
         return frag_fail(e, FRAG_INVALID,
                          "--baseline: %s knows the future: it is a bound, not "
@@ -97,7 +97,7 @@ static bool has_params(const struct frag_loaded_run *run, const char *params)
 
     if (!strncmp(own, release, strlen(release)))
         own += strcspn(own, ",") + 1;
-    return !strncmp(run->policy, "torch:", 6) && !strcmp(own, params);
+    return !strncmp(run->id.policy, "torch:", 6) && !strcmp(own, params);
 }
 
 /* The candidate whose runs came first. */
@@ -115,7 +115,7 @@ static enum frag_err usual_baseline(struct review *r, struct frag_error *e)
 
     FRAG_TRY(frag_params_read(frag_policy_find("torch"), "", &plain, e));
     for (size_t i = 0; i < r->ranking.count; i++)
-        if (!strcmp(r->ranking.order[i]->first->policy, "torch"))
+        if (!strcmp(r->ranking.order[i]->first->id.policy, "torch"))
             set_baseline(r, r->ranking.order[i], BASELINE_PLAIN);
     for (size_t i = 0; i < r->ranking.count; i++)
         if (has_params(r->ranking.order[i]->first, plain->text))

@@ -36,10 +36,10 @@ static bool is_new_trace(const struct review *r, size_t i)
 /* The note on the first run of a policy; NULL: none. */
 static const char *note_on(const struct standing *s)
 {
-    const char *settings = strchr(s->first->policy, ':');
+    const char *settings = strchr(s->first->id.policy, ':');
 
-    return settings && !strncmp(s->first->policy, "torch", strlen("torch"))
-               ? cell_collects_nothing(settings + 1, s->first->bound)
+    return settings && !strncmp(s->first->id.policy, "torch", strlen("torch"))
+               ? cell_collects_nothing(settings + 1, s->first->id.bound)
                : NULL;
 }
 
@@ -48,7 +48,7 @@ static uint64_t count_notes(const struct review *r)
     uint64_t count = 0;
 
     for (size_t i = 0; i < r->ranking.subject_count; i++)
-        count += is_new_trace(r, i) ? first_of(r, i)->note_count : 0;
+        count += is_new_trace(r, i) ? first_of(r, i)->id.trace.note_count : 0;
     for (size_t i = 0; i < r->ranking.count; i++)
         count += note_on(&r->ranking.rows[i]) != NULL;
     return count;
@@ -78,13 +78,14 @@ void review_notes(struct review_page *p)
     for (size_t i = 0; i < r->ranking.subject_count; i++) {
         const struct frag_loaded_run *t = first_of(r, i);
 
-        for (uint64_t k = 0; is_new_trace(r, i) && k < t->note_count; k++)
-            put_linked_note(p->out, r, i, t->trace_notes[k]);
+        for (uint64_t k = 0; is_new_trace(r, i) && k < t->id.trace.note_count;
+             k++)
+            put_linked_note(p->out, r, i, t->id.trace.notes[k]);
     }
     for (size_t i = 0; i < r->ranking.count; i++)
         if (note_on(&r->ranking.rows[i])) {
             fputs("<li>", p->out);
-            html_text(p->out, r->ranking.rows[i].first->policy);
+            html_text(p->out, r->ranking.rows[i].first->id.policy);
             fprintf(p->out, ": %s</li>\n", note_on(&r->ranking.rows[i]));
         }
     fputs("</ul></details>\n", p->out);
@@ -94,10 +95,11 @@ void review_trace_notes(struct review_page *p, size_t subject)
 {
     const struct frag_loaded_run *t = first_of(p->review, subject);
 
-    if (!t->note_count)
+    if (!t->id.trace.note_count)
         return;
     fputs("<div class=\"note\"><b>Notes on this trace</b>\n", p->out);
-    html_list(p->out, (const char *const *)t->trace_notes, t->note_count);
+    html_list(p->out, (const char *const *)t->id.trace.notes,
+              t->id.trace.note_count);
     fputs("</div>\n", p->out);
 }
 
@@ -111,8 +113,8 @@ static bool is_new_limit(const struct ranking *g, size_t k)
         return false;
     for (size_t i = 0; i < k; i++)
         if (g->entries[i].subject == g->entries[k].subject &&
-            !frag_bound_order(g->entries[i].run->bound,
-                              g->entries[k].run->bound))
+            !frag_bound_order(g->entries[i].run->id.bound,
+                              g->entries[k].run->id.bound))
             return false;
     return true;
 }
@@ -123,7 +125,7 @@ static void put_limit(FILE *out, const struct review *r,
     fputs("<li>", out);
     review_trace_link(out, r, e->subject);
     fprintf(out, " at %s: the job asks for %s</li>\n",
-            FRAG_SHOW_BOUND(e->run->bound),
+            FRAG_SHOW_BOUND(e->run->id.bound),
             FRAG_SHOW_SIZE(r->ranking.subjects[e->subject].bound));
 }
 

@@ -36,9 +36,9 @@ static void put_params(FILE *out, const struct review *r)
         const struct frag_loaded_run *run = r->ranking.order[i]->first;
 
         fputs("<tr>", out);
-        html_code(out, run->policy);
+        html_code(out, run->id.policy);
         html_code(out, run->run.params);
-        html_between(out, "<td class=\"l\">", run->backend, "</td></tr>\n");
+        html_between(out, "<td class=\"l\">", run->id.backend, "</td></tr>\n");
     }
     fputs("</tbody></table></div>\n", out);
 }
@@ -53,9 +53,9 @@ static void put_traces(FILE *out, const struct review *r)
         const struct frag_loaded_run *run = r->ranking.subjects[i].first;
 
         fputs("<tr>", out);
-        html_code(out, run->trace);
-        html_count(out, run->device);
-        html_code(out, run->trace_sha256);
+        html_code(out, run->id.trace.name);
+        html_count(out, run->id.trace.device);
+        html_code(out, run->id.trace.sha256);
         fputs("</tr>\n", out);
     }
     fputs("</tbody></table></div>\n", out);

@@ -10,9 +10,9 @@
 
 void review_trace_name(FILE *out, const struct frag_loaded_run *r)
 {
-    html_text(out, r->trace);
-    if (r->device)
-        fprintf(out, ", device %" PRIu64, r->device);
+    html_text(out, r->id.trace.name);
+    if (r->id.trace.device)
+        fprintf(out, ", device %" PRIu32, r->id.trace.device);
 }
 
 void review_trace_link(FILE *out, const struct review *r, size_t subject)

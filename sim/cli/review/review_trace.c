@@ -32,11 +32,11 @@ roomiest(const struct review *r, const struct standing *s, size_t subject)
 
 static void put_bound(FILE *out, const struct frag_loaded_run *r)
 {
-    if (r->bound.bytes == FRAG_UNLIMITED)
+    if (r->id.bound.bytes == FRAG_UNLIMITED)
         fputs("<td data-v=\"\">unlimited</td>", out);
     else
-        fprintf(out, "<td data-v=\"%" PRIu64 "\">%s</td>", r->bound.bytes,
-                FRAG_SHOW_BOUND(r->bound));
+        fprintf(out, "<td data-v=\"%" PRIu64 "\">%s</td>", r->id.bound.bytes,
+                FRAG_SHOW_BOUND(r->id.bound));
 }
 
 /* -- the table of traces ------------------------------------------------- */
@@ -139,7 +139,7 @@ static void run_row(struct review_page *p, const struct ranked_entry *e)
     FILE *out = p->out;
 
     fputs("<tr>", out);
-    html_code(out, r->policy);
+    html_code(out, r->id.policy);
     put_bound(out, r);
     fprintf(out, "<td class=\"l\">%s</td>", frag_start_names[m->start]);
     html_size(out, m->peak_reserved);
@@ -171,8 +171,8 @@ static void put_runs(struct review_page *p, size_t subject)
 static bool is_compared(const struct review *r,
                         const struct frag_loaded_run *run)
 {
-    return !strcmp(run->policy, r->baseline->first->policy) ||
-           !strcmp(run->policy, r->choice->first->policy);
+    return !strcmp(run->id.policy, r->baseline->first->id.policy) ||
+           !strcmp(run->id.policy, r->choice->first->id.policy);
 }
 
 /* Whether another policy could have served the run. */
@@ -198,13 +198,13 @@ static void oom_row(struct review_page *p, const struct ranked_entry *e)
         return;
     fprintf(out, "<tr%s>",
             is_compared(p->review, r) ? "" : " class=\"screen\"");
-    html_code(out, r->policy);
+    html_code(out, r->id.policy);
     put_bound(out, r);
     html_count(out, r->run.summary.num_ooms);
     html_count(out, o->event);
     fprintf(out, "<td data-v=\"%.17g\">%.0f %%</td>",
-            (double)o->event / (double)r->trace_events,
-            100.0 * (double)o->event / (double)r->trace_events);
+            (double)o->event / (double)r->id.trace.events,
+            100.0 * (double)o->event / (double)r->id.trace.events);
     html_size(out, o->bytes);
     html_size(out, o->reserved);
     html_size(out, o->allocated);
@@ -246,7 +246,7 @@ static const struct frag_loaded_run *run_on(const struct ranking *g,
     for (size_t k = 0; k < g->run_count; k++)
         if (g->entries[k].subject == subject &&
             g->entries[k].policy == s->row &&
-            !frag_bound_order(g->entries[k].run->bound, bound))
+            !frag_bound_order(g->entries[k].run->id.bound, bound))
             return g->entries[k].run;
     return NULL;
 }
@@ -265,11 +265,11 @@ static struct frag_bound telling_bound(const struct review *r, size_t subject)
         if (e->subject != subject || e->policy != r->baseline->row ||
             !e->run->run.summary.num_ooms)
             continue;
-        rival = run_on(g, r->choice, subject, e->run->bound);
+        rival = run_on(g, r->choice, subject, e->run->id.bound);
         if (rival && !rival->run.summary.num_ooms)
-            return e->run->bound;
+            return e->run->id.bound;
     }
-    return most ? most->bound : FRAG_NO_BOUND;
+    return most ? most->id.bound : FRAG_NO_BOUND;
 }
 
 static enum frag_err add_run(struct selection *s,
@@ -324,7 +324,7 @@ static enum frag_err part(struct review_page *p, size_t subject,
     fprintf(p->out,
             "</h2>\n<p class=\"soft\">%" PRIu64 " events, peak requested %s, "
             "SHA-256 <code>%.64s</code></p>\n",
-            m->events, FRAG_SHOW_SIZE(s->asked), s->first->trace_sha256);
+            m->events, FRAG_SHOW_SIZE(s->asked), s->first->id.trace.sha256);
     review_trace_notes(p, subject);
     FRAG_TRY(timelines(p, subject, e));
     FRAG_TRY(bars(p, subject, e));

@@ -10,7 +10,7 @@
 
 static void put_policy(FILE *out, const struct standing *s)
 {
-    html_between(out, "<code>", s->first->policy, "</code>");
+    html_between(out, "<code>", s->first->id.policy, "</code>");
 }
 
 static void put_plural(FILE *out, size_t n, const char *word, const char *more)
@@ -326,8 +326,8 @@ static const char *needs(const struct standing *s)
     char name[64];
     const struct frag_policy *p;
 
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(s->first->policy, ":@"),
-             s->first->policy);
+    snprintf(name, sizeof(name), "%.*s",
+             (int)strcspn(s->first->id.policy, ":@"), s->first->id.policy);
     p = frag_policy_find(name);
     if (!p)
         return "a plugin";
@@ -353,7 +353,7 @@ static void put_row(FILE *out, const struct review *r, const struct standing *s,
     html_ratio(out, s->memory);
     html_ratio(out, r->ranking.has_needs ? need_over_bound(s->worst)
                                          : peak_over_bound(s->worst));
-    html_between(out, "<td class=\"l\">", s->worst->trace, "</td>");
+    html_between(out, "<td class=\"l\">", s->worst->id.trace.name, "</td>");
     if (r->ranking.has_needs)
         html_ratio(out, s->reserved);
     if (is_comparable(r, s))

@@ -18,8 +18,6 @@ struct merge_values {
 struct merge_row {
     const char *file;
     struct frag_loaded_run *run;
-    struct frag_policy policy;
-    struct frag_run_identity id;
 };
 
 struct merge {
@@ -85,39 +83,6 @@ static enum frag_err load_all(struct merge *m, struct frag_error *e)
     return FRAG_OK;
 }
 
-static void fill_row(struct merge_row *row, const char *file,
-                     struct frag_loaded_run *r)
-{
-    row->file = file;
-    row->run = r;
-    row->policy = (struct frag_policy){.name = r->policy_name,
-                                       .source = r->policy_source};
-    row->id = (struct frag_run_identity){
-        .trace = {.name = r->trace,
-                  .path = r->trace_path,
-                  .format = r->trace_format,
-                  .file_bytes = r->trace_bytes,
-                  .settings = r->trace_settings,
-                  .note_count = (uint32_t)r->note_count,
-                  .notes = (const char *const *)r->trace_notes,
-                  .edit = r->edit,
-                  .device = (uint32_t)r->device,
-                  .events = r->trace_events},
-        .policy = r->policy,
-        .policy_used = &row->policy,
-        .bound = r->bound,
-        .capacity = r->capacity,
-        .total = r->total,
-        .backend = r->backend,
-        .seed = r->seed,
-        .stopped_at_oom = r->stopped_at_oom,
-        .bare = r->bare,
-        .checked = r->checked,
-    };
-    snprintf(row->id.trace.sha256, sizeof(row->id.trace.sha256), "%s",
-             r->trace_sha256);
-}
-
 static enum frag_err make_rows(struct merge *m, struct frag_error *e)
 {
     size_t count = 0;
@@ -129,8 +94,8 @@ static enum frag_err make_rows(struct merge *m, struct frag_error *e)
         return no_memory(e);
     for (size_t i = 0; i < m->loaded_count; i++)
         for (uint64_t k = 0; k < m->loaded[i].count; k++)
-            fill_row(&m->rows[m->row_count++], m->paths->items[i + 1],
-                     &m->loaded[i].runs[k]);
+            m->rows[m->row_count++] = (struct merge_row){m->paths->items[i + 1],
+                                                         &m->loaded[i].runs[k]};
     return FRAG_OK;
 }
 
@@ -143,13 +108,14 @@ static int by_identity(const void *a, const void *b)
 {
     const struct merge_row *const *x = a, *const *y = b;
     const struct frag_run *r = &(*x)->run->run, *s = &(*y)->run->run;
-    int order = frag_results_order(&(*x)->id, r->params, &(*y)->id, s->params);
+    int order = frag_results_order(&(*x)->run->id, r->params, &(*y)->run->id,
+                                   s->params);
     double fast = r->summary.ns_per_event, other = s->summary.ns_per_event;
 
     if (order)
         return order;
-    if ((*x)->id.bare != (*y)->id.bare)
-        return (*x)->id.bare - (*y)->id.bare;
+    if ((*x)->run->id.bare != (*y)->run->id.bare)
+        return (*x)->run->id.bare - (*y)->run->id.bare;
     if (isnan(fast) != isnan(other))
         return isnan(fast) - isnan(other);
     return (fast > other) - (fast < other);
@@ -170,19 +136,19 @@ static enum frag_err add_rows(struct merge_row *const *rows, size_t count,
     for (size_t i = 0; i < count; i++) {
         const struct merge_row *r = rows[i], *last = i ? rows[i - 1] : NULL;
 
-        if (last && !frag_results_order(&last->id, last->run->run.params,
-                                        &r->id, r->run->run.params)) {
+        if (last && !frag_results_order(&last->run->id, last->run->run.params,
+                                        &r->run->id, r->run->run.params)) {
             if (agree(last, r))
                 continue;
             return frag_fail(e, FRAG_CORRUPT,
                              "%s and %s have different results for %s with %s; "
                              "one of the files does not contain what it states",
-                             last->file, r->file, r->run->trace,
-                             r->run->policy);
+                             last->file, r->file, r->run->id.trace.name,
+                             r->run->id.policy);
         }
         if (cli_interrupted())
             return FRAG_CANCELLED;
-        FRAG_TRY(frag_results_add(out, &r->id, &r->run->run, e));
+        FRAG_TRY(frag_results_add(out, &r->run->id, &r->run->run, e));
     }
     return FRAG_OK;
 }

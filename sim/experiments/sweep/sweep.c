@@ -92,9 +92,11 @@ static bool recall_runs(struct sweep *s)
         for (size_t k = 0; k < chunks->loaded[i].count; k++) {
             const struct frag_loaded_run *r = &chunks->loaded[i].runs[k];
 
-            if (r->note_count == 2)
+            if (r->id.trace.note_count == 2)
                 s->runs[s->run_count++] = (struct recalled_run){
-                    r->trace_notes[0], {r->run, r->total, r->trace_notes[1]}};
+                    r->id.trace.notes[0],
+                    {r->run, r->id.total,
+                     (char *)(uintptr_t)r->id.trace.notes[1]}};
         }
     if (s->run_count)
         qsort(s->runs, s->run_count, sizeof(*s->runs), by_key);

@@ -480,9 +480,9 @@ static struct frag_loaded_run run(char *trace, char *policy, frag_size capacity,
                                   frag_size reserved, uint64_t ooms)
 {
     return (struct frag_loaded_run){
-        .trace = trace,
-        .policy = policy,
-        .bound = frag_capacity_bound(capacity),
+        .id = {.trace.name = trace,
+               .policy = policy,
+               .bound = frag_capacity_bound(capacity)},
         .run.summary = {.peak_reserved = reserved, .num_ooms = ooms}};
 }
 

@@ -38,7 +38,7 @@ static enum frag_err compare(const struct frag_trace *t, enum holders_by by)
 static enum frag_err compare_runs(void)
 {
     char name[] = "a";
-    struct frag_loaded_run run = {.trace = name, .policy = name};
+    struct frag_loaded_run run = {.id = {.trace.name = name, .policy = name}};
     const struct frag_loaded file = {.count = 1, .runs = &run};
     struct run_changes r;
 

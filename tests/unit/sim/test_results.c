@@ -161,13 +161,13 @@ static void a_file_reads_back_as_it_was_measured(void **state)
     for (int i = 0; i < 2; i++) {
         const struct frag_loaded_run *r = &loaded.runs[i];
 
-        assert_string_equal(r->trace, "a b");
-        assert_string_equal(r->policy, identity.policy);
+        assert_string_equal(r->id.trace.name, "a b");
+        assert_string_equal(r->id.policy, identity.policy);
         assert_string_equal(r->run.params, run.params);
-        assert_int_equal(r->device, 3);
-        assert_true(r->bound.bytes == FRAG_UNLIMITED);
-        assert_true(r->checked && !r->stopped_at_oom);
-        assert_string_equal(r->edit, "pad:bytes=3");
+        assert_int_equal(r->id.trace.device, 3);
+        assert_true(r->id.bound.bytes == FRAG_UNLIMITED);
+        assert_true(r->id.checked && !r->id.stopped_at_oom);
+        assert_string_equal(r->id.trace.edit, "pad:bytes=3");
         assert_true(isnan(r->run.summary.fragmentation_mean));
         run.summary.fragmentation_mean = r->run.summary.fragmentation_mean;
         assert_memory_equal(&r->run.summary, &run.summary, sizeof(run.summary));
@@ -202,7 +202,7 @@ static void an_optional_number_reads_back(void **state)
     assert_int_equal(frag_results_load(path, &loaded, &e), FRAG_OK);
     assert_int_equal(loaded.count, COUNT);
     for (size_t i = 0; i < COUNT; i++) {
-        assert_true(loaded.runs[i].bound.bytes == numbers[i]);
+        assert_true(loaded.runs[i].id.bound.bytes == numbers[i]);
         assert_true(loaded.runs[i].run.summary.first_oom_event == numbers[i]);
     }
     frag_results_unload(&loaded);

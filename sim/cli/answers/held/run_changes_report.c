@@ -82,10 +82,10 @@ static void put_growth(struct table *t, const struct run_change *c,
 static void put_run(struct table *t, const struct run_change *c,
                     const struct difference_view *v)
 {
-    table_cell(t, false, "%s", any(c)->trace);
-    table_cell(t, false, "%" PRIu64, any(c)->device);
-    table_cell(t, false, "%s", any(c)->policy);
-    table_bound(t, any(c)->bound);
+    table_cell(t, false, "%s", any(c)->id.trace.name);
+    table_device(t, any(c)->id.trace.device);
+    table_cell(t, false, "%s", any(c)->id.policy);
+    table_bound(t, any(c)->id.bound);
     put_growth(t, c, v);
     for (size_t i = 0; i < NUMBERS; i++)
         put_number(t, &numbers[i], c);
@@ -125,15 +125,16 @@ static void json_run(struct frag_json *j, const struct run_change *c,
                      const struct difference_view *v)
 {
     frag_json_new_object(j, 2, NULL);
-    JSON_ROW(j, frag_loaded_run, any(c), TEXT("trace", trace),
-             NUMBER("device", device), TEXT("policy", policy), BOUND(bound));
+    JSON_ROW(j, frag_loaded_run, any(c), TEXT("trace", id.trace.name),
+             NUMBER("device", id.trace.device), TEXT("policy", id.policy),
+             BOUND(id.bound));
     for (size_t i = 0; i < NUMBERS; i++) {
         json_number(j, &numbers[i], c->before, "before");
         json_number(j, &numbers[i], c->after, "after");
     }
     frag_json_bool(j, "fails", run_is_worse(c, v->most));
-    frag_json_texts(j, "notes", (const char *const *)any(c)->trace_notes,
-                    any(c)->note_count);
+    frag_json_texts(j, "notes", (const char *const *)any(c)->id.trace.notes,
+                    any(c)->id.trace.note_count);
     frag_json_end(j);
 }
 
