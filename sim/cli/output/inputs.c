@@ -52,12 +52,7 @@ enum frag_err unread_add(struct unread *u, enum frag_err err,
     return FRAG_OK;
 }
 
-bool unread_has(const struct unread *u, const char *path)
-{
-    return u->paths->count > 1 && missing_check(path, NULL) != FRAG_OK;
-}
-
-enum frag_err unread_names(struct unread *u, struct frag_error *e)
+static enum frag_err check_names(struct unread *u, struct frag_error *e)
 {
     size_t stdins = 0;
 
@@ -75,8 +70,18 @@ enum frag_err unread_names(struct unread *u, struct frag_error *e)
                                    stdins);
 }
 
-enum frag_err unread_end(const struct unread *u, struct frag_error *e)
+enum frag_err unread_each(struct unread *u,
+                          enum frag_err (*visit)(void *user, const char *path,
+                                                 struct frag_error *e),
+                          void *user, struct frag_error *e)
 {
+    const struct texts *paths = u->paths;
+
+    FRAG_TRY(check_names(u, e));
+    for (size_t i = 0; i < paths->count; i++)
+        if (paths->count == 1 ||
+            missing_check(paths->items[i], NULL) == FRAG_OK)
+            FRAG_TRY(visit(user, paths->items[i], e));
     if (u->count < u->paths->count)
         return FRAG_OK;
     return frag_fail(e, u->first, "none of the %zu traces could be used",
@@ -173,31 +178,35 @@ static enum frag_err visit_trace(const struct inputs *in,
     return err;
 }
 
+/* The visits of the devices of a file. */
+struct visits {
+    const struct inputs *in;
+    struct unread *unread;
+    input_visit *visit;
+    void *user;
+};
+
 /* An IO error of a visit is one of an output. */
-static enum frag_err visit_file(const struct inputs *in, struct unread *unread,
-                                const char *path, input_visit *visit,
-                                void *user, struct frag_error *e)
+static enum frag_err visit_file(void *user, const char *path,
+                                struct frag_error *e)
 {
+    const struct visits *v = user;
     struct frag_trace *trace;
-    enum frag_err err = input_open(path, &in->reading, in->progress, &trace, e);
+    enum frag_err err =
+        input_open(path, &v->in->reading, v->in->progress, &trace, e);
 
     if (err != FRAG_OK)
-        return unread_add(unread, err, e);
-    err = visit_trace(in, trace, visit, user, e);
+        return unread_add(v->unread, err, e);
+    err = visit_trace(v->in, trace, v->visit, v->user, e);
     frag_trace_close(trace);
-    return err == FRAG_CORRUPT ? unread_add(unread, err, e) : err;
+    return err == FRAG_CORRUPT ? unread_add(v->unread, err, e) : err;
 }
 
 enum frag_err inputs_each(const struct inputs *in, input_visit *visit,
                           void *user, struct frag_error *e)
 {
-    const struct texts *paths = in->paths;
-    struct unread none = {.paths = paths};
-    struct unread *unread = in->unread ? in->unread : &none;
+    struct unread none = {.paths = in->paths};
+    struct visits v = {in, in->unread ? in->unread : &none, visit, user};
 
-    FRAG_TRY(unread_names(unread, e));
-    for (size_t i = 0; i < paths->count; i++)
-        if (!unread_has(unread, paths->items[i]))
-            FRAG_TRY(visit_file(in, unread, paths->items[i], visit, user, e));
-    return unread_end(unread, e);
+    return unread_each(v.unread, visit_file, &v, e);
 }

@@ -46,20 +46,19 @@ static inline struct unread unread_of(const struct call *call,
     return (struct unread){.call = call, .paths = &common->args};
 }
 
-/* Finds the wrong names before the first trace is read, which may take long.
- * Reports files that are missing; INVALID if a name has another meaning. */
-enum frag_err unread_names(struct unread *u,
-                           struct frag_error *e) FRAG_MUST_CHECK;
-/* Whether unread_names has reported the file. */
-bool unread_has(const struct unread *u, const char *path);
 /* After the error of a trace: FRAG_OK if it was reported and the command goes
  * on with another trace. Else returns it: it is not one of a file (CORRUPT,
  * IO), or the file is the only one. */
 enum frag_err unread_add(struct unread *u, enum frag_err err,
                          const struct frag_error *e) FRAG_MUST_CHECK;
-/* After all traces: the first error if none of them could be used. */
-enum frag_err unread_end(const struct unread *u,
-                         struct frag_error *e) FRAG_MUST_CHECK;
+/* Calls `visit` for the files in order. All names are checked before the first
+ * visit, since reading may take long: files that are missing are reported and
+ * left out; INVALID if a name has another meaning. The first error if none of
+ * the files could be used. */
+enum frag_err unread_each(struct unread *u,
+                          enum frag_err (*visit)(void *user, const char *path,
+                                                 struct frag_error *e),
+                          void *user, struct frag_error *e) FRAG_MUST_CHECK;
 /* The exit code of a command that otherwise ends with `code`. */
 int unread_exit(const struct unread *u, int code);
 

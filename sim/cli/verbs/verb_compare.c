@@ -74,13 +74,10 @@ static void judge(struct compared *c, const struct frag_summary *real)
 
     for (const struct frag_column *k = frag_summary_columns; k->name; k++) {
         char text[2][COUNT_TEXT];
-        uint64_t x, y;
+        const uint64_t x = frag_column_number(k, &left);
+        const uint64_t y = frag_column_number(k, &right);
 
-        if (!is_count(k->kind) || c->differs)
-            continue;
-        memcpy(&x, (const char *)&left + k->offset, sizeof(x));
-        memcpy(&y, (const char *)&right + k->offset, sizeof(y));
-        if (x == y)
+        if (!is_count(k->kind) || c->differs || x == y)
             continue;
         c->differs = true;
         snprintf(c->difference, sizeof(c->difference), "%s %s, simulated %s",

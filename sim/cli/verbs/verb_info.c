@@ -244,34 +244,28 @@ static void json_trace(struct frag_json *j, const struct frag_trace *t)
 
 /* -- the command --------------------------------------------------------- */
 
-static enum frag_err show_json(const struct frag_trace *t, struct frag_json *j)
+/* As text if j is NULL. */
+static enum frag_err show(const struct frag_trace *t, FILE *out,
+                          struct frag_json *j)
 {
-    json_trace(j, t);
+    if (j)
+        json_trace(j, t);
+    else
+        print_trace(out, t);
     for (uint32_t i = 0; i < t->device_count; i++) {
         struct device_view v;
         const enum frag_err err = look(t, &t->devices[i], &v);
 
-        if (err == FRAG_OK)
+        if (err == FRAG_OK && j)
             json_device(j, &v);
-        free(v.by_pool);
-        FRAG_TRY(err);
-    }
-    frag_json_end(j);
-    frag_json_end(j);
-    return FRAG_OK;
-}
-
-static enum frag_err show_text(const struct frag_trace *t, FILE *out)
-{
-    print_trace(out, t);
-    for (uint32_t i = 0; i < t->device_count; i++) {
-        struct device_view v;
-        const enum frag_err err = look(t, &t->devices[i], &v);
-
-        if (err == FRAG_OK)
+        else if (err == FRAG_OK)
             print_device(out, &v);
         free(v.by_pool);
         FRAG_TRY(err);
+    }
+    if (j) {
+        frag_json_end(j);
+        frag_json_end(j);
     }
     return FRAG_OK;
 }
@@ -285,9 +279,10 @@ struct info_work {
     size_t shown;
 };
 
-static enum frag_err show_file(struct info_work *w, const char *path,
+static enum frag_err show_file(void *user, const char *path,
                                struct frag_error *e)
 {
+    struct info_work *w = user;
     const struct trace_reading reading = {READING_RECORDED,
                                           .limit = w->values->limit};
     struct frag_trace *t;
@@ -297,7 +292,7 @@ static enum frag_err show_file(struct info_work *w, const char *path,
         return unread_add(&w->unread, err, e);
     if (w->shown++ && !w->json)
         fputc('\n', w->out);
-    err = w->json ? show_json(t, w->json) : show_text(t, w->out);
+    err = show(t, w->out, w->json);
     if (err != FRAG_OK)
         err = frag_no_memory(e, "the facts of %s", path);
     frag_trace_close(t);
@@ -308,15 +303,10 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
     struct info_work *w = user;
-    const struct texts *paths = &w->values->common.args;
 
     w->out = out;
     w->json = j;
-    FRAG_TRY(unread_names(&w->unread, e));
-    for (size_t i = 0; i < paths->count; i++)
-        if (!unread_has(&w->unread, paths->items[i]))
-            FRAG_TRY(show_file(w, paths->items[i], e));
-    return unread_end(&w->unread, e);
+    return unread_each(&w->unread, show_file, w, e);
 }
 
 static int info_run(const struct call *call, const void *values)

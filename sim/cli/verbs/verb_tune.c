@@ -173,9 +173,10 @@ static enum frag_err open_trace(struct tuning *t, const char *path,
 }
 
 /* Drops the cases of a trace of which a device cannot be used. */
-static enum frag_err use_trace(struct tuning *t, const char *path,
+static enum frag_err use_trace(void *user, const char *path,
                                struct frag_error *e)
 {
+    struct tuning *t = user;
     const size_t before = t->case_count;
     const enum frag_err err = open_trace(t, path, e);
 
@@ -188,16 +189,11 @@ static enum frag_err use_trace(struct tuning *t, const char *path,
 
 static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
 {
-    const struct texts *paths = &t->values->common.args;
-
-    t->traces = calloc(paths->count, sizeof(struct frag_trace *));
+    t->traces =
+        calloc(t->values->common.args.count, sizeof(struct frag_trace *));
     if (!t->traces)
         return FRAG_NOMEM;
-    FRAG_TRY(unread_names(&t->unread, e));
-    for (size_t i = 0; i < paths->count; i++)
-        if (!unread_has(&t->unread, paths->items[i]))
-            FRAG_TRY(use_trace(t, paths->items[i], e));
-    FRAG_TRY(unread_end(&t->unread, e));
+    FRAG_TRY(unread_each(&t->unread, use_trace, t, e));
     t->ladder.cases = t->cases;
     t->ladder.case_count = t->case_count;
     return read_version(t, e);

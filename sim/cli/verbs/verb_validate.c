@@ -323,9 +323,10 @@ static enum frag_err judge_trace(struct validate_work *w, const char *path,
     return err;
 }
 
-static enum frag_err judge_file(struct validate_work *w, const char *path,
+static enum frag_err judge_file(void *user, const char *path,
                                 struct frag_error *e)
 {
+    struct validate_work *w = user;
     struct setting s;
     enum frag_err err = FRAG_OK;
 
@@ -338,17 +339,6 @@ static enum frag_err judge_file(struct validate_work *w, const char *path,
     return err == FRAG_OK ? FRAG_OK : unread_add(&w->unread, err, e);
 }
 
-static enum frag_err judge_traces(struct validate_work *w, struct frag_error *e)
-{
-    const struct texts *paths = &w->values->common.args;
-
-    FRAG_TRY(unread_names(&w->unread, e));
-    for (size_t i = 0; i < paths->count; i++)
-        if (!unread_has(&w->unread, paths->items[i]))
-            FRAG_TRY(judge_file(w, paths->items[i], e));
-    return unread_end(&w->unread, e);
-}
-
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
@@ -356,7 +346,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 
     w->out = out;
     w->json = j;
-    return judge_traces(w, e);
+    return unread_each(&w->unread, judge_file, w, e);
 }
 
 /* The number of devices with each verdict. */

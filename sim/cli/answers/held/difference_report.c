@@ -8,12 +8,6 @@
 #include "sim/results/row.h"
 #include "traces/printable.h"
 
-static uint64_t shown(const struct difference *d,
-                      const struct difference_view *v)
-{
-    return v->limit && v->limit < d->count ? v->limit : d->count;
-}
-
 /* -- text ---------------------------------------------------------------- */
 
 enum { CHANGE_TEXT = FRAG_SIZE_TEXT + 1 };
@@ -92,9 +86,9 @@ static enum frag_err print_table(const struct difference *d, const char *by,
     struct table t = table_of("rrrrrl", "change|of growth|before|after|blocks");
 
     table_cell(&t, false, "%s", by);
-    for (uint64_t i = 0; i < shown(d, v); i++)
+    for (uint64_t i = 0; i < held_shown(d->count, v->limit); i++)
         put_change(&t, &d->items[i]);
-    put_rest(&t, d, shown(d, v));
+    put_rest(&t, d, held_shown(d->count, v->limit));
     return table_print(&t, out, v->color);
 }
 
@@ -147,11 +141,12 @@ void difference_json(const struct difference *d,
     frag_json_text(j, "by", holders_by_names[sides[0].holders->by]);
     JSON_ROW(j, difference, d, NUMBER("num_changes", count),
              NUMBER("num_unchanged", unchanged), NUMBER("num_moved", moved));
-    JSON_ROWS(
-        j, "changes", 3, change, d->items, shown(d, v), TEXT("name", name),
-        NUMBER("held_bytes_before", before), NUMBER("held_bytes_after", after),
-        NUMBER("blocks_before", blocks_before),
-        NUMBER("blocks_after", blocks_after), NUMBER("share_of_growth", share),
-        TEXT("name_before", name_before));
+    JSON_ROWS(j, "changes", 3, change, d->items, held_shown(d->count, v->limit),
+              TEXT("name", name), NUMBER("held_bytes_before", before),
+              NUMBER("held_bytes_after", after),
+              NUMBER("blocks_before", blocks_before),
+              NUMBER("blocks_after", blocks_after),
+              NUMBER("share_of_growth", share),
+              TEXT("name_before", name_before));
     frag_json_end(j);
 }

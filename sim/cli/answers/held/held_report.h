@@ -18,6 +18,12 @@ struct holders_view {
     bool color;
 };
 
+/* How many of `count' rows are printed. */
+static inline uint64_t held_shown(uint64_t count, uint64_t limit)
+{
+    return limit && limit < count ? limit : count;
+}
+
 /* Writes the sentence about the moment: the event and the held bytes. */
 void holders_say_moment(const struct holders *h, const char *at, FILE *out);
 

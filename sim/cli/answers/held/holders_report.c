@@ -19,11 +19,6 @@ static frag_size held(const struct holders *h)
     return h->requested + h->pending;
 }
 
-static uint64_t shown(const struct holders *h, const struct holders_view *v)
-{
-    return v->limit && v->limit < h->count ? v->limit : h->count;
-}
-
 /* -- text ---------------------------------------------------------------- */
 
 void holders_say_moment(const struct holders *h, const char *at, FILE *out)
@@ -140,9 +135,9 @@ static enum frag_err print_table(const struct holders *h,
     frag_size sum = 0;
 
     table_cell(&t, false, "%s", holders_by_names[h->by]);
-    for (uint64_t i = 0; i < shown(h, v); i++)
+    for (uint64_t i = 0; i < held_shown(h->count, v->limit); i++)
         put_group(&t, h, i, sum += h->items[i].bytes);
-    put_rest(&t, h, shown(h, v));
+    put_rest(&t, h, held_shown(h->count, v->limit));
     return table_print(&t, out, v->color);
 }
 
@@ -157,7 +152,8 @@ enum frag_err holders_print(const struct holders *h,
     if (!h->count)
         return FRAG_OK;
     FRAG_TRY(print_table(h, v, out));
-    for (uint64_t i = 0; h->by == HOLDERS_BY_STACK && i < shown(h, v); i++)
+    for (uint64_t i = 0;
+         h->by == HOLDERS_BY_STACK && i < held_shown(h->count, v->limit); i++)
         put_frames(h, i, out);
     return FRAG_OK;
 }
@@ -234,7 +230,7 @@ void holders_json(const struct holders *h, const struct holders_view *v,
              NUMBER("held_bytes", bytes), NUMBER("blocks", blocks),
              NUMBER("num_groups", count));
     frag_json_new_array(j, 3, "groups");
-    for (uint64_t i = 0; i < shown(h, v); i++)
+    for (uint64_t i = 0; i < held_shown(h->count, v->limit); i++)
         json_group(j, h, &h->items[i], sum += h->items[i].bytes);
     frag_json_end(j);
     frag_json_end(j);
