@@ -400,13 +400,6 @@ struct frag_provenance cli_provenance(const struct call *call)
                                     .command = call->command};
 }
 
-void cli_json_open(const struct call *call, struct frag_json *j, FILE *out)
-{
-    const struct frag_provenance p = cli_provenance(call);
-
-    frag_results_json_open(j, out, &p);
-}
-
 void cli_version(FILE *out)
 {
     char hdf5[32];

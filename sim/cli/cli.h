@@ -161,10 +161,6 @@ char *cli_quoted(const char *arg);
 
 /* The program and the command, without times. */
 struct frag_provenance cli_provenance(const struct call *call);
-/* Writes the beginning of the object that `--json` prints, up to its list of
- * results. */
-void cli_json_open(const struct call *call, struct frag_json *j, FILE *out);
-
 /* Prints the versions of the program, of its libraries and of its formats. */
 void cli_version(FILE *out);
 

@@ -7,9 +7,10 @@
 static enum frag_err put_json(const struct call *call, const struct answer *a,
                               FILE *out, struct frag_error *e)
 {
+    const struct frag_provenance by = cli_provenance(call);
     struct frag_json j;
 
-    cli_json_open(call, &j, out);
+    frag_results_json_open(&j, out, &by);
     FRAG_TRY(a->put(a->user, out, &j, e));
     frag_json_line(&j, 1);
     frag_json_end(&j);
