@@ -40,6 +40,21 @@ enum frag_call {
         FRAG_CALL_COUNT
 };
 
+/* The number of calls of all kinds. */
+static inline uint64_t frag_calls_sum(const uint64_t calls[FRAG_CALL_COUNT])
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < FRAG_CALL_COUNT; i++)
+        sum += calls[i];
+    return sum;
+}
+
+static inline frag_size frag_larger(frag_size a, frag_size b)
+{
+    return a > b ? a : b;
+}
+
 /* How the reserved bytes are used after one event. The parts sum to the
  * reserved bytes; in the breakdown of the peak, they sum to peak_reserved.
  *

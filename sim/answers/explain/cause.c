@@ -25,11 +25,6 @@ static bool is_held(const struct explain_block *b)
     return b->live || b->pending;
 }
 
-static frag_size larger(frag_size a, frag_size b)
-{
-    return a > b ? a : b;
-}
-
 static bool is_own(const struct explain *x, const struct explain_block *b)
 {
     return b->stream == x->stream && b->pool == x->pool;
@@ -46,15 +41,15 @@ static void add_hole(struct explain *x, const struct explain_block *b)
 {
     x->cached += b->size;
     x->holes++;
-    x->largest = larger(x->largest, b->size);
+    x->largest = frag_larger(x->largest, b->size);
     if (!is_own(x, b)) {
         x->other_cached += b->size;
-        x->other_largest = larger(x->other_largest, b->size);
+        x->other_largest = frag_larger(x->other_largest, b->size);
         return;
     }
     x->own_cached += b->size;
     if (explain_can_use(x, b))
-        x->own_largest = larger(x->own_largest, b->size);
+        x->own_largest = frag_larger(x->own_largest, b->size);
 }
 
 static void add_block(struct explain *x, const struct explain_block *b)
@@ -99,7 +94,7 @@ static void add_to_space(struct explain_space *space,
     }
     space->cached += b->size;
     space->holes++;
-    space->largest = larger(space->largest, b->size);
+    space->largest = frag_larger(space->largest, b->size);
 }
 
 static int spaces_by_size(const void *left, const void *right)

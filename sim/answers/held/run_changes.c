@@ -14,15 +14,6 @@ struct entry {
     int file;
 };
 
-uint64_t run_driver_calls(const struct frag_loaded_run *r)
-{
-    uint64_t sum = 0;
-
-    for (int i = 0; i < FRAG_CALL_COUNT; i++)
-        sum += r->run.summary.calls[i];
-    return sum;
-}
-
 bool run_is_worse(const struct run_change *c, double most)
 {
     const struct frag_summary *x, *y;

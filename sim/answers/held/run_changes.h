@@ -19,9 +19,6 @@ struct run_changes {
     uint64_t matched; /* items that both files have */
 };
 
-/* All calls of the run to the driver. */
-uint64_t run_driver_calls(const struct frag_loaded_run *r);
-
 /* Whether the run got worse: its peak reserved grew by more than `most` (0.02
  * is 2 %), or it has more OOMs: a request that fails reserves nothing. False
  * unless both files have the run. */

@@ -76,15 +76,6 @@ struct watcher {
     frag_size requested, allocated;
 };
 
-static uint64_t calls_of(const struct meter *m)
-{
-    uint64_t n = 0;
-
-    for (int i = 0; i < FRAG_CALL_COUNT; i++)
-        n += m->calls[i];
-    return n;
-}
-
 static void raise_to(frag_size *peak, frag_size now)
 {
     *peak = now > *peak ? now : *peak;
@@ -95,12 +86,12 @@ static void begin_part(struct watcher *w, struct step_part *p)
     p->live = p->peak_requested = w->requested;
     p->peak_allocated = w->allocated;
     p->peak_reserved = w->meter.reserved_peak = w->meter.reserved;
-    w->calls = calls_of(&w->meter);
+    w->calls = frag_calls_sum(w->meter.calls);
 }
 
 static void end_part(struct watcher *w, struct step_part *p)
 {
-    p->driver_calls = calls_of(&w->meter) - w->calls;
+    p->driver_calls = frag_calls_sum(w->meter.calls) - w->calls;
     p->fragmentation = p->peak_reserved ? 1 - (double)p->peak_allocated /
                                                   (double)p->peak_reserved
                                         : 0;

@@ -32,16 +32,11 @@ static size_t policy_of(struct ranking *g, const struct frag_loaded_run *r)
     return i;
 }
 
-static frag_size larger(frag_size a, frag_size b)
-{
-    return a > b ? a : b;
-}
-
 static void learn_need(struct ranked_subject *s, const struct frag_summary *m)
 {
-    s->asked = larger(s->asked, m->peak_requested);
-    s->bound =
-        larger(larger(s->bound, s->asked), larger(m->demand, m->lower_bound));
+    s->asked = frag_larger(s->asked, m->peak_requested);
+    s->bound = frag_larger(frag_larger(s->bound, s->asked),
+                           frag_larger(m->demand, m->lower_bound));
 }
 
 static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
@@ -192,7 +187,7 @@ static void add_roomiest(struct standing *s, const struct frag_loaded_run *r)
     s->need += log(need_over_bound(r));
     s->seconds += m->modelled_device_seconds;
     s->moved += m->bytes_moved;
-    s->peak = larger(s->peak, m->peak_reserved);
+    s->peak = frag_larger(s->peak, m->peak_reserved);
     if (!s->worst || peak_over_bound(r) > peak_over_bound(s->worst))
         s->worst = r;
     if (!s->worst_need || need_over_bound(r) > need_over_bound(s->worst_need))

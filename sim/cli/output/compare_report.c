@@ -39,15 +39,6 @@ static const struct frag_column row_columns[] = {
 #undef ROW
 /* clang-format on */
 
-static uint64_t sum_calls(const struct frag_summary *s)
-{
-    uint64_t sum = 0;
-
-    for (int i = 0; i < FRAG_CALL_COUNT; i++)
-        sum += s->calls[i];
-    return sum;
-}
-
 static double modelled_of(const struct compared *c)
 {
     double ns = 0;
@@ -66,8 +57,8 @@ static struct compare_row make_row(const struct compared *c, const char *costs)
         .of = *c,
         .costs = costs,
         .same = !c->differs,
-        .calls = sum_calls(&c->simulated),
-        .calls_real = sum_calls(&c->real),
+        .calls = frag_calls_sum(c->simulated.calls),
+        .calls_real = frag_calls_sum(c->real.calls),
         .modelled = modelled,
         .measured = measured,
         .ratio = c->measured ? modelled / measured : NAN,

@@ -30,11 +30,6 @@ static void facts(FILE *out, const void *user)
             p->stride, bound == FRAG_UNLIMITED ? -1.0 : (double)bound);
 }
 
-static frag_size larger(frag_size a, frag_size b)
-{
-    return a > b ? a : b;
-}
-
 /* The place of a part on the axis: that of its step; the parts before and after
  * the steps lie beside them. */
 static double place(const struct plotted *p, const struct step_part *s)
@@ -52,9 +47,9 @@ static void put_bar(FILE *out, const struct plotted *p,
     uint64_t ooms = 0;
 
     for (uint64_t i = 0; i < n; i++) {
-        live = larger(live, s[i].live);
-        requested = larger(requested, s[i].peak_requested);
-        reserved = larger(reserved, s[i].peak_reserved);
+        live = frag_larger(live, s[i].live);
+        requested = frag_larger(requested, s[i].peak_requested);
+        reserved = frag_larger(reserved, s[i].peak_reserved);
         ooms += s[i].ooms;
     }
     fprintf(out,

@@ -24,10 +24,15 @@ static uint64_t ooms(const struct frag_loaded_run *r)
     return r->run.summary.num_ooms;
 }
 
+static uint64_t driver_calls(const struct frag_loaded_run *r)
+{
+    return frag_calls_sum(r->run.summary.calls);
+}
+
 static const struct number numbers[] = {
     {"peak reserved", "peak_reserved_bytes", reserved, true},
     {"OOMs", "num_ooms", ooms, false},
-    {"driver calls", "num_driver_calls", run_driver_calls, false},
+    {"driver calls", "num_driver_calls", driver_calls, false},
 };
 
 enum { NUMBERS = sizeof(numbers) / sizeof(*numbers) };
