@@ -50,6 +50,18 @@ static inline uint64_t frag_calls_sum(const uint64_t calls[FRAG_CALL_COUNT])
     return sum;
 }
 
+static inline void frag_raise(frag_size *most, frag_size n)
+{
+    if (n > *most)
+        *most = n;
+}
+
+/* Orders two numbers, as strcmp does texts. */
+static inline int frag_order(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
 static inline frag_size frag_larger(frag_size a, frag_size b)
 {
     return a > b ? a : b;

@@ -72,6 +72,13 @@ bool text_choice(const char *choices, const char *word, uint64_t *index)
     }
 }
 
+bool text_ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), least = strlen(end);
+
+    return length >= least && !strcmp(text + length - least, end);
+}
+
 void text_paragraph(FILE *out, int indent, const char *text)
 {
     enum { WIDTH = 79 };

@@ -25,6 +25,8 @@ const char *text_add(char *text, size_t room, const char *separator,
 /* The formatted text, to be freed; NULL if the host has no memory. */
 char *text_make(const char *format, ...) FRAG_PRINTF(1, 2);
 
+bool text_ends_with(const char *text, const char *end);
+
 /* Prints a paragraph on lines of at most 79 characters, with `indent` blanks
  * before each. */
 void text_paragraph(FILE *out, int indent, const char *text);

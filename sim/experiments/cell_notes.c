@@ -123,18 +123,11 @@ const char *cell_collects_nothing(const char *settings, struct frag_bound bound)
            "process has no limit (--process-limit)";
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), least = strlen(end);
-
-    return length >= least && !strcmp(text + length - least, end);
-}
-
 /* Whether the stacks name a convolution. */
 static bool has_convolution(const struct frag_trace *t)
 {
     for (uint32_t i = 0; i < t->string_count; i++)
-        if (ends_with(t->strings[i], "torch/nn/modules/conv.py") ||
+        if (text_ends_with(t->strings[i], "torch/nn/modules/conv.py") ||
             strstr(t->strings[i], "cudnn_convolution"))
             return true;
     return false;

@@ -208,12 +208,6 @@ static void end_sample(struct chrome *c)
     c->is_open = false;
 }
 
-static void raise(frag_size *most, frag_size value)
-{
-    if (value > *most)
-        *most = value;
-}
-
 static void on_done(void *user, const struct tap *t, uint64_t event)
 {
     struct chrome *c = user;
@@ -225,11 +219,11 @@ static void on_done(void *user, const struct tap *t, uint64_t event)
         memset(c->most, 0, sizeof(c->most));
     }
     c->is_open = true;
-    raise(&c->most[REQUESTED], t->requested);
-    raise(&c->most[ALLOCATED], t->allocated);
-    raise(&c->most[RESERVED], t->meter->reserved);
+    frag_raise(&c->most[REQUESTED], t->requested);
+    frag_raise(&c->most[ALLOCATED], t->allocated);
+    frag_raise(&c->most[RESERVED], t->meter->reserved);
     if (t->meter->reserved_peak > c->reserved_peak) /* also if it fell again */
-        raise(&c->most[RESERVED], t->meter->reserved_peak);
+        frag_raise(&c->most[RESERVED], t->meter->reserved_peak);
     c->reserved_peak = t->meter->reserved_peak;
 }
 

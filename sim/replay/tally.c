@@ -3,12 +3,6 @@
  * that run at every event are inline in tally.h. */
 #include "sim/replay/tally.h"
 
-static void raise_to(frag_size *most, frag_size x)
-{
-    if (x > *most)
-        *most = x;
-}
-
 static void lower_to(frag_size *least, frag_size x)
 {
     if (x < *least)
@@ -78,8 +72,8 @@ void tally_raise(struct tally *t)
     const frag_size quanta = t->quanta_mark - t->quanta_left;
     frag_size left;
 
-    raise_to(&t->peak_quanta, quanta);
-    raise_to(&t->demand, quanta + t->refused);
+    frag_raise(&t->peak_quanta, quanta);
+    frag_raise(&t->demand, quanta + t->refused);
     left = t->demand - t->refused;
     t->quanta_mark = left < t->peak_quanta ? left : t->peak_quanta;
     t->quanta_left = t->quanta_mark - quanta;
@@ -87,11 +81,11 @@ void tally_raise(struct tally *t)
 
 static void fold_point(const struct tally *t, struct frag_point *p)
 {
-    raise_to(&p->requested_max, t->requested_max);
-    raise_to(&p->allocated_max, t->allocated_max);
+    frag_raise(&p->requested_max, t->requested_max);
+    frag_raise(&p->allocated_max, t->allocated_max);
     lower_to(&p->allocated_min, t->allocated_min);
-    raise_to(&p->active_max, t->allocated_max + t->pending);
-    raise_to(&p->reserved_max, t->reserved);
+    frag_raise(&p->active_max, t->allocated_max + t->pending);
+    frag_raise(&p->reserved_max, t->reserved);
     lower_to(&p->reserved_min, t->reserved);
 }
 
@@ -105,9 +99,9 @@ void tally_fold(struct tally *t, uint64_t event)
         t->peak_requested = t->requested_max;
         t->reserved_at_peak_requested = t->reserved;
     }
-    raise_to(&t->peak_allocated, t->allocated_max);
-    raise_to(&t->peak_active, t->allocated_max + t->pending);
-    raise_to(&t->peak_split, t->split_max);
+    frag_raise(&t->peak_allocated, t->allocated_max);
+    frag_raise(&t->peak_active, t->allocated_max + t->pending);
+    frag_raise(&t->peak_split, t->split_max);
     add_held(t, events);
     add(&t->reserved_area, events * t->reserved);
     add(&t->requested_area, t->requested_sum);

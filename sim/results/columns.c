@@ -374,11 +374,6 @@ struct frag_result_row frag_result_row(const struct frag_run_identity *id,
     };
 }
 
-static int by_number(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 int frag_results_order(const struct frag_run_identity *a, const char *params_a,
                        const struct frag_run_identity *b, const char *params_b)
 {
@@ -387,15 +382,15 @@ int frag_results_order(const struct frag_run_identity *a, const char *params_a,
         strcmp(a->trace.path, b->trace.path),
         strcmp(a->trace.sha256, b->trace.sha256),
         strcmp(edit_of(a), edit_of(b)),
-        by_number(a->trace.events, b->trace.events),
-        by_number(a->trace.device, b->trace.device),
+        frag_order(a->trace.events, b->trace.events),
+        frag_order(a->trace.device, b->trace.device),
         strcmp(a->policy, b->policy),
         strcmp(params_a, params_b),
         frag_bound_order(a->bound, b->bound),
-        by_number(a->total, b->total),
+        frag_order(a->total, b->total),
         strcmp(a->backend, b->backend),
-        by_number(a->seed, b->seed),
-        by_number(a->stopped_at_oom, b->stopped_at_oom),
+        frag_order(a->seed, b->seed),
+        frag_order(a->stopped_at_oom, b->stopped_at_oom),
     };
 
     for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++)

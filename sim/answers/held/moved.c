@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/answers/sites.h"
+#include "sim/measures.h"
 
 /* A function with more sites is paired by its lines alone. A cell counts bytes
  * above SITES_MOST lines that stay, so it has room for 2^54 bytes. */
@@ -63,11 +64,6 @@ static int order_functions(const struct change *x, const struct change *y)
     return order || p == q ? order : p < q ? -1 : 1;
 }
 
-static int order_numbers(uint64_t p, uint64_t q)
-{
-    return (p > q) - (p < q);
-}
-
 /* By function, then those of before, then by line. */
 static int by_place(const void *a, const void *b)
 {
@@ -75,8 +71,8 @@ static int by_place(const void *a, const void *b)
     int order = order_functions(x, y);
 
     if (!order)
-        order = order_numbers(!x->blocks_before, !y->blocks_before);
-    return order ? order : order_numbers(line_of(x), line_of(y));
+        order = frag_order(!x->blocks_before, !y->blocks_before);
+    return order ? order : frag_order(line_of(x), line_of(y));
 }
 
 /* Those that are not paired first; by bytes and blocks, then those of before.
@@ -84,16 +80,16 @@ static int by_place(const void *a, const void *b)
 static int by_bytes(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
-    int order = order_numbers(x->blocks_before && x->blocks_after,
-                              y->blocks_before && y->blocks_after);
+    int order = frag_order(x->blocks_before && x->blocks_after,
+                           y->blocks_before && y->blocks_after);
 
     if (!order)
-        order = order_numbers(x->before + x->after, y->before + y->after);
+        order = frag_order(x->before + x->after, y->before + y->after);
     if (!order)
-        order = order_numbers(x->blocks_before + x->blocks_after,
-                              y->blocks_before + y->blocks_after);
+        order = frag_order(x->blocks_before + x->blocks_after,
+                           y->blocks_before + y->blocks_after);
     if (!order)
-        order = order_numbers(!x->blocks_before, !y->blocks_before);
+        order = frag_order(!x->blocks_before, !y->blocks_before);
     return order ? order : strcmp(x->key, y->key);
 }
 

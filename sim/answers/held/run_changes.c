@@ -26,18 +26,13 @@ bool run_is_worse(const struct run_change *c, double most)
            difference_growth(x->peak_reserved, y->peak_reserved) > most;
 }
 
-static int by_number(uint64_t a, uint64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
 /* 0 if both are the same run. */
 static int by_run(const struct frag_loaded_run *a,
                   const struct frag_loaded_run *b)
 {
     int order = strcmp(a->id.trace.name, b->id.trace.name);
 
-    order = order ? order : by_number(a->id.trace.device, b->id.trace.device);
+    order = order ? order : frag_order(a->id.trace.device, b->id.trace.device);
     order = order ? order : strcmp(a->id.policy, b->id.policy);
     return order ? order : frag_bound_order(a->id.bound, b->id.bound);
 }
@@ -48,7 +43,7 @@ static int by_file(const void *a, const void *b)
     int order = by_run(x->run, y->run);
 
     order = order ? order : x->file - y->file;
-    return order ? order : by_number(x->row, y->row);
+    return order ? order : frag_order(x->row, y->row);
 }
 
 static void add_runs(struct entry *entries, const struct frag_loaded *f,

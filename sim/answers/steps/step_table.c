@@ -76,11 +76,6 @@ struct watcher {
     frag_size requested, allocated;
 };
 
-static void raise_to(frag_size *peak, frag_size now)
-{
-    *peak = now > *peak ? now : *peak;
-}
-
 static void begin_part(struct watcher *w, struct step_part *p)
 {
     p->live = p->peak_requested = w->requested;
@@ -150,9 +145,9 @@ static void count_layout(struct watcher *w, uint64_t event)
 
     w->adopts = false;
     meter_settle(&w->meter);
-    raise_to(&p->peak_requested, w->requested);
-    raise_to(&p->peak_allocated, w->allocated);
-    raise_to(&p->peak_reserved, w->meter.reserved);
+    frag_raise(&p->peak_requested, w->requested);
+    frag_raise(&p->peak_allocated, w->allocated);
+    frag_raise(&p->peak_reserved, w->meter.reserved);
     while (event >= w->table->items[w->part].to)
         next_part(w);
 }
@@ -171,9 +166,9 @@ static void watch(void *user, uint64_t i, const struct frag_block *block)
     serve(w, i, block);
     p->retries += meter_settle(&w->meter) && is_alloc;
     p->ooms += is_alloc && !block;
-    raise_to(&p->peak_requested, w->requested);
-    raise_to(&p->peak_allocated, w->allocated);
-    raise_to(&p->peak_reserved, w->meter.reserved_peak);
+    frag_raise(&p->peak_requested, w->requested);
+    frag_raise(&p->peak_allocated, w->allocated);
+    frag_raise(&p->peak_reserved, w->meter.reserved_peak);
     if (i + 1 >= p->to)
         next_part(w);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "traces/bytes/sink.h"
+#include "traces/text.h"
 
 enum { TEXTS = 2 + OUTPUTS_OWN, ALL = 1 + TEXTS };
 
@@ -22,13 +23,6 @@ static const struct {
     const char *suffix, *option;
 } others[] = {{".csv", "csv"}, {".json", "json"}};
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), k = strlen(end);
-
-    return n >= k && !strcmp(text + n - k, end);
-}
-
 /* The option whose format the name of the HDF5 file means; NULL: none, or the
  * file is an input, which has a message of its own. */
 static const char *other_option(const struct call *call, const char *path)
@@ -37,7 +31,7 @@ static const char *other_option(const struct call *call, const char *path)
         if (!strcmp(call->args->items[i], path))
             return NULL;
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if (ends_with(path, others[i].suffix))
+        if (text_ends_with(path, others[i].suffix))
             return others[i].option;
     return NULL;
 }
