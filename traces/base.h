@@ -189,6 +189,12 @@ static inline frag_size frag_bound_of(struct frag_bound b,
     return b.kind == kind ? b.bytes : FRAG_UNLIMITED;
 }
 
+/* Whether the bytes are a range of addresses: not empty, and below 2^64. */
+static inline bool frag_is_range(frag_addr addr, frag_size size)
+{
+    return size && !(size >> 63) && addr <= UINT64_MAX - size;
+}
+
 /* Orders bounds by bytes, then by kind; no bound comes last. The result is that
  * of strcmp. Two bounds of FRAG_UNLIMITED bytes are equal. */
 int frag_bound_order(struct frag_bound a, struct frag_bound b);

@@ -47,12 +47,6 @@ static void walk_actions(const struct frag_device_trace *d, struct facts *f)
         f->actions[d->recorded.actions[i].action]++;
 }
 
-/* A block that the client has freed is not live, even if it is pending. */
-static bool ends_life(uint8_t op)
-{
-    return op == FRAG_FREE || op == FRAG_FREE_REQUESTED;
-}
-
 bool facts_has_failed(const struct frag_device_trace *d, uint64_t i)
 {
     return d->recorded.addr && !d->recorded.addr[i] && d->op[i] == FRAG_ALLOC &&
@@ -74,7 +68,7 @@ static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
             sizes[d->id[i]] = d->bytes[i];
             live += d->bytes[i];
             blocks++;
-        } else if (ends_life(d->op[i]) && sizes[d->id[i]]) {
+        } else if (frag_op_frees(d->op[i]) && sizes[d->id[i]]) {
             live -= sizes[d->id[i]];
             sizes[d->id[i]] = 0; /* the FREE after a FREE_REQUESTED */
             blocks--;
@@ -118,7 +112,7 @@ static void pool_event(const struct frag_device_trace *d, uint64_t i,
 {
     struct facts_pool *f;
 
-    if (ends_life(d->op[i])) {
+    if (frag_op_frees(d->op[i])) {
         out[block->pool].end_requested -= block->size;
         block->size = 0;
     }

@@ -367,6 +367,12 @@ const struct frag_device_trace *frag_trace_device(const struct frag_trace *t,
  * not state it: false. */
 bool frag_trace_is_snapshot(const struct frag_trace *t);
 
+/* Whether the operation frees a block. */
+static inline bool frag_op_frees(uint8_t op)
+{
+    return op == FRAG_FREE || op == FRAG_FREE_REQUESTED;
+}
+
 enum { FRAG_POOL_NAME = 56 }; /* enough for every name of a pool */
 
 /* Writes the name of a pool, a row of the table of the device: "default pool",

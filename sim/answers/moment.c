@@ -84,7 +84,7 @@ static enum frag_err find_peak(const struct frag_device_trace *d,
     for (uint64_t i = 0; i < d->count; i++) {
         if (d->op[i] == FRAG_ALLOC && !facts_has_failed(d, i))
             live += held[d->id[i]] = d->bytes[i];
-        if (d->op[i] == FRAG_FREE || d->op[i] == FRAG_FREE_REQUESTED) {
+        if (frag_op_frees(d->op[i])) {
             live -= held[d->id[i]];
             held[d->id[i]] = 0;
         }

@@ -14,11 +14,6 @@ static enum frag_err misplaced(const struct frag_build *b, uint64_t where,
                      b->path, where, what, expected, found);
 }
 
-static bool is_range(frag_addr addr, frag_size size)
-{
-    return size && !(size >> 63) && addr <= UINT64_MAX - size;
-}
-
 static enum frag_err check_tiled(const struct frag_build *b,
                                  const struct device_build *d, uint64_t where,
                                  struct frag_error *e)
@@ -46,7 +41,7 @@ enum frag_err frag_build_segment(struct frag_build *b, uint32_t device,
 
     FRAG_TRY(build_device(b, device, &d, e));
     FRAG_TRY(check_tiled(b, d, where, e));
-    if (!is_range(s->addr, s->size))
+    if (!frag_is_range(s->addr, s->size))
         return misplaced(b, where,
                          "a size from 1 to 2^63 - 1 of the segment at", s->addr,
                          s->size, e);

@@ -155,6 +155,13 @@ bool field_number(struct field f, uint64_t *value)
     return field_decimal(f, value);
 }
 
+bool field_pointer(struct field f, uint64_t *value)
+{
+    *value = 0;
+    return field_is(f, "(nil)") ||
+           (field_begins(f, "0x") && field_number(f, value));
+}
+
 enum frag_err field_wrong(const struct frag_source *source, uint64_t line,
                           const char *expected, struct field found,
                           struct frag_error *e)

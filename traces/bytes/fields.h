@@ -65,6 +65,7 @@ int fields_pick(struct field line, const int column[], int names,
  * else, for an empty field, and for 2^64 and more. */
 bool field_decimal(struct field f, uint64_t *value);
 bool field_number(struct field f, uint64_t *value);
+bool field_pointer(struct field f, uint64_t *value); /* 0x..., or (nil) */
 
 /* Writes "NAME:LINE: expected X, found "F"" to e and returns CORRUPT. The name
  * is that of the source; at most 60 bytes of the field are shown. */

@@ -49,11 +49,6 @@ static void moves_close(struct moves *v)
     frag_steps_close(&v->steps);
 }
 
-static bool is_free(uint8_t op)
-{
-    return op == FRAG_FREE || op == FRAG_FREE_REQUESTED;
-}
-
 static void find_uses(struct moves *v, const struct edit_source *s)
 {
     for (uint64_t i = 0; i < s->device->count; i++) {
@@ -61,7 +56,7 @@ static void find_uses(struct moves *v, const struct edit_source *s)
 
         if (block == UINT32_MAX)
             continue;
-        if (!is_free(s->device->op[i]))
+        if (!frag_op_frees(s->device->op[i]))
             v->used[block] = i + 1;
         else if (!v->request[block])
             v->request[block] = i;
@@ -134,7 +129,7 @@ static void plan(struct edit_job *job, struct moves *v)
         uint64_t to;
 
         job->making->total += d->op[i] == FRAG_FREE;
-        if (!is_free(d->op[i]) || !select_has_block(job, i))
+        if (!frag_op_frees(d->op[i]) || !select_has_block(job, i))
             continue;
         to = target_of(job, v, i);
         if (to == FRAG_NEVER)

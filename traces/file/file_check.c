@@ -24,11 +24,6 @@ static enum frag_err broken(const struct check *c, const char *table,
                      c->t->path, c->d->device, table, row, expected);
 }
 
-static bool is_range(frag_addr addr, frag_size size)
-{
-    return size && !(size >> 63) && addr <= UINT64_MAX - size;
-}
-
 static enum frag_err check_slots(const struct check *c)
 {
     const struct frag_device_trace *d = c->d;
@@ -80,7 +75,7 @@ static enum frag_err check_actions(const struct check *c)
         if (a->event > c->d->count || (i && a->event < a[-1].event))
             return broken(c, "recorded/actions", i,
                           "a valid event, in ascending order");
-        if (!is_range(a->addr, a->size))
+        if (!frag_is_range(a->addr, a->size))
             return broken(c, "recorded/actions", i,
                           "a valid range of addresses");
     }
@@ -98,7 +93,7 @@ static enum frag_err check_blocks(const struct check *c,
          k++) {
         const struct frag_recorded_block *b = &l->blocks[k];
 
-        if (b->addr != at || !is_range(b->addr, b->size) ||
+        if (b->addr != at || !frag_is_range(b->addr, b->size) ||
             b->addr + b->size > s->addr + s->size)
             return broken(c, table, k,
                           "blocks that follow each other inside their segment");
@@ -122,7 +117,7 @@ static enum frag_err check_layout(const struct check *c,
     for (uint64_t i = 0; i < l->segment_count; i++) {
         const struct frag_recorded_segment *s = &l->segments[i];
 
-        if (!is_range(s->addr, s->size) ||
+        if (!frag_is_range(s->addr, s->size) ||
             (i && s->addr < s[-1].addr + s[-1].size))
             return broken(c, table, i,
                           "segments in ascending order that do not overlap");

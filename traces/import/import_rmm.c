@@ -109,13 +109,6 @@ static bool read_time(struct field f, frag_time *out)
     return true;
 }
 
-static bool read_pointer(struct field f, uint64_t *out)
-{
-    *out = 0;
-    return field_is(f, "(nil)") ||
-           (field_begins(f, "0x") && field_number(f, out));
-}
-
 /* Reads the fields of a row. Returns NULL, or what was expected in *wrong. */
 static const char *read_row(const struct field f[COLUMNS], struct rmm_row *row,
                             struct field *wrong)
@@ -128,7 +121,7 @@ static const char *read_row(const struct field f[COLUMNS], struct rmm_row *row,
     if (row->action < 0)
         return "allocate, free or \"allocate failure\"";
     *wrong = f[POINTER];
-    if (!read_pointer(f[POINTER], &row->pointer))
+    if (!field_pointer(f[POINTER], &row->pointer))
         return "a pointer, 0x... or (nil)";
     *wrong = f[SIZE];
     if (!field_decimal(f[SIZE], &row->size) || row->size >> 63)
