@@ -114,6 +114,17 @@ static inline frag_size torch_segment_size(frag_size rounded,
     return torch_round_up(rounded, TORCH_ROUND_LARGE);
 }
 
+/* The length of a setting, which ends at the next comma outside of brackets. */
+static inline size_t torch_item_length(const char *text)
+{
+    size_t i = 0;
+    int depth = 0;
+
+    for (; text[i] && (text[i] != ',' || depth > 0); i++)
+        depth += (text[i] == '[') - (text[i] == ']');
+    return i;
+}
+
 /* The last value of a key in settings in the grammar of
  * PYTORCH_CUDA_ALLOC_CONF; NULL if they do not set it, or if they are NULL. */
 static inline const char *torch_value_of(const char *settings, const char *key)

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "traces/name.h"
+
 /* What starts, wraps or imports the code of others, and libraries: the folder
  * or file at the start of a path or after a slash. */
 static const char *const starters[] = {
@@ -161,13 +163,6 @@ bool site_same(const struct frag_frame *a, const struct frag_frame *b)
 
 /* ---- texts ---- */
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* A frame of a library that was built without debug information has no file. */
 static void put_frame(const struct frag_trace *t, const struct frag_frame *f,
                       const char *line, char text[SITE_TEXT])
@@ -177,10 +172,10 @@ static void put_frame(const struct frag_trace *t, const struct frag_frame *f,
     if (!*file || !strcmp(file, "??"))
         snprintf(text, SITE_TEXT, "%.120s", name);
     else if (!strcmp(name, "<module>"))
-        snprintf(text, SITE_TEXT, "%.100s%s", last_part(file), line);
+        snprintf(text, SITE_TEXT, "%.100s%s", frag_file_name(file), line);
     else
-        snprintf(text, SITE_TEXT, "%.120s (%.100s%s)", name, last_part(file),
-                 line);
+        snprintf(text, SITE_TEXT, "%.120s (%.100s%s)", name,
+                 frag_file_name(file), line);
 }
 
 const char *site_frame_text(const struct frag_trace *t,
@@ -244,7 +239,7 @@ void site_put_folded(const struct frag_trace *t, uint32_t stack, FILE *out)
 
         put_word(string_of(t, f->function), out);
         fputs("_(", out);
-        put_word(last_part(string_of(t, f->file)), out);
+        put_word(frag_file_name(string_of(t, f->file)), out);
         fprintf(out, ":%" PRIu32 ")%s", f->line, i > first ? ";" : "");
     }
 }

@@ -13,6 +13,7 @@
 #include <yajl/yajl_tree.h>
 
 #include "traces/bytes/input.h"
+#include "traces/name.h"
 
 enum { MAX_BYTES = 1 << 22, MAX_DEPTH = 32 };
 
@@ -187,8 +188,7 @@ bool frag_stats_file_beside(const char *snapshot, char *path, size_t room)
 {
     static const char *const suffixes[] = {".pickle", ".cpp.pickle", ".pkl",
                                            ".pt"};
-    const char *slash = strrchr(snapshot, '/');
-    const char *name = slash ? slash + 1 : snapshot;
+    const char *name = frag_file_name(snapshot);
 
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
         const char *end = strstr(name, suffixes[i]);

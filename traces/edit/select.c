@@ -6,17 +6,11 @@
 #include <string.h>
 
 #include "traces/edit/edit_parts.h"
+#include "traces/name.h"
 #include "traces/nearest.h"
 #include "traces/text.h"
 
 /* ---- sites ---- */
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
 
 /* The text of a frame is FUNCTION (FILE:LINE), as in sim/answers/sites.h. */
 static bool frame_has(const struct frag_trace *t, const struct frag_frame *f,
@@ -25,7 +19,8 @@ static bool frame_has(const struct frag_trace *t, const struct frag_frame *f,
     char text[1024];
 
     snprintf(text, sizeof(text), "%.500s (%.300s:%" PRIu32 ")",
-             t->strings[f->function], last_part(t->strings[f->file]), f->line);
+             t->strings[f->function], frag_file_name(t->strings[f->file]),
+             f->line);
     return strstr(text, wanted) != NULL;
 }
 

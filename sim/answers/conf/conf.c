@@ -24,17 +24,6 @@ const char *const conf_status_names[CONF_STATUSES] = {"accepted", "ignored",
 
 /* ---- the settings of a text ---- */
 
-/* The length of a setting, which ends at the next comma outside of brackets. */
-static size_t item_length(const char *text)
-{
-    size_t i = 0;
-    int depth = 0;
-
-    for (; text[i] && (text[i] != ',' || depth > 0); i++)
-        depth += (text[i] == '[') - (text[i] == ']');
-    return i;
-}
-
 /* The text without the white space that the version drops. */
 static char *without_white_space(const char *text, unsigned version)
 {
@@ -54,7 +43,7 @@ static char *without_white_space(const char *text, unsigned version)
 static char *split_item(struct conf_answer *a, const struct conf_source *from,
                         char *text, size_t *place)
 {
-    const size_t length = item_length(text), key = strcspn(text, ":");
+    const size_t length = torch_item_length(text), key = strcspn(text, ":");
     char *value = "", *next = text + length + (text[length] == ',');
     struct conf_item *it = &a->items[a->count++];
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "traces/text.h"
+#include "traces/torch_sizes.h"
 
 struct torch_settings torch_settings_default(void)
 {
@@ -140,23 +141,12 @@ static void drop_white_space(char *text)
     *to = '\0';
 }
 
-/* The length of an item, which ends at the next comma outside of brackets. */
-static size_t item_length(const char *item)
-{
-    size_t i = 0;
-    int depth = 0;
-
-    for (; item[i] && (item[i] != ',' || depth > 0); i++)
-        depth += (item[i] == '[') - (item[i] == ']');
-    return i;
-}
-
 /* Reads the items of `text` into *s and writes the items with other keys to
  * `rest`, each with a comma. Cuts `text` into items. */
 static void read_items(struct torch_settings *s, char *text, char *rest)
 {
     while (*text) {
-        const size_t length = item_length(text);
+        const size_t length = torch_item_length(text);
         const bool more = text[length] == ',';
         const struct key *key;
 
