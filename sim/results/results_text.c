@@ -7,37 +7,36 @@
 #include "traces/printable.h"
 #include "traces/text.h"
 
+static bool is_text(const struct frag_column *c)
+{
+    return c->kind == FRAG_COLUMN_TEXT || c->kind == FRAG_COLUMN_CHARS ||
+           c->kind == FRAG_COLUMN_FILLED || c->words;
+}
+
 /* ---- JSON ---- */
+
+static void put_json(struct frag_json *j, const struct frag_column *c,
+                     const void *row)
+{
+    if (is_text(c))
+        frag_json_text(j, c->name, frag_column_text(c, row));
+    else if (c->kind == FRAG_COLUMN_REAL)
+        frag_json_real(j, c->name, frag_column_real(c, row));
+    else if (c->kind == FRAG_COLUMN_BOOL || c->kind == FRAG_COLUMN_NOT)
+        frag_json_bool(j, c->name, frag_column_number(c, row));
+    else if (c->kind == FRAG_COLUMN_NS)
+        frag_json_seconds(j, c->name, (double)frag_column_number(c, row) / 1e9);
+    else if (c->kind == FRAG_COLUMN_LINE)
+        frag_json_line(j, (int)c->offset);
+    else
+        frag_json_count(j, c->name, frag_column_number(c, row));
+}
 
 void frag_row_json(struct frag_json *j, const struct frag_column *columns,
                    const void *row)
 {
     for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END; c++)
-        switch (c->kind) {
-        case FRAG_COLUMN_TEXT:
-        case FRAG_COLUMN_CHARS:
-        case FRAG_COLUMN_FILLED:
-        case FRAG_COLUMN_WORD:
-        case FRAG_COLUMN_WORD8:
-            frag_json_text(j, c->name, frag_column_text(c, row));
-            break;
-        case FRAG_COLUMN_REAL:
-            frag_json_real(j, c->name, frag_column_real(c, row));
-            break;
-        case FRAG_COLUMN_BOOL:
-        case FRAG_COLUMN_NOT:
-            frag_json_bool(j, c->name, frag_column_number(c, row));
-            break;
-        case FRAG_COLUMN_NS:
-            frag_json_seconds(j, c->name,
-                              (double)frag_column_number(c, row) / 1e9);
-            break;
-        case FRAG_COLUMN_LINE:
-            frag_json_line(j, (int)c->offset);
-            break;
-        default:
-            frag_json_count(j, c->name, frag_column_number(c, row));
-        }
+        put_json(j, c, row);
 }
 
 void frag_object_json(struct frag_json *j, const char *key,
@@ -106,13 +105,15 @@ static void put_csv_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-/* Writes one field. A number that is none is an empty field. */
+/* Writes one field. What is none is an empty field. */
 static void put_csv(FILE *out, const struct frag_column *c, const void *row)
 {
     char text[FRAG_NUMBER_TEXT];
 
-    if (c->kind == FRAG_COLUMN_TEXT)
+    if (is_text(c) && frag_column_text(c, row))
         put_csv_text(out, frag_column_text(c, row));
+    else if (is_text(c))
+        return;
     else if (c->kind == FRAG_COLUMN_REAL)
         fputs(isfinite(frag_column_real(c, row))
                   ? frag_number_format(frag_column_real(c, row), text)

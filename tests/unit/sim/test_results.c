@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/results/columns.h"
+#include "sim/results/row.h"
 
 enum { POINTS = 3000 };
 
@@ -531,6 +531,62 @@ static void csv_quotes_what_needs_it(void **state)
     free(text);
 }
 
+/* A row of an answer, with each kind that the tables of results lack. */
+struct answer_row {
+    char name[8], none[8], *unset;
+    enum frag_bound_kind kind;
+    bool is_on;
+    uint16_t pool;
+    uint32_t device;
+    uint64_t zero, ns;
+    struct frag_bound bound;
+};
+
+static void an_answer_is_written_by_its_types(void **state)
+{
+    typedef struct answer_row ROW;
+    static const char *const words[] = {"off", "on"};
+    static const struct frag_column columns[] = {
+        TEXT("name", name),
+        FILLED("none", none),
+        TEXT("unset", unset),
+        WORD("kind", kind, frag_bound_words),
+        WORD("word", is_on, words),
+        NUMBER("is", is_on),
+        NOT("not", is_on),
+        NUMBER("pool", pool),
+        COLUMN(FRAG_COLUMN_DEVICE, "device", device),
+        POSITIVE("zero", zero),
+        BOUND(bound),
+        NS("s", ns),
+        END};
+    const struct answer_row row = {
+        .name = "a,b",
+        .kind = FRAG_BOUND_LIMIT,
+        .is_on = true,
+        .pool = 7,
+        .device = UINT32_MAX,
+        .ns = 1500000000,
+        .bound = {.bytes = 9, .kind = FRAG_BOUND_LIMIT}};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    (void)state;
+    frag_object_json(&(struct frag_json){.out = out}, NULL, columns, &row);
+    fputc('\n', out);
+    frag_row_csv(out, columns, &row);
+    fclose(out);
+    assert_string_equal(
+        text, "{\"name\": \"a,b\", \"none\": null, \"unset\": null, "
+              "\"kind\": \"process limit\", \"word\": \"on\", \"is\": true, "
+              "\"not\": false, \"pool\": 7, \"device\": null, \"zero\": null, "
+              "\"capacity_bytes\": null, \"process_limit_bytes\": 9, "
+              "\"s\": 1.500000000}\n"
+              "\"a,b\",,,process limit,on,1,0,7,,,,9,1500000000\n");
+    free(text);
+}
+
 /* The keys that scripts rely on, in their order. */
 static void the_promised_columns_come_first(void **state)
 {
@@ -588,6 +644,7 @@ int main(void)
         cmocka_unit_test(what_leads_out_of_the_file_is_refused),
         cmocka_unit_test(json_has_nulls_and_escapes),
         cmocka_unit_test(csv_quotes_what_needs_it),
+        cmocka_unit_test(an_answer_is_written_by_its_types),
     };
 
     return cmocka_run_group_tests_name("results", tests, make_folder,
