@@ -50,11 +50,6 @@ struct comparison {
 
 /* -- one cell ------------------------------------------------------------ */
 
-static bool is_count(enum frag_column_kind kind)
-{
-    return kind == FRAG_COLUMN_COUNT || kind == FRAG_COLUMN_OPTIONAL;
-}
-
 enum { COUNT_TEXT = 24 };
 
 static const char *count_text(uint64_t n, char text[COUNT_TEXT])
@@ -77,7 +72,8 @@ static void judge(struct compared *c, const struct frag_summary *real)
         const uint64_t x = frag_column_number(k, &left);
         const uint64_t y = frag_column_number(k, &right);
 
-        if (!is_count(k->kind) || c->differs || x == y)
+        if ((k->kind != FRAG_COLUMN_COUNT && k->kind != FRAG_COLUMN_OPTIONAL) ||
+            c->differs || x == y)
             continue;
         c->differs = true;
         snprintf(c->difference, sizeof(c->difference), "%s %s, simulated %s",

@@ -31,11 +31,6 @@ struct merge {
 
 /* -- reading ------------------------------------------------------------- */
 
-static enum frag_err no_memory(struct frag_error *e)
-{
-    return frag_no_memory(e, "a merge");
-}
-
 static bool same(const char *a, const char *b)
 {
     return a == b || (a && b && !strcmp(a, b));
@@ -70,7 +65,7 @@ static enum frag_err load_all(struct merge *m, struct frag_error *e)
 
     m->loaded = calloc(count, sizeof(*m->loaded));
     if (!m->loaded)
-        return no_memory(e);
+        return frag_no_memory(e, "a merge");
     while (m->loaded_count < count) {
         size_t i = m->loaded_count;
 
@@ -91,7 +86,7 @@ static enum frag_err make_rows(struct merge *m, struct frag_error *e)
         count += m->loaded[i].count;
     m->rows = calloc(count + 1, sizeof(*m->rows));
     if (!m->rows)
-        return no_memory(e);
+        return frag_no_memory(e, "a merge");
     for (size_t i = 0; i < m->loaded_count; i++)
         for (uint64_t k = 0; k < m->loaded[i].count; k++)
             m->rows[m->row_count++] = (struct merge_row){m->paths->items[i + 1],
@@ -282,7 +277,7 @@ static enum frag_err write_sorted(const struct merge *m,
     enum frag_err err;
 
     if (!rows)
-        return no_memory(e);
+        return frag_no_memory(e, "a merge");
     for (size_t i = 0; i < m->row_count; i++)
         rows[i] = &m->rows[i];
     qsort(rows, m->row_count, sizeof(struct merge_row *), by_identity);
@@ -303,7 +298,7 @@ static enum frag_err write_all(struct merge *m, struct frag_error *e)
     char *command = unite(m, offsetof(struct frag_loaded, command), false);
     char *missing = unite(m, offsetof(struct frag_loaded, missing), false);
     char *shards = unite(m, offsetof(struct frag_loaded, shards), true);
-    enum frag_err err = no_memory(e);
+    enum frag_err err = frag_no_memory(e, "a merge");
 
     if (command && missing && shards)
         err = write_sorted(m,
