@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "real/dry/dry_live.h"
+
 static struct note {
     struct note *next;
     enum dry_note kind;
@@ -41,6 +43,8 @@ void frag_dry_note(enum dry_note kind, const char *name)
     pthread_mutex_lock(&lock);
     if (++find(kind, name)->count == 1 && kind == DRY_LACKS)
         fprintf(stderr, "fragsim dry: the stand-in has no %s\n", name);
+    if (kind == DRY_LACKS)
+        dry_live_lacks(name);
     pthread_mutex_unlock(&lock);
 }
 

@@ -2,8 +2,9 @@
 
 `fragsim dry` names this file in FRAGSIM_DRY_MODULE, and the start folder of
 `fragsim run` loads it: before() when the program begins to import torch, after()
-when the import is complete. At its end each process that used a device writes
-into the folder FRAGSIM_DRY_FOLDER, if that is set:
+when the import is complete. Each process that used a device writes
+into the folder FRAGSIM_DRY_FOLDER, if that is set, at its end, now and then before,
+and when a fault ends it (real/dry/dry_live.h):
 
   PID.pickle  the snapshot, by PyTorch's own torch.cuda.memory._dump_snapshot
   PID.notes   lines of kind, number and name with a tab between them: those of
@@ -36,6 +37,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 import warnings
 
 MOST_ENTRIES = 10000000  # of the memory history
@@ -53,6 +55,8 @@ _kept = []  # objects that must not be collected
 _loaded = []  # the stand-ins, libcuda.so.1 first
 _written = set()  # numbers of processes
 _computed = None  # the function that computes what is read
+_ends = threading.Event()
+_writing = threading.Lock()
 _history = None  # torch.cuda.memory._record_memory_history with its effect
 
 
@@ -126,8 +130,11 @@ def _history_of_all(torch):
     wanted = {"enabled": "all", "context": "all", "stacks": "python",
               "max_entries": MOST_ENTRIES}
     known = getattr(memory, "_record_memory_history_impl", record)
-    if "record_pinned_host_memory" in inspect.signature(known).parameters:
+    options = inspect.signature(known).parameters
+    if "record_pinned_host_memory" in options:
         wanted["record_pinned_host_memory"] = True
+    if "skip_actions" in options:  # those of _write_now_and_then
+        wanted["skip_actions"] = ["snapshot"]
 
     def no_effect(*args, **kwargs):
         del args, kwargs
@@ -200,6 +207,11 @@ def _write_at_end():
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
+    on_death = ctypes.CFUNCTYPE(None)(_write)
+    _kept.append(on_death)
+    _loaded[0].frag_dry_on_death(on_death)
+    if FOLDER:
+        threading.Thread(target=_write_now_and_then, daemon=True).start()
     os._exit = leave_after
     if threading.current_thread() is threading.main_thread() \
             and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
@@ -386,18 +398,44 @@ def _write_last():
             pass
 
 
+def _write_now_and_then():
+    """What a process that is killed leaves; a twentieth of the time at most."""
+    took = 0.25
+    while not _ends.wait(20 * took):
+        begin = time.time()
+        with _writing:
+            if _is_used() and not _ends.is_set():
+                _write_files()
+        took = max(0.25, time.time() - begin)
+
+
 def _write():
     """Writes the files of this process, once."""
-    torch = sys.modules.get("torch")
-    if not FOLDER or os.getpid() in _written or torch is None \
-            or not torch.cuda.is_initialized():
+    if not _is_used() or os.getpid() in _written:
         return
-    _written.add(os.getpid())
+    _ends.set()
+    if _writing.acquire(timeout=60):
+        _written.add(os.getpid())
+        _write_files()
+        _writing.release()
+        _loaded[0].frag_dry_live_end()
+
+
+def _is_used():
+    torch = sys.modules.get("torch")
+    return FOLDER and torch is not None and torch.cuda.is_initialized()
+
+
+def _write_files():
+    import torch
     base = os.path.join(FOLDER, str(os.getpid()))
-    torch.cuda.memory._dump_snapshot(base + ".pickle")
-    _loaded[0].frag_dry_notes_write(os.fsencode(base + ".notes"))
-    with open(base + ".notes", "a", encoding="utf-8") as file:
+    torch.cuda.memory._dump_snapshot(base + ".part")
+    notes = base + ".notes-part"
+    _loaded[0].frag_dry_notes_write(os.fsencode(notes))
+    with open(notes, "a", encoding="utf-8") as file:
         for fact in _facts(torch):
             file.write("%s\t%d\t%s\n" % fact)
         for (kind, text), count in sorted(_reads.items()):
             file.write("%s\t%d\t%s\n" % (kind, count, text.replace("\t", " ")))
+    os.replace(notes, base + ".notes")
+    os.replace(base + ".part", base + ".pickle")

@@ -496,6 +496,28 @@ def check_deaths(folder):
                   "os.kill(os.getpid(), signal.SIGTERM)", code=128 + 15)
     assert "peak allocated 1 GiB" in done.stdout, done.stdout
     python("import torch; raise SystemExit(3)", code=3)
+    # What a fault or a kill ends is answered for, and the signal is named.
+    taken = "import ctypes, os, time, torch; a = torch.empty(1 << 30); "
+    had = "it had 1.146 GiB of the GPU by then"
+    lacks = "ctypes.CDLL('libcusparseLt.so.0').cusparseLtInit(None); "
+    for end, number, words in (
+            ("os.abort()", 6, "died of signal 6"),
+            (lacks + "ctypes.string_at(0)", 11,
+             "after cusparseLtInit, which the stand-in lacks; " + had),
+            ("ctypes.cast(8, ctypes.CFUNCTYPE(None))()", 11,
+             "died of signal 11 in libffi.so"),
+            ("time.sleep(7); os.kill(os.getpid(), 9)", 9,
+             "died of signal 9; " + had)):
+        done = python(taken + end, "--gpu", "t4", code=128 + number)
+        assert done.stdout.startswith("needs at least 1 GiB") and \
+            words in done.stdout, (end, done.stdout)
+    done = python(taken + "os.kill(os.getpid(), 9)", "--gpu", "t4", code=128 + 9)
+    assert f"died of signal 9; {had}, the CUDA context included, and wrote no " \
+        "trace" in done.stderr, done.stderr
+    done = python(taken + "time.sleep(7); b = torch.empty(30 << 30); "
+                  "os.kill(os.getpid(), 9)", "--gpu", "t4", code=128 + 9)
+    assert "needs at least 1 GiB" in done.stdout and "no verdict" in done.stdout \
+        and "it had 31.146 GiB" in done.stdout, done.stdout
     done = python("import os, torch; torch.empty(1 << 30); "
                   "os.kill(os.getpid(), 2); import time; time.sleep(9)", code=130)
     assert "peak allocated 1 GiB" in done.stdout, done.stdout

@@ -51,6 +51,7 @@
 #include "real/dry/driver/dry_driver.h"
 #include "real/dry/driver/memory_file.h"
 #include "real/dry/driver/properties.h"
+#include "real/dry/dry_live.h"
 #include "real/dry/dry_notes.h"
 #include "sim/arena/arena.h"
 
@@ -144,6 +145,7 @@ __attribute__((destructor)) static void at_end(void)
     }
     if (list && dry.is_started)
         frag_dry_notes_write(list);
+    frag_dry_live_end();
     if (dry_setting("FRAGSIM_DRY_LEAKS", dry.is_empty))
         dry.memory = dry.reservations = NULL, dry.gpu_count = 0;
     for (struct dry_holding *h = dry.memory; h; h = h->next)

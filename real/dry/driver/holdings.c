@@ -8,6 +8,7 @@
 
 #include "real/dry/driver/dry_driver.h"
 #include "real/dry/driver/places.h"
+#include "real/dry/dry_live.h"
 
 struct dry_holding *held_add(struct dry_holding **list, struct dry_holding h)
 {
@@ -73,6 +74,7 @@ cu_result memory_take(int device, size_t size, struct dry_holding **out)
                                                       .uses = 1});
     dry.end += size;
     dry.gpus[device].used += size;
+    dry_live_used(device, dry.gpus[device].used);
     return CU_SUCCESS;
 }
 

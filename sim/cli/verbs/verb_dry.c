@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "real/device/gpus.h"
 #include "sim/cli/cell_options.h"
@@ -186,11 +187,27 @@ static enum frag_err run_program(const struct dry_values *v,
 
 /* ---- its snapshots ---- */
 
-static int is_snapshot(const struct dirent *entry)
+static bool is_snapshot(const char *name)
 {
-    const char *suffix = strrchr(entry->d_name, '.');
+    const char *suffix = strrchr(name, '.');
 
     return suffix && !strcmp(suffix, ".pickle");
+}
+
+/* A process that died has a file .live, and a snapshot unless it was killed
+ * early. */
+static int is_of_process(const struct dirent *entry)
+{
+    return strstr(entry->d_name, ".live") || is_snapshot(entry->d_name);
+}
+
+/* Whether the snapshot of the same process follows. */
+static bool is_double(struct dirent *const *files, int i, int count)
+{
+    const size_t digits = strcspn(files[i]->d_name, ".") + 1;
+
+    return i + 1 < count && !is_snapshot(files[i]->d_name) &&
+           !strncmp(files[i]->d_name, files[i + 1]->d_name, digits);
 }
 
 /* The name of the trace of a process: OUT; if there are several, OUT with the
@@ -215,11 +232,16 @@ static enum frag_err keep(const struct dry_scene *p, struct dry_answer *a,
                           struct frag_error *e)
 {
     char to[ROOM];
+    int snapshots = 0;
 
+    for (size_t i = 0; i < a->process_count; i++)
+        snapshots += a->processes[i].trace != NULL;
     for (size_t i = 0; *p->output && i < a->process_count; i++) {
         struct dry_process *process = &a->processes[i];
 
-        name_trace(p->output, process, (int)a->process_count, to);
+        if (!process->trace)
+            continue;
+        name_trace(p->output, process, snapshots, to);
         if (rename(process->trace, to) != 0)
             return frag_fail(e, FRAG_IO, "%s: %s", to, strerror(errno));
         free(process->trace);
@@ -234,12 +256,19 @@ static enum frag_err keep(const struct dry_scene *p, struct dry_answer *a,
 static enum frag_err take(const struct dry_scene *p, const char *file,
                           struct dry_process *process, struct frag_error *e)
 {
+    static const char *const kinds[] = {"notes", "live"};
     char from[ROOM];
 
     snprintf(process->number, sizeof(process->number), "%.*s",
              (int)strcspn(file, "."), file);
-    snprintf(from, sizeof(from), "%s/%s.notes", p->folder, process->number);
-    FRAG_TRY(dry_notes_read(from, process, e));
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        snprintf(from, sizeof(from), "%s/%s.%s", p->folder, process->number,
+                 kinds[i]);
+        if (access(from, F_OK) == 0)
+            FRAG_TRY(dry_notes_read(from, process, e));
+    }
+    if (!is_snapshot(file))
+        return FRAG_OK;
     snprintf(from, sizeof(from), "%s/%s", p->folder, file);
     process->trace = strdup(from);
     return process->trace ? FRAG_OK : FRAG_NOMEM;
@@ -252,7 +281,7 @@ static enum frag_err take_all(const struct dry_values *v,
                               struct frag_error *e)
 {
     struct dirent **files;
-    const int count = scandir(p->folder, &files, is_snapshot, alphasort);
+    const int count = scandir(p->folder, &files, is_of_process, alphasort);
     enum frag_err err = FRAG_OK;
 
     if (count < 0)
@@ -266,15 +295,33 @@ static enum frag_err take_all(const struct dry_values *v,
     if (!a->processes)
         err = frag_no_memory(e, "the processes");
     for (int i = 0; i < count; i++) {
-        if (err == FRAG_OK) {
-            a->processes[i].rank = -1;
+        struct dry_process *process = &a->processes[a->process_count];
+
+        if (err == FRAG_OK && !is_double(files, i, count)) {
+            process->rank = -1;
             a->process_count++;
-            err = take(p, files[i]->d_name, &a->processes[i], e);
+            err = take(p, files[i]->d_name, process, e);
         }
         free(files[i]);
     }
     free(files);
     return err;
+}
+
+/* Why there is no answer: the error. */
+static enum frag_err say_nothing(const struct dry_values *v,
+                                 const struct dry_answer *a,
+                                 struct frag_error *e)
+{
+    char text[sizeof(e->text)];
+
+    for (size_t i = 0; i < a->process_count; i++)
+        if (dry_death(&a->processes[i], a->status, text, sizeof(text)))
+            return frag_fail(e, FRAG_INVALID, "%s, and wrote no trace", text);
+    return frag_fail(e, FRAG_INVALID,
+                     "%s: expected a program that allocates memory of a GPU "
+                     "through PyTorch; it used a GPU and allocated nothing",
+                     v->common.args.items[0]);
 }
 
 /* Runs the command, and finds what it needs from what its processes left. The
@@ -291,12 +338,7 @@ static enum frag_err find_run(const struct dry_values *v,
     FRAG_TRY(run_program(v, command, draw, p, &a->status, e));
     FRAG_TRY(take_all(v, p, a, e));
     FRAG_TRY(dry_answer_find(a, &v->common, e));
-    return a->count ? FRAG_OK
-                    : frag_fail(e, FRAG_INVALID,
-                                "%s: expected a program that allocates memory "
-                                "of a GPU through PyTorch; it used a GPU and "
-                                "allocated nothing",
-                                v->common.args.items[0]);
+    return a->count ? FRAG_OK : say_nothing(v, a, e);
 }
 
 /* Runs the command with other drawn values; the folder is that of the run that
@@ -363,6 +405,7 @@ static int run_once(const struct call *call, const struct dry_values *v,
     struct frag_error e = {""};
     struct dry_answer a = {.color = cli_colors(&v->common, stdout)};
     int code, no = EXIT_DONE;
+    bool died;
     enum frag_err err = find_parts(v, p, &e);
 
     FRAG_THEN(err, find_answer(v, &v->common.args, p, &a, &e));
@@ -370,12 +413,14 @@ static int run_once(const struct call *call, const struct dry_values *v,
                                 v->json, &e));
     if (err == FRAG_OK && is_judged(v))
         no = judge(&a, &p->gpu);
+    died = a.process_count && dry_note_name(a.processes, "lacked");
     dry_answer_free(&a);
-    code =
-        err == FRAG_INVALID && a.status ? EXIT_DONE : cli_fail(call, err, &e);
-    if (code != EXIT_DONE || a.status)
-        return code != EXIT_DONE ? code : a.status;
-    return no;
+    if (err == FRAG_INVALID && a.status && !died)
+        return a.status; /* the program said why */
+    code = cli_fail(call, err, &e);
+    if (a.status && (err == FRAG_OK || err == FRAG_INVALID))
+        return a.status;
+    return code != EXIT_DONE ? code : no;
 }
 
 /* ---- several values ---- */
@@ -554,8 +599,9 @@ const struct verb verb_dry = {
         "never refuses memory; with --strict it fails as on the GPU, and the "
         "trace ends there. PyTorch's memory history is on from the first use "
         "of the device, and each process that used it writes PyTorch's own "
-        "snapshot at its end. `fragsim triage' and the other commands read "
-        "it.\n\n"
+        "snapshot at its end, after a fault, and now and then before, so that "
+        "there is an answer for what a killed process had. `fragsim triage' "
+        "and the other commands read it.\n\n"
         "Values that the program reads from the device, such as how many "
         "elements a mask selects, are computed by PyTorch's kernels for the "
         "CPU, with the random numbers of the GPU. What is too dear or hangs "

@@ -129,6 +129,7 @@ static enum frag_err add_device(struct dry_answer *a,
                                 const struct frag_device_trace *d,
                                 struct frag_error *e)
 {
+    const frag_size used = dry_note_of_device(p, "used", d->device);
     struct dry_device *out;
     uint64_t event;
 
@@ -151,6 +152,8 @@ static enum frag_err add_device(struct dry_answer *a,
     };
     if (!out->outside)
         out->outside = a->gpu->context;
+    if (used > out->outside + out->counted_reserved) /* after the last trace */
+        out->counted_reserved = used - out->outside;
     FRAG_TRY(find_needs(a, d, out, e));
     for (size_t w = 0; w < DRY_WAYS; w++)
         dry_bounds_of(out, w);
@@ -201,6 +204,8 @@ static enum frag_err add_process(struct dry_answer *a,
     struct frag_trace *t;
     enum frag_err err;
 
+    if (!p->trace)
+        return FRAG_OK; /* it died before it wrote one */
     FRAG_TRY(open_trace(p, common, &t, e));
     err = find_ways(a, t, e);
     for (uint32_t i = 0; err == FRAG_OK && i < t->device_count; i++)
@@ -218,6 +223,8 @@ static enum frag_err find_deaths(struct dry_answer *a,
     struct frag_trace *t;
     enum frag_err err = FRAG_OK;
 
+    if (!p->trace)
+        return FRAG_OK;
     FRAG_TRY(open_trace(p, common, &t, e));
     for (size_t i = 0; err == FRAG_OK && i < a->count; i++)
         for (uint32_t k = 0; err == FRAG_OK && k < t->device_count; k++)

@@ -73,8 +73,8 @@ static void say_lacking(const struct dry_answer *a, const struct sink *s)
 
         snprintf(text, sizeof(text),
                  "PyTorch counted %s reserved and %s requested at most on "
-                 "device %u, its trace has %s and %s: its memory history was "
-                 "off or too short for a part of the run",
+                 "device %u, its trace has %s and %s: a part of the "
+                 "run is not in it",
                  FRAG_SHOW_SIZE(d->counted_reserved),
                  FRAG_SHOW_SIZE(d->counted_requested), (unsigned)d->device,
                  FRAG_SHOW_SIZE(d->traced_reserved),
@@ -96,6 +96,9 @@ static void say_end(const struct dry_answer *a, const struct sink *s)
                "the program ran out of memory, so its trace ends there, and "
                "it needs more than the answer says; without --strict, --memory "
                "and a limit of its own it runs to its end");
+    for (size_t i = 0; i < a->process_count; i++)
+        if (dry_death(&a->processes[i], a->status, text, sizeof(text)))
+            s->put(s->user, text);
     if (a->status == 0)
         return;
     snprintf(text, sizeof(text),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "traces/grow.h"
+#include "traces/text.h"
 
 enum { LINE = 4096 };
 
@@ -68,6 +69,37 @@ uint64_t dry_note_of_device(const struct dry_process *p, const char *kind,
             strtoul(p->notes[i].name, NULL, 10) == device)
             return p->notes[i].number;
     return 0;
+}
+
+bool dry_death(const struct dry_process *p, int status, char *text, size_t room)
+{
+    const char *lacked = dry_note_name(p, "lacked");
+    const char *where = dry_note_name(p, "died");
+    const int shown = (int)strcspn(lacked ? lacked : "", " ");
+    frag_size used = 0;
+    int number = status > 128 ? status - 128 : 0;
+
+    if (!lacked)
+        return false;
+    for (size_t i = 0; i < p->count; i++)
+        if (!strcmp(p->notes[i].kind, "died"))
+            number = (int)p->notes[i].number;
+        else if (!strcmp(p->notes[i].kind, "used") && p->notes[i].number > used)
+            used = p->notes[i].number;
+    *text = '\0';
+    text_add(text, room, "", "process %s died", p->number);
+    if (number)
+        text_add(text, room, " ", "of signal %d", number);
+    if (where && *where)
+        text_add(text, room, " ", "in %s", where);
+    if (shown)
+        text_add(text, room, " ", "after %.*s, which the stand-in lacks", shown,
+                 lacked);
+    if (used)
+        text_add(text, room, "; ",
+                 "it had %s of the GPU by then, the CUDA context included",
+                 FRAG_SHOW_SIZE(used));
+    return true;
 }
 
 const char *dry_note_name(const struct dry_process *p, const char *kind)
