@@ -25,39 +25,43 @@ static struct {
     int file;
     uint64_t most[FRAG_GPUS_MOST];
     char lacked[NAME], where[NAME];
-    int died;
+    const char *end; /* "ended" or "fault", of one length; NULL: it lives */
+    int signal;
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
-static bool path_of(char path[PATH_MAX])
+/* Opens the file of this process. */
+static void open_file(void)
 {
     const char *folder = getenv("FRAGSIM_DRY_FOLDER");
+    char path[PATH_MAX];
 
-    return folder && snprintf(path, PATH_MAX, "%s/%ld.live", folder,
-                              (long)getpid()) < PATH_MAX;
+    if (live.owner == getpid() || !folder)
+        return;
+    if (live.owner) /* a fork has nothing of the device yet */
+        memset(live.most, 0, sizeof(live.most));
+    live.owner = getpid();
+    snprintf(path, sizeof(path), "%s/%ld.live", folder, (long)live.owner);
+    live.file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 }
 
 /* All lines. Each has the same length every time, so that no rest of an older
  * one is behind it. */
 static void write_lines(void)
 {
-    char text[FRAG_GPUS_MOST * 32 + 4 * NAME], path[PATH_MAX];
-    int at = 0;
+    char text[FRAG_GPUS_MOST * 32 + 4 * NAME];
+    int at;
 
-    if (live.owner != getpid() && path_of(path)) {
-        if (live.owner) /* a fork has nothing of the device yet */
-            memset(live.most, 0, sizeof(live.most));
-        live.owner = getpid();
-        live.file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    }
+    open_file();
     if (live.file < 0)
         return;
-    at += sprintf(text, "lacked\t0\t%-*s\n", NAME, live.lacked);
+    at = sprintf(text, "lacked\t0\t%-*s\n", NAME, live.lacked);
     for (int d = 0; d < FRAG_GPUS_MOST; d++)
         if (live.most[d])
             at += sprintf(text + at, "used\t%020llu\t%02d\n",
                           (unsigned long long)live.most[d], d);
-    if (live.died)
-        at += sprintf(text + at, "died\t%d\t%s\n", live.died, live.where);
+    if (live.end)
+        at += sprintf(text + at, "%s\t%03d\t%-*s\n", live.end, live.signal,
+                      NAME, live.where);
     if (pwrite(live.file, text, (size_t)at, 0) != at)
         live.file = -1; /* the disk is full: the answer lacks these lines */
 }
@@ -76,16 +80,17 @@ void dry_live_lacks(const char *name)
 {
     pthread_mutex_lock(&live.lock);
     snprintf(live.lacked, NAME, "%s", name);
-    write_lines();
+    if (live.owner == getpid())
+        write_lines();
     pthread_mutex_unlock(&live.lock);
 }
 
 void frag_dry_live_end(void)
 {
-    char path[PATH_MAX];
-
-    if (!live.died && path_of(path))
-        unlink(path);
+    if (live.owner != getpid() || live.end)
+        return;
+    live.end = "ended";
+    write_lines();
 }
 
 /* ---- faults ---- */
@@ -143,7 +148,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
         sigaction(faults[i], &before[i], NULL);
     signal(SIGALRM, SIG_DFL);
     alarm(SECONDS); /* the thread may hold what `last` waits for */
-    live.died = number;
+    live.end = "fault";
+    live.signal = number;
     write_lines();
     find_where(context);
     write_lines();

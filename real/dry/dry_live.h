@@ -1,10 +1,10 @@
 /* dry_live.h - what remains of a process that dies without a word.
  *
- * While it lives, the file FRAGSIM_DRY_FOLDER/PID.live has lines as the notes:
- * `used`, the most bytes of a device in use, whose number is the name;
- * `lacked`, the last function that a stand-in lacked; and, if a fault ended the
- * process, `died`, the signal and the library where it came. A process that
- * ends by itself removes the file.
+ * From its first use of a device, the file FRAGSIM_DRY_FOLDER/PID.live has
+ * lines as the notes: `lacked`, the last function that a stand-in lacked;
+ * `used`, the most bytes of a device in use, whose number is the name; and at
+ * the end `ended` if the process ended by itself, or `fault`, the signal of the
+ * fault that ended it and the library where it came.
  */
 #ifndef FRAG_REAL_DRY_DRY_LIVE_H
 #define FRAG_REAL_DRY_DRY_LIVE_H

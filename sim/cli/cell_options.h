@@ -141,8 +141,8 @@ static inline bool one_bound_is_given(const struct one_bound *b)
 }
 
 enum { GPU_UNKNOWN = NEAREST_NAMES + 200 };
-/* Says in `text`, and returns it, that the table has no GPU of that id, what it
- * has, and that the option `memory` takes the size of another one. */
+/* Says in `text`, which it returns, that the table has no GPU of that id, and
+ * that the option `memory` takes the size of another one. */
 const char *gpu_unknown(const char *id, const char *memory,
                         char text[GPU_UNKNOWN]);
 

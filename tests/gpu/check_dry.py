@@ -298,7 +298,7 @@ def check_history(folder):
     assert done.stdout.startswith("needs 30 GiB of the GPU; "), done.stdout
     done = python(UNTRACED, "--gpu", "t4", code=6)
     assert done.stdout.startswith("needs at least 1 GiB of the GPU; ") and \
-        "no verdict, because PyTorch counted more memory than its trace has\n" \
+        "no verdict: PyTorch counted more than its trace has\n" \
         in done.stdout, done.stdout
     assert "PyTorch counted 31 GiB reserved and 31 GiB requested at most on " \
         "device 0, its trace has 1 GiB and 1 GiB" in done.stdout, done.stdout
@@ -599,7 +599,7 @@ def check_refusals(folder):
                         ("v100", "pass its memory with --memory")):
         done = dry("--gpu", name, "--", "true", code=2)
         assert words in done.stderr, done.stderr
-    for options in (["-I"], ["-s", "-E"], ["-IB"], ["-W", "ignore", "-S"]):
+    for options in (["-I"], ["-s", "-E"], ["-IB"], ["-Wd", "-u", "-S"]):
         done = dry("--", "python3", *options, "train.py", code=2)
         assert f"with {options[-1]} Python does not import" in done.stderr, done
     done = dry("--", sys.executable, "-c", "print('-I')", "-E", code=2)

@@ -363,6 +363,7 @@ cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
         LEAVE(NO_DEVICE);
     if (!dry.gpus[device].has_context)
         dry.gpus[device].used += dry.context;
+    dry_live_used(device, dry.gpus[device].used);
     dry.gpus[device].has_context = true;
     dry.gpus[device].retains++;
     *context = (cu_context)(void *)&dry.gpus[device];

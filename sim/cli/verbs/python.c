@@ -28,28 +28,6 @@ enum frag_err python_output(const char *out, char name[2 * PATH_MAX],
     return FRAG_OK;
 }
 
-const char *python_ignores(const struct texts *command)
-{
-    const char *name = strrchr(command->items[0], '/');
-
-    name = name ? name + 1 : command->items[0];
-    if (strncmp(name, "python", strlen("python")) != 0)
-        return NULL;
-    for (size_t i = 1; i < command->count; i++) {
-        const char *option = command->items[i];
-        const size_t letters = strcspn(option, "cmWX"); /* a value follows */
-
-        if (*option != '-' || option[1] == '-' || !option[1])
-            return NULL;
-        if (strcspn(option, "IES") < letters)
-            return option;
-        if (option[letters] == 'c' || option[letters] == 'm')
-            return NULL;
-        i += option[letters] && !option[letters + 1];
-    }
-    return NULL;
-}
-
 enum frag_err python_start(char **path, struct frag_error *e)
 {
     static const char *const places[] = {

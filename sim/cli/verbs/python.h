@@ -14,10 +14,6 @@
 enum frag_err python_output(const char *out, char name[2 * PATH_MAX],
                             struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The option of the command, which runs Python, for which Python ignores the
- * PYTHONPATH of python_start: -I, -E, -S or several of them; NULL: none. */
-const char *python_ignores(const struct texts *command);
-
 /* Sets *path to a PYTHONPATH, to be freed: the folder of sitecustomize.py, and
  * then the folders that the user set. IO, NOMEM. */
 enum frag_err python_start(char **path, struct frag_error *e) FRAG_MUST_CHECK;

@@ -177,37 +177,20 @@ static enum frag_err run_program(const struct dry_values *v,
 
     const enum frag_err err = program_run(command, settings, draw->output, status, e);
     const char *end = strrchr(command->items[0], '.');
-    const struct frag_error why = *e;
 
     if (err != FRAG_IO || !end || strcmp(end, ".py") != 0)
         return err;
-    return frag_fail(e, FRAG_INVALID, "%s; did you mean -- python %.200s?",
-                     why.text, command->items[0]);
+    return frag_fail(e, FRAG_INVALID,
+                     "%s cannot be run; did you mean -- python %s?",
+                     command->items[0], command->items[0]);
 }
 
 /* ---- its snapshots ---- */
 
-static bool is_snapshot(const char *name)
+/* The file that each process has which used a device (real/dry/dry_live.h). */
+static int is_live(const struct dirent *entry)
 {
-    const char *suffix = strrchr(name, '.');
-
-    return suffix && !strcmp(suffix, ".pickle");
-}
-
-/* A process that died has a file .live, and a snapshot unless it was killed
- * early. */
-static int is_of_process(const struct dirent *entry)
-{
-    return strstr(entry->d_name, ".live") || is_snapshot(entry->d_name);
-}
-
-/* Whether the snapshot of the same process follows. */
-static bool is_double(struct dirent *const *files, int i, int count)
-{
-    const size_t digits = strcspn(files[i]->d_name, ".") + 1;
-
-    return i + 1 < count && !is_snapshot(files[i]->d_name) &&
-           !strncmp(files[i]->d_name, files[i + 1]->d_name, digits);
+    return strstr(entry->d_name, ".live") != NULL;
 }
 
 /* The name of the trace of a process: OUT; if there are several, OUT with the
@@ -232,16 +215,13 @@ static enum frag_err keep(const struct dry_scene *p, struct dry_answer *a,
                           struct frag_error *e)
 {
     char to[ROOM];
-    int snapshots = 0;
 
-    for (size_t i = 0; i < a->process_count; i++)
-        snapshots += a->processes[i].trace != NULL;
     for (size_t i = 0; *p->output && i < a->process_count; i++) {
         struct dry_process *process = &a->processes[i];
 
         if (!process->trace)
             continue;
-        name_trace(p->output, process, snapshots, to);
+        name_trace(p->output, process, (int)a->process_count, to);
         if (rename(process->trace, to) != 0)
             return frag_fail(e, FRAG_IO, "%s: %s", to, strerror(errno));
         free(process->trace);
@@ -256,20 +236,19 @@ static enum frag_err keep(const struct dry_scene *p, struct dry_answer *a,
 static enum frag_err take(const struct dry_scene *p, const char *file,
                           struct dry_process *process, struct frag_error *e)
 {
-    static const char *const kinds[] = {"notes", "live"};
+    static const char *const kinds[] = {"live", "notes", "pickle"};
     char from[ROOM];
 
     snprintf(process->number, sizeof(process->number), "%.*s",
              (int)strcspn(file, "."), file);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+    for (int i = 0; i < 3; i++) {
         snprintf(from, sizeof(from), "%s/%s.%s", p->folder, process->number,
                  kinds[i]);
-        if (access(from, F_OK) == 0)
+        if (access(from, F_OK) != 0)
+            return FRAG_OK; /* it was killed before it wrote this */
+        if (i < 2)
             FRAG_TRY(dry_notes_read(from, process, e));
     }
-    if (!is_snapshot(file))
-        return FRAG_OK;
-    snprintf(from, sizeof(from), "%s/%s", p->folder, file);
     process->trace = strdup(from);
     return process->trace ? FRAG_OK : FRAG_NOMEM;
 }
@@ -281,7 +260,7 @@ static enum frag_err take_all(const struct dry_values *v,
                               struct frag_error *e)
 {
     struct dirent **files;
-    const int count = scandir(p->folder, &files, is_of_process, alphasort);
+    const int count = scandir(p->folder, &files, is_live, alphasort);
     enum frag_err err = FRAG_OK;
 
     if (count < 0)
@@ -295,12 +274,10 @@ static enum frag_err take_all(const struct dry_values *v,
     if (!a->processes)
         err = frag_no_memory(e, "the processes");
     for (int i = 0; i < count; i++) {
-        struct dry_process *process = &a->processes[a->process_count];
-
-        if (err == FRAG_OK && !is_double(files, i, count)) {
-            process->rank = -1;
+        if (err == FRAG_OK) {
+            a->processes[i].rank = -1;
             a->process_count++;
-            err = take(p, files[i]->d_name, process, e);
+            err = take(p, files[i]->d_name, &a->processes[i], e);
         }
         free(files[i]);
     }
@@ -391,33 +368,24 @@ static enum frag_err find_answer(const struct dry_values *v,
     return keep(p, a, e);
 }
 
-/* The exit code for a program that ended with 0. */
-static int judge(const struct dry_answer *a, const struct frag_gpu *g)
-{
-    if (dry_any_lacks_memory(a))
-        return EXIT_UNKNOWN;
-    return dry_all_fit(a, g, 0) ? EXIT_DONE : EXIT_NO;
-}
-
 static int run_once(const struct call *call, const struct dry_values *v,
                     struct dry_scene *p)
 {
     struct frag_error e = {""};
     struct dry_answer a = {.color = cli_colors(&v->common, stdout)};
-    int code, no = EXIT_DONE;
-    bool died;
+    int code = EXIT_DONE, no = EXIT_DONE;
     enum frag_err err = find_parts(v, p, &e);
 
     FRAG_THEN(err, find_answer(v, &v->common.args, p, &a, &e));
     FRAG_THEN(err, answer_write(call, &(const struct answer){dry_put, NULL, &a},
                                 v->json, &e));
     if (err == FRAG_OK && is_judged(v))
-        no = judge(&a, &p->gpu);
-    died = a.process_count && dry_note_name(a.processes, "lacked");
+        no = dry_any_lacks_memory(&a)      ? EXIT_UNKNOWN
+             : dry_all_fit(&a, &p->gpu, 0) ? EXIT_DONE
+                                           : EXIT_NO;
     dry_answer_free(&a);
-    if (err == FRAG_INVALID && a.status && !died)
-        return a.status; /* the program said why */
-    code = cli_fail(call, err, &e);
+    if (a.status == 0 || a.status > 128 || err != FRAG_INVALID)
+        code = cli_fail(call, err, &e); /* else the program said why */
     if (a.status && (err == FRAG_OK || err == FRAG_INVALID))
         return a.status;
     return code != EXIT_DONE ? code : no;
@@ -486,6 +454,24 @@ static int run_tries(const struct call *call, const struct dry_values *v,
 
 /* ---- the command ---- */
 
+/* The option for which Python ignores PYTHONPATH: -I, -E or -S; NULL: none. */
+static const char *ignoring_option(const struct texts *command)
+{
+    const char *name = strrchr(command->items[0], '/');
+
+    name = name ? name + 1 : command->items[0];
+    for (size_t i = 1; !strncmp(name, "python", 6) && i < command->count; i++) {
+        const char *option = command->items[i];
+        const size_t letters = strcspn(option, "cmWX"); /* a value follows */
+
+        if (*option == '-' && strcspn(option, "IES") < letters)
+            return option;
+        if (*option != '-' || (option[letters] && !option[letters + 1]))
+            return NULL;
+    }
+    return NULL;
+}
+
 static int dry_run(const struct call *call, const void *values)
 {
     const struct dry_values *v = values;
@@ -499,11 +485,11 @@ static int dry_run(const struct call *call, const void *values)
     if (!v->common.args.count)
         return cli_misuse(call, "expected -- PROGRAM [ARGUMENT...], such as -- "
                                 "python train.py");
-    if (python_ignores(&v->common.args))
+    if (ignoring_option(&v->common.args))
         return cli_misuse(call,
                           "with %s Python does not import what this command "
                           "puts before the program: leave it out",
-                          python_ignores(&v->common.args));
+                          ignoring_option(&v->common.args));
     if (!find_gpu(v, &p))
         return cli_misuse(call, "%s", gpu_unknown(v->gpu, "--memory", unknown));
     if (v->devices < 1 || v->devices > FRAG_GPUS_MOST)

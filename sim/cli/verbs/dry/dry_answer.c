@@ -42,9 +42,8 @@ static enum frag_err find_needs(const struct dry_answer *a,
     return FRAG_OK;
 }
 
-/* A mark comes once in a step, so there is one more step than there are spans
- * between two marks: before the first mark, or after the last one if a step's
- * events are there. */
+/* A mark comes once in a step, so there is one step more than spans between two
+ * marks: before the first mark, or after the last one if it has events. */
 static void add_open_step(const struct frag_steps *s, struct dry_place *p)
 {
     const struct frag_step *last = &s->items[s->count - 1];
@@ -204,8 +203,6 @@ static enum frag_err add_process(struct dry_answer *a,
     struct frag_trace *t;
     enum frag_err err;
 
-    if (!p->trace)
-        return FRAG_OK; /* it died before it wrote one */
     FRAG_TRY(open_trace(p, common, &t, e));
     err = find_ways(a, t, e);
     for (uint32_t i = 0; err == FRAG_OK && i < t->device_count; i++)
@@ -223,8 +220,6 @@ static enum frag_err find_deaths(struct dry_answer *a,
     struct frag_trace *t;
     enum frag_err err = FRAG_OK;
 
-    if (!p->trace)
-        return FRAG_OK;
     FRAG_TRY(open_trace(p, common, &t, e));
     for (size_t i = 0; err == FRAG_OK && i < a->count; i++)
         for (uint32_t k = 0; err == FRAG_OK && k < t->device_count; k++)
@@ -239,10 +234,12 @@ enum frag_err dry_answer_find(struct dry_answer *a, const struct common *common,
                               struct frag_error *e)
 {
     for (size_t i = 0; i < a->process_count; i++)
-        FRAG_TRY(add_process(a, &a->processes[i], common, e));
+        if (a->processes[i].trace) /* it lived until it wrote one */
+            FRAG_TRY(add_process(a, &a->processes[i], common, e));
     if (!dry_all_fit(a, a->gpu, 0))
         for (size_t i = 0; i < a->process_count; i++)
-            FRAG_TRY(find_deaths(a, &a->processes[i], common, e));
+            if (a->processes[i].trace)
+                FRAG_TRY(find_deaths(a, &a->processes[i], common, e));
     return FRAG_OK;
 }
 

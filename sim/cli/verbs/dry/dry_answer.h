@@ -41,10 +41,9 @@ struct dry_place {
     uint64_t event;       /* FRAG_NEVER: none */
     uint64_t step, steps; /* from 1; step 0: before the first, steps + 1: after
                              the last of the steps */
-    bool is_open;    /* the step is the first or the last, of which only the
-                        end or the beginning is known */
-    frag_size bytes; /* of the request */
-    frag_size live;  /* bytes requested by live blocks, with it */
+    bool is_open;         /* the first or last step, known in part */
+    frag_size bytes;      /* of the request */
+    frag_size live;       /* bytes requested by live blocks, with it */
     char site[SITE_TEXT]; /* function, file and line; "": not recorded */
     bool is_after;        /* the request has no stack, as those of the backward
                              pass: the site is that of the last one that has */
@@ -135,8 +134,7 @@ const struct frag_gpu *dry_smallest(const struct dry_answer *a, size_t way);
 const struct dry_device *dry_largest(const struct dry_answer *a);
 /* Whether a request failed. */
 bool dry_died(const struct dry_answer *a);
-/* Whether PyTorch counted more memory than the trace of the device has, so that
- * nobody knows whether the program fits. */
+/* Whether PyTorch counted more memory than the trace of the device has. */
 bool dry_lacks_memory(const struct dry_device *d);
 bool dry_any_lacks_memory(const struct dry_answer *a);
 /* Whether the program ended by itself and its traces have all memory, so that

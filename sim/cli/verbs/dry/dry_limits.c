@@ -1,5 +1,6 @@
 /* dry_limits.c - what the answer of `fragsim dry` rests on, and where it stops.
  */
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "sim/cli/verbs/dry/dry_answer.h"
@@ -12,108 +13,94 @@ struct sink {
     void *user;
 };
 
+/* Puts a sentence. */
+static void FRAG_PRINTF(2, 3) say(const struct sink *s, const char *format, ...)
+{
+    char text[TEXT];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    s->put(s->user, text);
+}
+
 static void say_torch(const struct dry_answer *a, const struct sink *s)
 {
     const char *release = dry_note_name(a->processes, "torch");
     const char *newest = dry_note_name(a->processes, "newer");
-    char text[TEXT];
 
-    snprintf(
-        text, sizeof(text),
+    say(s,
         "PyTorch %.100s ran as on the %s, with its own allocator and its own "
         "choice of kernels; CUDA's libraries and the device were stand-ins: a "
         "fault that only a kernel finds, such as an index out of range, does "
         "not end it. On another GPU of the table PyTorch may choose other "
         "kernels: --gpu asks for it",
         release ? release : "of an unknown release", a->gpu->name);
-    s->put(s->user, text);
-    snprintf(text, sizeof(text),
-             "this release is newer than %.20s, the newest on which the "
-             "stand-ins were compared with a GPU: they may lack functions that "
-             "it calls",
-             newest ? newest : "");
     if (newest)
-        s->put(s->user, text);
+        say(s,
+            "this release is newer than %.20s, the newest on which the "
+            "stand-ins were compared with a GPU: they may lack functions that "
+            "it calls",
+            newest);
 }
 
 static void say_outside(const struct dry_answer *a, const struct sink *s)
 {
-    char text[TEXT];
+    const struct dry_device *d = dry_largest(a);
 
-    snprintf(text, sizeof(text),
-             "others take %s of the %s, the CUDA context included (%s); "
-             "memory of the GPU: %s. Kernels that are loaded later and other "
-             "processes there come on top",
-             FRAG_SHOW_SIZE(dry_outside(a, dry_largest(a), a->gpu)),
-             a->gpu->name, a->gpu->context_source, a->gpu->memory_source);
-    s->put(s->user, text);
-}
-
-static void say_unified(const struct dry_answer *a, const struct sink *s)
-{
-    char text[TEXT];
-
-    snprintf(text, sizeof(text),
-             "the %s has one memory for the device and the host: what others "
-             "take includes the %s that the process had of the host at most; "
-             "what the system and other programs hold there comes on top: "
-             "compare with MemAvailable of /proc/meminfo, not with what the "
-             "driver calls free",
-             a->gpu->name, FRAG_SHOW_SIZE(dry_host(dry_largest(a)->process)));
+    say(s,
+        "others take %s of the %s, the CUDA context included (%s); memory of "
+        "the GPU: %s. Kernels that are loaded later and other processes there "
+        "come on top",
+        FRAG_SHOW_SIZE(dry_outside(a, d, a->gpu)), a->gpu->name,
+        a->gpu->context_source, a->gpu->memory_source);
     if (a->gpu->is_unified)
-        s->put(s->user, text);
+        say(s,
+            "the %s has one memory for the device and the host: what others "
+            "take includes the %s that the process had of the host at most; "
+            "what the system and other programs hold there comes on top: "
+            "compare with MemAvailable of /proc/meminfo, not with what the "
+            "driver calls free",
+            a->gpu->name, FRAG_SHOW_SIZE(dry_host(d->process)));
 }
 
-static void say_lacking(const struct dry_answer *a, const struct sink *s)
+static void say_lacking(const struct dry_device *d, const struct sink *s)
 {
-    char text[TEXT];
-
-    for (size_t i = 0; i < a->count; i++) {
-        const struct dry_device *d = &a->devices[i];
-
-        snprintf(text, sizeof(text),
-                 "PyTorch counted %s reserved and %s requested at most on "
-                 "device %u, its trace has %s and %s: a part of the "
-                 "run is not in it",
-                 FRAG_SHOW_SIZE(d->counted_reserved),
-                 FRAG_SHOW_SIZE(d->counted_requested), (unsigned)d->device,
-                 FRAG_SHOW_SIZE(d->traced_reserved),
-                 FRAG_SHOW_SIZE(d->peak.live));
-        if (dry_lacks_memory(d))
-            s->put(s->user, text);
-    }
+    if (dry_lacks_memory(d))
+        say(s,
+            "PyTorch counted %s reserved and %s requested at most on device "
+            "%u, its trace has %s and %s: a part of the run is not in it",
+            FRAG_SHOW_SIZE(d->counted_reserved),
+            FRAG_SHOW_SIZE(d->counted_requested), (unsigned)d->device,
+            FRAG_SHOW_SIZE(d->traced_reserved), FRAG_SHOW_SIZE(d->peak.live));
 }
 
 static void say_end(const struct dry_answer *a, const struct sink *s)
 {
     char text[TEXT];
-    bool died = false;
 
     for (size_t i = 0; i < a->count; i++)
-        died = died || a->devices[i].died;
-    if (died)
-        s->put(s->user,
-               "the program ran out of memory, so its trace ends there, and "
+        say_lacking(&a->devices[i], s);
+    if (dry_died(a))
+        say(s, "the program ran out of memory, so its trace ends there, and "
                "it needs more than the answer says; without --strict, --memory "
                "and a limit of its own it runs to its end");
     for (size_t i = 0; i < a->process_count; i++)
         if (dry_death(&a->processes[i], a->status, text, sizeof(text)))
-            s->put(s->user, text);
-    if (a->status == 0)
-        return;
-    snprintf(text, sizeof(text),
-             "the program ended with exit code %d, so the answer holds up to "
-             "there",
-             a->status);
-    s->put(s->user, text);
+            say(s, "%s", text);
+    if (a->status)
+        say(s,
+            "the program ended with exit code %d, so the answer holds up to "
+            "there",
+            a->status);
 }
 
 static void say_shared(const struct dry_answer *a, const struct sink *s)
 {
     for (size_t i = 0; i < a->count; i++)
         if (dry_sharers(a, &a->devices[i]) > 1) {
-            s->put(s->user,
-                   "several processes use one GPU; their needs are added up, "
+            say(s, "several processes use one GPU; their needs are added up, "
                    "as if all had their peaks at the same time");
             return;
         }
@@ -147,8 +134,6 @@ void dry_limits(const struct dry_answer *a,
 
     say_torch(a, &s);
     say_outside(a, &s);
-    say_unified(a, &s);
-    say_lacking(a, &s);
     say_end(a, &s);
     say_shared(a, &s);
     if (dry_has(a, "lacks"))

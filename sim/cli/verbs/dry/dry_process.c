@@ -73,28 +73,31 @@ uint64_t dry_note_of_device(const struct dry_process *p, const char *kind,
 
 bool dry_death(const struct dry_process *p, int status, char *text, size_t room)
 {
-    const char *lacked = dry_note_name(p, "lacked");
-    const char *where = dry_note_name(p, "died");
-    const int shown = (int)strcspn(lacked ? lacked : "", " ");
+    const char *lacked = "", *where = "";
     frag_size used = 0;
     int number = status > 128 ? status - 128 : 0;
 
-    if (!lacked)
-        return false;
-    for (size_t i = 0; i < p->count; i++)
-        if (!strcmp(p->notes[i].kind, "died"))
-            number = (int)p->notes[i].number;
-        else if (!strcmp(p->notes[i].kind, "used") && p->notes[i].number > used)
-            used = p->notes[i].number;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct dry_note *n = &p->notes[i];
+
+        if (!strcmp(n->kind, "ended"))
+            return false;
+        if (!strcmp(n->kind, "lacked"))
+            lacked = n->name;
+        else if (!strcmp(n->kind, "used") && n->number > used)
+            used = n->number;
+        else if (!strcmp(n->kind, "fault"))
+            where = n->name, number = (int)n->number;
+    }
     *text = '\0';
     text_add(text, room, "", "process %s died", p->number);
     if (number)
         text_add(text, room, " ", "of signal %d", number);
-    if (where && *where)
-        text_add(text, room, " ", "in %s", where);
-    if (shown)
-        text_add(text, room, " ", "after %.*s, which the stand-in lacks", shown,
-                 lacked);
+    if (*where)
+        text_add(text, room, " ", "in %.*s", (int)strcspn(where, " "), where);
+    if (*lacked)
+        text_add(text, room, " ", "after %.*s, which the stand-in lacks",
+                 (int)strcspn(lacked, " "), lacked);
     if (used)
         text_add(text, room, "; ",
                  "it had %s of the GPU by then, the CUDA context included",

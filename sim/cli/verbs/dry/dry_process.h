@@ -42,9 +42,9 @@ static inline frag_size dry_host(const struct dry_process *p)
 {
     return dry_note_of_device(p, "host", 0);
 }
-/* Says in `text` how a process ended that did not end by itself, what it lacked
- * and what it had of a GPU (real/dry/dry_live.h); `status` is the exit code of
- * the program. False if it ended by itself. */
+/* Says in `text` how a process ended that did not end by itself
+ * (real/dry/dry_live.h); `status` is the exit code of the program. False if it
+ * ended by itself. */
 bool dry_death(const struct dry_process *p, int status, char *text,
                size_t room);
 /* The name of the first note of that kind; NULL if there is none. */

@@ -41,9 +41,7 @@ static void put_verdict(const struct dry_answer *a, FILE *out)
     size_t way = 0;
 
     if (dry_any_lacks_memory(a)) {
-        fputs(": no verdict, because PyTorch counted more memory than its "
-              "trace has\n",
-              out);
+        fputs(": no verdict: PyTorch counted more than its trace has\n", out);
         return;
     }
     while (way < DRY_WAYS && !dry_all_fit(a, a->gpu, way))
