@@ -18,6 +18,27 @@ static struct shadow {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static frag_dry_reader *told;
 
+/* What is kept at most, of all ranges: more is forgotten, all at once. */
+enum { MOST_BYTES = 64 << 20, MOST_RANGES = 4096 };
+static size_t kept_bytes;
+static unsigned kept_ranges;
+
+static void drop(struct shadow **where)
+{
+    struct shadow *s = *where;
+
+    *where = s->next;
+    kept_bytes -= s->size;
+    kept_ranges--;
+    free(s);
+}
+
+static void drop_all(void)
+{
+    while (shadows)
+        drop(&shadows);
+}
+
 /* Forgets the ranges that overlap [at, at + size). */
 static void forget(uint64_t at, uint64_t size)
 {
@@ -28,8 +49,7 @@ static void forget(uint64_t at, uint64_t size)
             where = &s->next;
             continue;
         }
-        *where = s->next;
-        free(s);
+        drop(where);
     }
 }
 
@@ -63,6 +83,13 @@ static void remember(uint64_t at, const void *bytes, size_t size)
     s = size <= FRAG_DRY_SHADOW_MOST ? malloc(sizeof(*s) + size) : NULL;
     if (!s)
         return;
+    if (kept_bytes + size > MOST_BYTES || kept_ranges == MOST_RANGES) {
+        drop_all();
+        frag_dry_note(DRY_GUESS, "bytes of the host that the device had before "
+                                 "its next kernel: more than are kept");
+    }
+    kept_bytes += size;
+    kept_ranges++;
     s->at = at;
     s->size = size;
     memcpy(s->bytes, bytes, size);
@@ -94,12 +121,7 @@ void frag_dry_launched(void)
     if (!__atomic_load_n(&shadows, __ATOMIC_RELAXED))
         return;
     pthread_mutex_lock(&lock);
-    while (shadows) {
-        struct shadow *next = shadows->next;
-
-        free(shadows);
-        shadows = next;
-    }
+    drop_all();
     pthread_mutex_unlock(&lock);
 }
 

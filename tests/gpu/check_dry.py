@@ -168,6 +168,8 @@ def check_stand_ins(folder):
     check_kernels()
     check_values(folder)
     check_spaces(folder)
+    found, _ = scene("bounded")
+    assert found["grown"] < 100 and found["last"] == [7] * 4, found
     found, _ = scene("untouched")
     assert found["grown"] < 100 and found["byte"] == 0, found
     found, _ = scene("devices", FRAGSIM_DRY_DEVICES=3)

@@ -261,6 +261,18 @@ def values():
     return found + [read(at, 8)]
 
 
+def bounded():
+    """The most memory of the host, in MiB, for 512 MiB from the host in small parts,
+    and the last of them."""
+    at = allocate(512 * MIB)
+    source = ctypes.create_string_buffer(bytes([7] * (64 << 10)), 64 << 10)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for part in range(8192):
+        copy(at + (part << 16), ctypes.addressof(source), 64 << 10, TO_DEVICE)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"grown": (after - before) / 1024, "last": read(at + (8191 << 16), 4)}
+
+
 def gathered():
     """What ncclAllGather gives of bytes that are known, with four ranks."""
     nccl = load("libnccl.so.2")
