@@ -59,7 +59,7 @@ const struct exit_case exit_cases[] = {
     {"validate", EXIT_UNKNOWN,
      "a trace holds too little to judge, and no other one differs"},
     {"dry", EXIT_NO, "the program does not fit the GPU that was named"},
-    {"dry", EXIT_UNKNOWN, "PyTorch counted more than its trace has"},
+    {"dry", EXIT_UNKNOWN, "the traces lack a part of the memory"},
     {"compare", EXIT_NO,
      "a run on the GPU differs from the simulation, or leaves memory on it"},
     {"policies", EXIT_NO,

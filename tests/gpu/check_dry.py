@@ -300,7 +300,7 @@ def check_history(folder):
     assert done.stdout.startswith("needs 30 GiB of the GPU; "), done.stdout
     done = python(UNTRACED, "--gpu", "t4", code=6)
     assert done.stdout.startswith("needs at least 1 GiB of the GPU; ") and \
-        "no verdict: PyTorch counted more than its trace has\n" \
+        "no verdict: the traces lack a part of the memory\n" \
         in done.stdout, done.stdout
     assert "PyTorch counted 31 GiB reserved and 31 GiB requested at most on " \
         "device 0, its trace has 1 GiB and 1 GiB" in done.stdout, done.stdout
@@ -516,6 +516,12 @@ def check_deaths(folder):
     done = python(taken + "os.kill(os.getpid(), 9)", "--gpu", "t4", code=128 + 9)
     assert f"died of signal 9; {had}, the CUDA context included, and wrote no " \
         "trace" in done.stderr, done.stderr
+    done = python(taken + "b = [os.fork() or os.kill(os.getpid(), 9)]", "--gpu", "t4")
+    assert "fits on the Tesla T4" in done.stdout, done.stdout  # it used no GPU
+    killed = f"import subprocess; subprocess.run([{sys.executable!r}, '-c', " \
+        f"{taken + 'os.kill(os.getpid(), 9)'!r}]); "
+    done = python(killed + taken, "--gpu", "t4", code=6)
+    assert "no verdict" in done.stdout and " died; " + had in done.stdout, done
     done = python(taken + "time.sleep(7); b = torch.empty(30 << 30); "
                   "os.kill(os.getpid(), 9)", "--gpu", "t4", code=128 + 9)
     assert "needs at least 1 GiB" in done.stdout and "no verdict" in done.stdout \

@@ -610,8 +610,8 @@ const struct verb verb_dry = {
         "most. A run that fails or runs out of memory fits none.\n\n"
         "The exit code is that of the program; if it is 0 and --gpu or "
         "--memory names a GPU that the program does not fit with the settings "
-        "that it ran with, it is 1; if PyTorch counted more memory than its "
-        "trace has, so that there is no verdict, it is 6. With --try, it is 1 "
+        "that it ran with, it is 1; if the traces lack a part of the memory, "
+        "so that there is no verdict, it is 6. With --try, it is 1 "
         "if no value fits that GPU, or any GPU of the table if none is "
         "named.",
     .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",

@@ -134,7 +134,8 @@ const struct frag_gpu *dry_smallest(const struct dry_answer *a, size_t way);
 const struct dry_device *dry_largest(const struct dry_answer *a);
 /* Whether a request failed. */
 bool dry_died(const struct dry_answer *a);
-/* Whether PyTorch counted more memory than the trace of the device has. */
+/* Whether PyTorch counted more memory than the trace of the device has; whether
+ * that is so of any device, or a process left no trace. */
 bool dry_lacks_memory(const struct dry_device *d);
 bool dry_any_lacks_memory(const struct dry_answer *a);
 /* Whether the program ended by itself and its traces have all memory, so that

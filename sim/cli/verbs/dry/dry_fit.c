@@ -127,6 +127,9 @@ bool dry_any_lacks_memory(const struct dry_answer *a)
     for (size_t i = 0; i < a->count; i++)
         if (dry_lacks_memory(&a->devices[i]))
             return true;
+    for (size_t i = 0; i < a->process_count; i++)
+        if (!a->processes[i].trace)
+            return true;
     return false;
 }
 

@@ -41,7 +41,7 @@ static void put_verdict(const struct dry_answer *a, FILE *out)
     size_t way = 0;
 
     if (dry_any_lacks_memory(a)) {
-        fputs(": no verdict: PyTorch counted more than its trace has\n", out);
+        fputs(": no verdict: the traces lack a part of the memory\n", out);
         return;
     }
     while (way < DRY_WAYS && !dry_all_fit(a, a->gpu, way))
