@@ -147,10 +147,8 @@ struct draw {
 /* The first run, the extreme that shows whether anything hangs on what was
  * drawn, and, if so, the others. */
 static const struct draw draws[] = {
-    {"0", NULL, NULL},
-    {"1", "all", "/dev/null"},
-    {"1", NULL, "/dev/null"},
-    {"2", NULL, "/dev/null"},
+    {"0", NULL, NULL},          {"1", "all", "/dev/null"},
+    {"1", NULL, "/dev/null"},   {"2", NULL, "/dev/null"},
     {"2", "more", "/dev/null"},
 };
 
@@ -175,7 +173,8 @@ static enum frag_err run_program(const struct dry_values *v,
         {"PYTHONPATH", p->path},
         {NULL, NULL}};
 
-    const enum frag_err err = program_run(command, settings, draw->output, status, e);
+    const enum frag_err err =
+        program_run(command, settings, draw->output, status, e);
     const char *end = strrchr(command->items[0], '.');
 
     if (err != FRAG_IO || !end || strcmp(end, ".py") != 0)

@@ -74,12 +74,12 @@ struct dry_device {
 struct dry_answer {
     const struct frag_gpu *gpu;
     struct dry_way ways[DRY_WAYS];
-    char *settings; /* of the allocator as the program ran; owned */
-    int status;     /* exit code of the program */
-    unsigned runs;  /* with other drawn values, the first included */
+    char *settings;    /* of the allocator as the program ran; owned */
+    int status;        /* exit code of the program */
+    unsigned runs;     /* with other drawn values, the first included */
     unsigned left_out; /* of these, ended in another way than the first */
-    bool is_kept;   /* the traces have the names that the user gave */
-    bool color;     /* of the text */
+    bool is_kept;      /* the traces have the names that the user gave */
+    bool color;        /* of the text */
     struct dry_process *processes; /* owned */
     size_t process_count;
     struct dry_device *devices; /* in the order of the processes */
@@ -120,8 +120,8 @@ bool dry_has(const struct dry_answer *a, const char *kind);
 /* Sets the bounds of the device to those of its own run. */
 void dry_bounds_of(struct dry_device *d, size_t way);
 /* Adds a run with other drawn values: the needs are those of the run that needs
- * most, and *a that run. *other is what remains. False, and *a counts it as left
- * out, if the program ended in another way or used other devices. */
+ * most, and *a that run. *other is what remains. False, and *a counts it as
+ * left out, if the program ended in another way or used other devices. */
 bool dry_add_run(struct dry_answer *a, struct dry_answer *other);
 /* Whether two runs need the same. */
 bool dry_is_same(const struct dry_answer *a, const struct dry_answer *other);

@@ -72,8 +72,7 @@ bool dry_may_fit(const struct dry_answer *a, const struct frag_gpu *g,
                  size_t way)
 {
     for (size_t i = 0; i < a->count; i++)
-        if (dry_least(a, &a->devices[i], way) >
-            dry_room(a, &a->devices[i], g))
+        if (dry_least(a, &a->devices[i], way) > dry_room(a, &a->devices[i], g))
             return false;
     return true;
 }

@@ -119,8 +119,8 @@ static void put_places(const struct dry_answer *a, const struct dry_device *d,
 static enum frag_err put_needs(const struct dry_answer *a,
                                const struct dry_device *d, FILE *out)
 {
-    struct table t = table_of(
-        "lorrr", "setting|at least|need|peak reserved|peak allocated");
+    struct table t =
+        table_of("lorrr", "setting|at least|need|peak reserved|peak allocated");
 
     for (size_t w = 0; w < DRY_WAYS; w++) {
         const struct frag_capacity_span *need = &d->ways[w].need;
