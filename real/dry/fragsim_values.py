@@ -580,7 +580,7 @@ class Values(TorchDispatchMode):
         self.operators, self.clone = {}, Operator(torch.ops.aten.clone.default)
         self.recent, self.count, self.kept, self.spent = collections.deque(), 0, 0, 0.0
         self.held = 0  # bytes of values of the host
-        self.zeroed, self.has_trained = set(), False
+        self.zeroed, self.has_trained = {}, False
 
     @classmethod
     def _should_skip_dynamo(cls):
@@ -607,6 +607,7 @@ class Values(TorchDispatchMode):
         storage = tensor.untyped_storage()
         if version is None:
             self.versions.pop(storage._cdata, None)
+            self.addresses.pop(storage.data_ptr(), None)
             return
         found = StorageWeakRef(storage), version
         self.versions[storage._cdata] = found
@@ -732,7 +733,8 @@ class Values(TorchDispatchMode):
             note.inputs[place] = note.inputs[place]._replace(version=None)
         self.set_version(tensor, (note, len(note.outs) - 1))
         if operator.name in ZERO:
-            self.zeroed.add(tensor.untyped_storage()._cdata)
+            storage = tensor.untyped_storage()
+            self.zeroed[storage._cdata] = storage.data_ptr()
 
     def remember(self, note):
         """An old note is cut, unless it hangs on the host and on random numbers alone:
@@ -965,8 +967,9 @@ class Values(TorchDispatchMode):
         self.has_trained = True
         if self.alike == "more":
             self.evaluation.alike = 1 - (1 - self.evaluation.alike) / 2
-        for key in self.zeroed:
+        for key, address in self.zeroed.items():
             self.versions.pop(key, None)
+            self.addresses.pop(address, None)
         self.zeroed.clear()
 
 

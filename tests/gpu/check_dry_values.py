@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""check_dry_values.py: what a program without a GPU reads back of values that follow from
-the host.
+"""check_dry_values.py: what a program without a GPU reads back of the device.
 
 A program computes masks, lengths, counts and the end of a loop on the device, and prints
 what it reads. The judge is PyTorch itself: the same program on the CPU prints the same
-lines. What the device alone could know is read as 0 and counted, and the requests are
-those that the program makes without the values being kept. Needs FRAG_DRY_PYTHON, a
-Python with PyTorch's CUDA build; exit 77 without it.
+lines. Random numbers are those of an H200. What nothing tells is read as 0 and counted,
+what hangs on trained weights is drawn and gives an interval, and the requests are those
+that the program makes without the values being computed. Needs FRAG_DRY_PYTHON, a Python
+with PyTorch's CUDA build; exit 77 without it.
 Environment: FRAGSIM (default build/fragsim), FRAG_DRY_PYTHON.
 """
 import json
@@ -67,7 +67,7 @@ say((torch.randint(0, 9, (100,), device=d) < 9).all().item())
 overwritten = torch.arange(3, device=d)
 overwritten.copy_(unknown[0, :3])
 if d == "cuda":
-    assert overwritten.tolist() == [0, 0, 0] and unknown.sum().item() == 0
+    assert overwritten.tolist() == unknown[0, :3].trunc().tolist()
     some = torch.arange(3, device=d) == 0
     assert not (drawn | some).all().item() and some.any().item()
     assert torch.equal(before, torch.get_rng_state())
@@ -83,7 +83,15 @@ if d == "cuda":
     assert static.tolist() == [6, 7, 8], static.tolist()
     graph.replay()
     assert static.tolist() == [0, 0, 0]
-    # The answer of an H200 with PyTorch 2.11; the table of Random123 (philox4x32 10).
+    # The answers of an H200 with PyTorch 2.11; the table of Random123 (philox4x32 10).
+    torch.manual_seed(0)
+    for ours, recorded in (
+            (torch.randn(5, device=d), [-0.92466241, -0.42534422, -2.64384579, 0.14518386,
+                                        -0.12086640]),
+            (torch.rand(5, device=d), [0.97224122, 0.79096931, 0.46904108, 0.32999983,
+                                       0.33447948])):
+        assert (ours.cpu() - torch.tensor(recorded)).abs().max() < 1e-6, ours.tolist()
+    assert torch.multinomial(torch.ones(3, 50, device=d), 1).tolist() == [[39], [42], [14]]
     random.seed(0)
     torch.manual_seed(0)
     torch.randn(400_000, 128, device=d)
@@ -91,10 +99,10 @@ if d == "cuda":
     assert drawn.unique().numel() == 104620, drawn.unique().numel()
     mode = torch.utils._python_dispatch._get_current_dispatch_mode()
     philox = type(mode).__init__.__globals__["philox"]
-    assert philox(0, 0, 1024, 256)[::256].tolist() == [
+    assert philox(0, 0, 1024, 256).flatten()[::256].tolist() == [
         0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
-    assert philox(-1, 4 * 2**31, 8, 1)[4:].tolist() == philox(
-        -1, 4 * (2**31 + 1), 4, 1).tolist()
+    assert philox(-1, 4 * 2**31, 8, 1).flatten()[4:].tolist() == philox(
+        -1, 4 * (2**31 + 1), 4, 1).flatten().tolist()
 '''
 TRAINING = r'''
 import torch
@@ -131,6 +139,30 @@ print("= entries", len(trace), any("fragsim_values" in f for f in files))
 '''
 
 
+EXPERTS = r'''
+import torch
+torch.manual_seed(0)
+router, experts = torch.nn.Linear(64, 4).cuda(), torch.nn.ModuleList(
+    torch.nn.Sequential(torch.nn.Linear(64, 4096), torch.nn.Linear(4096, 64))
+    for _ in range(4)).cuda()
+optimizer = torch.optim.SGD([*router.parameters(), *experts.parameters()], 0.1)
+for step in range(3):
+    x = torch.randn(2000, 64, device="cuda")
+    weight, chosen = router(x).softmax(-1).max(-1)
+    y = torch.zeros_like(x)
+    for k, expert in enumerate(experts):
+        rows = (chosen == k).nonzero().flatten()
+        y[rows] = expert(x[rows]) * weight[rows, None]
+    y.pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+'''
+ZEROS = r'''
+import torch
+assert torch.ones(3, device="cuda").sum().item() == 0
+'''
+
+
 def lines(command):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -141,10 +173,38 @@ def dry(folder, text, *arguments):
     path, answer = os.path.join(folder, "program.py"), os.path.join(folder, "a.json")
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
-    found = lines([FRAGSIM, "dry", "-q", "-f", "--json", answer, "--", PYTHON, path,
-                   *arguments])
+    options = [word for word in arguments if word != "cuda"]
+    found = lines([FRAGSIM, "dry", "-q", "-f", "--json", answer, *options, "--", PYTHON,
+                   path, "cuda"])
     with open(answer, encoding="utf-8") as file:
         return path, found, json.load(file)
+
+
+def reads_of(answer):
+    """The texts of the reads by kind."""
+    reads = {}
+    for note in answer["results"][0]["notes"]:
+        if note["kind"] in ("exact", "drawn", "read", "assumed"):
+            reads[note["kind"]] = reads.get(note["kind"], "") + note["name"] + "\n"
+    return reads
+
+
+def check_drawn(folder):
+    """Experts: the first step is computed, later ones hang on trained weights."""
+    answer = dry(folder, EXPERTS)[2]
+    reads, one = reads_of(answer), answer["results"][0]
+    needs = one["settings"][0]
+    assert "nonzero" in reads["drawn"] and one["runs"] == 5, (reads, one["runs"])
+    assert needs["need_at_least_bytes"] < needs["need_at_most_bytes"] \
+        == needs["need_bytes"], needs
+    once = dry(folder, EXPERTS.replace("range(3)", "range(1)"))[2]["results"][0]
+    assert once["runs"] == 1 and "drawn" not in reads_of({"results": [once]})
+    assert once["settings"][0]["need_at_least_bytes"] \
+        == once["settings"][0]["need_at_most_bytes"]
+    assumed = dry(folder, EXPERTS, "--assume", "nonzero=25%")[2]
+    assert "nonzero" in reads_of(assumed)["assumed"], assumed
+    zeros = dry(folder, ZEROS, "--values", "off")[2]["results"][0]
+    assert reads_of({"results": [zeros]}).keys() == {"read"}
 
 
 def main():
@@ -155,8 +215,10 @@ def main():
         path, found, answer = dry(folder, PROGRAM, "cuda")
         wanted = lines([PYTHON, path, "cpu"])
         assert found == wanted and len(wanted) == 13, (found, wanted)
-        reads = json.dumps(answer)
-        assert "overwritten.tolist()" in reads and "lengths" not in reads, reads
+        reads = reads_of(answer)
+        assert "overwritten.tolist()" in reads["exact"] and "lengths" in reads["exact"] \
+            and "others.tolist()" in reads["read"] and "drawn" not in reads, reads
+        check_drawn(folder)
         with_values = dry(folder, TRAINING)[1]
         without = dry(folder, "import torch.utils._python_dispatch as p\n"
                       "m = p._get_current_dispatch_mode()\nm.leave()\n" + TRAINING)[1]
