@@ -363,8 +363,6 @@ request fails.
 - The peaks of two runs are two moments. `zero_grad_late` moves the peak from the backward
   pass to the forward pass: what the gate names first are the activations that are live
   there, and not the gradients beside them.
-- A dry run computes nothing: a program that stops at a loss that is not finite needs
-  `--assume bool=1`.
 
 ## Other thresholds
 

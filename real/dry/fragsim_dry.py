@@ -174,6 +174,8 @@ def _compute_values():
         return
     if share == "off":
         return
+    for name in ("fragsim_draws", "fragsim_notes"):
+        _load(name)
     _computed = _load("fragsim_values").start(
         _native, _loaded[0].frag_dry_own_modes,
         int(os.environ.get("FRAGSIM_DRY_SEED", "0")),
@@ -185,6 +187,7 @@ def _load(name):
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # the next one may import it
     spec.loader.exec_module(module)
     return module
 

@@ -48,7 +48,7 @@ esac
 for file in bin/fragsim lib/libfragsim.so lib/fragsim/libfragsim_record.so \
     lib/fragsim/libfragsim_torch.so share/fragsim/plots/timeline.gp py.typed \
     pytorch_record.py fragsim_torch.py share/fragsim/allocator.cpp \
-    fragsim_dry.py fragsim_values.py fragsim_dry_setup.py dry.py \
+    fragsim_dry.py fragsim_draws.py fragsim_notes.py fragsim_values.py fragsim_dry_setup.py dry.py \
     lib/fragsim/dry/libcuda.so.1 \
     share/fragsim/service.h start/sitecustomize.py include/fragsim/policies/policy.h; do
     [ -e "$package/$file" ] || {

@@ -13,8 +13,8 @@ if __name__ != "__main__":
 from fragsim._tool import tool_path
 
 # The options of `fragsim dry` that are followed by a value.
-VALUED = ("--gpu", "--gpus", "--memory", "--try", "--assume", "--json", "--setup",
-          "--color", "--output", "-o")
+VALUED = ("--gpu", "--gpus", "--memory", "--try", "--assume", "--values", "--json",
+          "--setup", "--color", "--output", "-o")
 
 
 def command(words: list[str]) -> list[str]:

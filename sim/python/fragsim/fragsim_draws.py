@@ -1,0 +1,1 @@
+../../../real/dry/fragsim_draws.py
