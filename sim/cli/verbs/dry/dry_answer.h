@@ -117,7 +117,8 @@ bool dry_may_fit(const struct dry_answer *a, const struct frag_gpu *g,
                  size_t way);
 /* Whether the program read values that hang on drawn numbers. */
 bool dry_has(const struct dry_answer *a, const char *kind);
-/* Sets the bounds of the device to those of its own run. */
+/* Sets the bounds of the device to those of its own run; the peak reserved as
+ * the program ran is that which PyTorch counted. */
 void dry_bounds_of(struct dry_device *d, size_t way);
 /* Adds a run with other drawn values: the needs are those of the run that needs
  * most, and *a that run. *other is what remains. False, and *a counts it as

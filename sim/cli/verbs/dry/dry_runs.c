@@ -40,7 +40,9 @@ bool dry_is_same(const struct dry_answer *a, const struct dry_answer *other)
 
 void dry_bounds_of(struct dry_device *d, size_t way)
 {
-    const frag_size reserved = d->ways[way].unlimited.run.peak_reserved;
+    const frag_size replayed = d->ways[way].unlimited.run.peak_reserved;
+    const bool is_counted = way == 0 && d->counted_reserved;
+    const frag_size reserved = is_counted ? d->counted_reserved : replayed;
 
     d->need[way] = (struct dry_bounds){from(d, way), from(d, way)};
     d->reserved[way] = (struct dry_bounds){reserved, reserved};
