@@ -1,39 +1,29 @@
-/* buddy.c - buddy systems: a block splits into two parts, and each part merges
- * only with the other one.
+/* buddy.c - a buddy system: a block splits into two halves, and each half
+ * merges only with the other one.
  *
- * Block sizes form a series in which each size is the sum of two earlier ones.
- * `kind` selects the series, in units of `unit` bytes:
- *   binary     1 2 4 8 16 ...        two halves
- *   fibonacci  1 2 3 5 8 13 ...      the sum of the two sizes before
- *   weighted   1 2 3 4 6 8 12 16 ... 4n = 3n + n, 3n = 2n + n
- * A request is rounded up to a size of the series, which is allocated. It uses
- * a free block of the smallest size that is large enough; among blocks of this
- * size, the one that was freed, split off or merged last. The block is split
- * while one of its two parts is large enough. The larger part has the lower
- * addresses. The smaller part that is large enough is split on or allocated; of
- * equal parts, the lower one. A freed block is merged at once with its other
- * part if that is free and not split, and so on upwards. A freed block serves
- * any stream.
+ * Block sizes are `unit` bytes times a power of two. A request is rounded up to
+ * such a size, which is allocated. It uses a free block of the smallest size
+ * that is large enough; among blocks of this size, the one that was freed,
+ * split off or merged last. The block is halved while a half is large enough,
+ * and the lower half is split on or allocated. A freed block is merged at once
+ * with its other half if that is free and not split, and so on upwards. A freed
+ * block serves any stream.
  *
- * A segment is one block: `segment` is rounded up to a size of the series, and
- * a larger request gets a segment of its own rounded size. Apart from that,
+ * A segment is one block: `segment` is rounded up to a size of a block, and a
+ * larger request gets a segment of its own rounded size. Apart from that,
  * growth and trim follow mechanism/segments.h.
  *
- * Two parts share one record of one cache line. A block finds its buddy, and
- * both find the block that was split, without arithmetic on addresses, so all
- * three series cost the same.
+ * Two halves share one record of one cache line. A block finds its buddy, and
+ * both find the block that was split, without arithmetic on addresses.
  *
- * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965 (binary);
- * Hirschberg, "A Class of Dynamic Memory Allocation Algorithms", CACM 16(10),
- * 1973 (Fibonacci); Shen and Peterson, "A Weighted Buddy Method for Dynamic
- * Storage Allocation", CACM 17(10), 1974; their common form, Peterson and
+ * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965; Peterson and
  * Norman, "Buddy Systems", CACM 20(6), 1977.
  */
 #include "policies/mechanism/nodes.h"
 #include "policies/mechanism/ring.h"
 #include "policies/mechanism/segments.h"
 
-enum { CLASSES = 128, WORDS = CLASSES / 64 };
+enum { CLASSES = 64 };
 
 enum { LOW, HIGH };
 
@@ -46,7 +36,7 @@ struct buddy_part {
     uint8_t state;
 };
 
-/* The two parts of a split block; 64 bytes, one cache line. */
+/* The two halves of a split block; 64 bytes, one cache line. */
 struct buddy_pair {
     struct buddy_part parts[2];
     struct buddy_part *whole;
@@ -62,49 +52,26 @@ struct buddy_segment {
 
 struct buddy {
     frag_size segment, unit; /* the parameters */
-    uint32_t kind;
-    uint32_t classes;
+    frag_size least;         /* bytes of a block of class 0 */
     struct segment *segments;
-    struct nodes nodes;   /* records of pairs */
-    uint64_t used[WORDS]; /* bit c: class c has free blocks */
+    struct nodes nodes; /* records of pairs */
+    uint64_t used;      /* bit c: class c has free blocks */
     struct ring heads[CLASSES];
-    frag_size sizes[CLASSES];
-    uint8_t smaller[CLASSES]; /* class of the smaller part of a block; the
-                                 larger part of class c has class c - 1 */
-    uint8_t above[65]; /* [k]: the smallest class of more than 2^(k-1) bytes */
 };
 
-/* ---- the series ---- */
+/* ---- classes ---- */
 
-/* For each kind: the class of a block minus the class of its smaller part, for
- * even and for odd classes. A result below class 0 means class 0. */
-static const uint8_t steps_down[][2] = {{1, 1}, {2, 2}, {3, 4}};
-
-static void make_series(struct buddy *b)
+static frag_size size_of(const struct buddy *b, unsigned class)
 {
-    const uint8_t *down = steps_down[b->kind];
-    uint8_t c = 0;
-    unsigned k = 0;
-
-    b->sizes[0] = frag_round_up(b->unit, FRAG_QUANTUM);
-    while (b->sizes[c] >> 63 == 0) {
-        const uint8_t back = down[++c % 2];
-
-        b->smaller[c] = c > back ? (uint8_t)(c - back) : 0;
-        b->sizes[c] = b->sizes[c - 1] + b->sizes[b->smaller[c]];
-    }
-    b->classes = c + 1u;
-    for (c = 0; c < b->classes; c++)
-        while (k <= 64 && (k == 0 || b->sizes[c] > (frag_size)1 << (k - 1)))
-            b->above[k++] = c;
+    return b->least << class;
 }
 
 /* The smallest class of at least `size` bytes; size is > 0 and at most 2^63. */
 static unsigned class_of(const struct buddy *b, frag_size size)
 {
-    unsigned c = b->above[64 - (unsigned)__builtin_clzll((size - 1) | 1)];
+    unsigned c = 0;
 
-    while (b->sizes[c] < size)
+    while (size_of(b, c) < size)
         c++;
     return c;
 }
@@ -115,7 +82,7 @@ static void push(struct buddy *b, struct buddy_part *p)
 {
     p->state = FREE;
     ring_push(&b->heads[p->class], &p->link);
-    b->used[p->class / 64] |= (uint64_t)1 << (p->class % 64);
+    b->used |= (uint64_t)1 << p->class;
 }
 
 static void take_out(struct buddy *b, struct buddy_part *p)
@@ -124,23 +91,18 @@ static void take_out(struct buddy *b, struct buddy_part *p)
         p->link.prev == p->link.next; /* both are the head */
 
     ring_drop(&p->link);
-    b->used[p->class / 64] &= ~(is_last << (p->class % 64));
+    b->used &= ~(is_last << p->class);
 }
 
 /* The first free block of the smallest class >= `class` that has a free block;
  * NULL if there is none. */
 static struct buddy_part *first_from(const struct buddy *b, unsigned class)
 {
-    unsigned word = class / 64;
-    uint64_t bits = b->used[word] & (~(uint64_t)0 << (class % 64));
+    const uint64_t bits = b->used >> class << class;
 
-    while (!bits && ++word < WORDS)
-        bits = b->used[word];
-    if (!bits)
-        return NULL;
-    return (struct buddy_part *)b
-        ->heads[word * 64 + (unsigned)__builtin_ctzll(bits)]
-        .next;
+    return bits ? (struct buddy_part *)b->heads[(unsigned)__builtin_ctzll(bits)]
+                      .next
+                : NULL;
 }
 
 static struct buddy_pair *pair_of(struct buddy_part *p)
@@ -150,10 +112,7 @@ static struct buddy_pair *pair_of(struct buddy_part *p)
 
 static frag_addr addr_of(const struct buddy *b, struct buddy_part *p)
 {
-    const struct buddy_pair *pair = pair_of(p);
-
-    return pair->addr +
-           (p->side == HIGH ? b->sizes[pair->parts[LOW].class] : 0);
+    return pair_of(p)->addr + p->side * size_of(b, p->class);
 }
 
 static void set_part(struct buddy_part *p, unsigned class, unsigned side)
@@ -162,24 +121,23 @@ static void set_part(struct buddy_part *p, unsigned class, unsigned side)
     p->side = (uint8_t)side;
 }
 
-/* Splits a block at *addr, which is on no list, until a part of the given class
- * is left; returns that part and sets *addr to its address. */
+/* Splits a block, which is on no list, until one of the given class is left at
+ * its address; returns that one. */
 static struct buddy_part *split(struct buddy *b, struct buddy_part *p,
-                                unsigned class, frag_addr *addr)
+                                unsigned class)
 {
+    const frag_addr addr = addr_of(b, p);
+
     while (p->class > class) {
-        const unsigned larger = p->class - 1u, smaller = b->smaller[p->class];
-        const unsigned side = smaller >= class && smaller < larger ? HIGH : LOW;
         struct buddy_pair *pair = nodes_take(&b->nodes);
 
         pair->whole = p;
-        pair->addr = *addr;
-        set_part(&pair->parts[LOW], larger, LOW);
-        set_part(&pair->parts[HIGH], smaller, HIGH);
+        pair->addr = addr;
+        set_part(&pair->parts[LOW], p->class - 1u, LOW);
+        set_part(&pair->parts[HIGH], p->class - 1u, HIGH);
         p->state = SPLIT;
-        push(b, &pair->parts[!side]);
-        p = &pair->parts[side];
-        *addr += side == HIGH ? b->sizes[larger] : 0;
+        push(b, &pair->parts[HIGH]);
+        p = &pair->parts[LOW];
     }
     return p;
 }
@@ -214,7 +172,7 @@ static enum frag_err grow(struct frag_heap *heap, unsigned class,
     struct buddy_pair *pair;
 
     FRAG_TRY(segments_add(heap, &b->segments, sizeof(struct buddy_segment),
-                          b->sizes[most], return_segments));
+                          size_of(b, most), return_segments));
     pair = &((struct buddy_segment *)b->segments)->pair;
     pair->addr = b->segments->addr;
     set_part(&pair->parts[LOW], most, LOW);
@@ -232,7 +190,6 @@ static enum frag_err buddy_alloc(struct frag_heap *heap,
     struct buddy *b = heap->state;
     const unsigned class = class_of(b, req->size);
     struct buddy_part *p;
-    frag_addr addr;
 
     FRAG_TRY(nodes_reserve(&b->nodes, CLASSES)); /* enough for all splits */
     p = first_from(b, class);
@@ -240,11 +197,9 @@ static enum frag_err buddy_alloc(struct frag_heap *heap,
         take_out(b, p);
     else
         FRAG_TRY(grow(heap, class, &p));
-
-    addr = addr_of(b, p);
-    p = split(b, p, class, &addr);
+    p = split(b, p, class);
     p->state = USED;
-    *out = (struct frag_block){addr, b->sizes[class], p};
+    *out = (struct frag_block){addr_of(b, p), size_of(b, class), p};
     return FRAG_OK;
 }
 
@@ -273,8 +228,8 @@ static enum frag_err init(struct frag_heap *heap)
     struct buddy *b = heap->state;
 
     b->nodes.size = sizeof(struct buddy_pair);
-    make_series(b);
-    for (unsigned c = 0; c < b->classes; c++)
+    b->least = frag_round_up(b->unit, FRAG_QUANTUM);
+    for (unsigned c = 0; c < CLASSES; c++)
         ring_init(&b->heads[c]);
     return FRAG_OK;
 }
@@ -294,8 +249,6 @@ static const struct frag_param params[] = {
                      "block size; a larger request gets its own segment"),
     FRAG_RANGE_PARAM(SIZE, "unit", struct buddy, unit, "512", 512, 0x1p40,
                      "bytes of the smallest block, rounded up to 512"),
-    FRAG_CHOICE_PARAM("kind", struct buddy, kind, "binary",
-                      "binary|fibonacci|weighted", "the series of block sizes"),
     {.name = NULL},
 };
 

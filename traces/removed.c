@@ -94,6 +94,8 @@ static const struct {
      "FILE.html'"},
     {"remap", "pack|chunks", "use the policy expandable"},
     {"remap", "lodge", "use the policy compact"},
+    {"best_fit", "ties",
+     "of equal blocks the one with the lowest address is used"},
     {"policies", "keys", "use `fragsim policies torch'"},
     {"policies", "platform", "the settings are read as by PyTorch for CUDA"},
     {"tune", "no-hold-out", "nothing is held out any more, so leave it out"},

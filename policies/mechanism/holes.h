@@ -29,9 +29,7 @@ struct hole {
             frag_size widest; /* largest size in the subtree */
             uint64_t rank;    /* priority in the treap */
         };
-        struct hole *equal[2]; /* used by best_fit.c: previous and next hole of
-                                  equal size */
-        uint32_t list;         /* used by bins: the list that holds it */
+        uint32_t list; /* used by bins: the list that holds it */
     };
 };
 

@@ -138,54 +138,6 @@ static void a_tree_of_the_wrong_shape_is_found(void **state)
     assert_int_equal(faults, 1);
 }
 
-/* ---- rings of equals ---- */
-
-static void a_ring_that_is_broken_is_found(void **state)
-{
-    static const char *const orders[] = {"best_fit:ties=lifo",
-                                         "best_fit:ties=fifo"};
-
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        struct hole *a, *c, *rest;
-
-        open_fit(orders[i], "a2 b1 c2 d1 e2 f1 -a -c -e");
-        a = &block_of('b')->prev->hole;
-        c = &block_of('d')->prev->hole;
-        rest = &block_of('f')->next->hole;
-        DAMAGE(a->equal[0], a, check(), "a hole does not know its equals");
-        DAMAGE(c->equal[0], c, check(), "a hole does not know its equals");
-        DAMAGE(rest->equal[1], c, check(), "a hole does not know its equals");
-        canvas_close(&canvas);
-    }
-}
-
-/* The ring of the only equal holes gets the other holes, or loses one. */
-static void a_ring_of_others_than_equals_is_found(void **state)
-{
-    struct hole *first, *second, *rest;
-
-    (void)state;
-    open_fit("best_fit:ties=lifo", "a2 b1 c2 d1 -a -c");
-    first = &block_of('b')->prev->hole;
-    second = &block_of('d')->prev->hole;
-    rest = &block_of('d')->next->hole;
-    assert_ptr_equal(first->equal[1], second);
-    first->equal[1] = second->equal[0] = rest;
-    rest->equal[0] = first;
-    rest->equal[1] = second;
-    expect_text(check(), "a ring has holes of two sizes");
-    rest->equal[0] = rest->equal[1] = rest;
-    first->equal[0] = first->equal[1] = first;
-    second->equal[0] = second->equal[1] = second;
-    expect_text(check(),
-                "the holes that the rule keeps are not the free blocks");
-    first->equal[0] = first->equal[1] = second;
-    second->equal[0] = second->equal[1] = first;
-    assert_null(check());
-    canvas_close(&canvas);
-}
-
 /* ---- lists by size ---- */
 
 static void a_list_that_is_broken_is_found(void **state)
@@ -244,8 +196,6 @@ int main(void)
         cmocka_unit_test(holes_that_are_not_the_free_blocks_are_found),
         cmocka_unit_test(a_tree_that_is_not_in_order_is_found),
         cmocka_unit_test(a_tree_of_the_wrong_shape_is_found),
-        cmocka_unit_test(a_ring_that_is_broken_is_found),
-        cmocka_unit_test(a_ring_of_others_than_equals_is_found),
         cmocka_unit_test(a_call_that_breaks_the_contract_is_stopped),
         cmocka_unit_test(a_list_that_is_broken_is_found),
     };

@@ -24,8 +24,7 @@ static const struct setting settings[] = {
     {"torch", "max_split_size_mb:32,garbage_collection_threshold:0.6,"
               "per_process_memory_fraction:0.001"},
     {"first_fit", "segment=2MiB"},
-    {"best_fit", "ties=fifo"},
-    {"buddy", "kind=weighted"},
+    {"best_fit", "segment=2MiB"},
     {"tlsf", "segment=2MiB,first_levels=4,second_levels=4"},
     {"size_class", "segment=2MiB,subdivisions=1"},
     {"size_class", "segment=6KiB"},

@@ -14,27 +14,12 @@ enum { UNIT = 512, ROOM = 64 };
 
 static const struct picture pictures[] = {
     /* clang-format off */
-    /* Among equals, the last or the first one freed, */
-    {"best_fit:ties=lifo", ROOM, "a2 b1 c2 d1 e2 f4 -a -e -c g2 h2", "..bggdhhffff"},
-    {"best_fit:ties=fifo", ROOM, "a2 b1 c2 d1 e2 f4 -e -c -a g2 h2", "..bhhdggffff"},
-    {"best_fit:ties=lifo", ROOM, "a2 b1 c2 d1 e2 f4 -a -e -c g2 h2 i2", "iibggdhhffff"},
-    {"best_fit:ties=fifo", ROOM, "a2 b1 c2 d1 e2 f4 -e -c -a g2 h2 i2", "iibhhdggffff"},
-    {"best_fit:ties=address", ROOM, "a2 b1 c2 d1 e2 f4 -e -a -c g2 h2", "ggbhhd..ffff"},
-    /* split, */
-    {"best_fit:ties=lifo", ROOM, "a5 b1 c2 d4 -c -a f3 g2", "fffggb..dddd"},
-    {"best_fit:ties=fifo", ROOM, "a5 b1 c2 d4 -c -a f3 g2", "fff..bggdddd"},
-    /* or coalesced; */
-    {"best_fit:ties=lifo", ROOM, "a1 b1 c1 d2 e1 f6 -d -a -b g2", "ggc..effffff"},
-    {"best_fit:ties=fifo", ROOM, "a1 b1 c1 d2 e1 f6 -d -a -b g2", "..cggeffffff"},
-    /* and a coalesced hole is no longer one of them. */
-    {"best_fit:ties=lifo", ROOM, "a2 b1 c2 d1 e2 f1 g3 -a -c -e -b h2", ".....dhhfggg"},
-    {"best_fit:ties=fifo", ROOM, "a2 b1 c2 d1 e2 f1 g3 -a -c -e -b h2", ".....dhhfggg"},
-    {"best_fit:ties=fifo", ROOM, "a2 b1 c2 d1 e2 f1 g3 -e -c -a -b h2 i2", "ii...dhhfggg"},
-    /* The tightest hole comes before all of them. */
-    {"best_fit:ties=lifo", ROOM, "a2 b1 c3 d6 -a -c e2", "eeb...dddddd"},
-    {"best_fit:ties=fifo", ROOM, "a3 b1 c2 d6 -a -c e2", "...beedddddd"},
-    {"best_fit:ties=lifo", ROOM, "a12 b12 -a !",   "bbbbbbbbbbbb"},
-    {"best_fit:ties=fifo", ROOM, "a12 b12 -a -b !", ""},
+    /* Among equals, the lowest; the tightest hole comes before all of them. */
+    {"best_fit", ROOM, "a2 b1 c2 d1 e2 f4 -e -a -c g2 h2", "ggbhhd..ffff"},
+    {"best_fit", ROOM, "a2 b1 c2 d1 e2 f1 g3 -a -c -e -b h2", ".....dhhfggg"},
+    {"best_fit", ROOM, "a3 b1 c2 d6 -a -c e2", "...beedddddd"},
+    {"best_fit", ROOM, "a12 b12 -a !",   "bbbbbbbbbbbb"},
+    {"best_fit", ROOM, "a12 b12 -a -b !", ""},
 
     /* Lists of one size below 32 units: nothing is rounded. */
     {"tlsf", ROOM, "a5 b7",                        "aaaaabbbbbbb"},
@@ -98,22 +83,6 @@ static const struct picture pictures[] = {
     {"buddy:unit=1KiB", ROOM, "a1 b3",             "aa..bbbb........"},
     {"buddy:unit=1537", ROOM, "a3 b5",             "aaaa....bbbbbbbb"},
     {"buddy:unit=1536", ROOM, "a3 b5 c12",         "aaa...bbbbbb|cccccccccccc"},
-    /* 13 = 8 + 5, 8 = 5 + 3, 5 = 3 + 2, 3 = 2 + 1, 2 = 1 + 1. */
-    {"buddy:kind=fibonacci", ROOM, "a8",           "aaaaaaaa....."},
-    {"buddy:kind=fibonacci", ROOM, "a4",           "........aaaaa"},
-    {"buddy:kind=fibonacci", ROOM, "a3",           "........aaa.."},
-    {"buddy:kind=fibonacci", ROOM, "a1",           "...........a."},
-    {"buddy:kind=fibonacci", ROOM, "a1 b2",        "........bb.a."},
-    {"buddy:kind=fibonacci", ROOM, "a1 b3 -a -b c13", "ccccccccccccc"},
-    {"buddy:kind=fibonacci", ROOM, "a8 b3 c2 -a -b d13", "...........cc|ddddddddddddd"},
-    /* 12 = 8 + 4, 8 = 6 + 2, 6 = 4 + 2, 4 = 3 + 1, 3 = 2 + 1, 2 = 1 + 1. */
-    {"buddy:kind=weighted", ROOM, "a5",            "aaaaaa......"},
-    {"buddy:kind=weighted", ROOM, "a4",            "........aaaa"},
-    {"buddy:kind=weighted", ROOM, "a3",            "........aaa."},
-    {"buddy:kind=weighted", ROOM, "a2",            "........aa.."},
-    {"buddy:kind=weighted", ROOM, "a1",            "...........a"},
-    {"buddy:kind=weighted", ROOM, "a1 b6 c4",      "bbbbbb.....a|........cccc"},
-    {"buddy:kind=weighted", ROOM, "a8 b4 -a -b c12", "cccccccccccc"},
     /* clang-format on */
 };
 
@@ -122,9 +91,7 @@ static const struct series {
     const char *policy;
     frag_size sizes[16];
 } all_series[] = {
-    {"buddy:kind=binary", {1, 2, 4, 8, 16, 32, 64, 128}},
-    {"buddy:kind=fibonacci", {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144}},
-    {"buddy:kind=weighted", {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96}},
+    {"buddy", {1, 2, 4, 8, 16, 32, 64, 128}},
 };
 
 static void a_buddy_grants_the_next_size_of_its_series(void **state)
