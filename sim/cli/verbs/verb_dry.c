@@ -338,11 +338,9 @@ static enum frag_err add_run(const struct dry_values *v,
     if (err == FRAG_OK) {
         const struct dry_process *before = a->processes;
 
-        (void)dry_add_run(a, &other);
-        if (a->processes != before) {
-            spare = folder;
-            folder = p->folder;
-        }
+        dry_add_run(a, &other);
+        if (a->processes != before)
+            spare = folder, folder = p->folder;
     }
     dry_answer_free(&other);
     temporary_remove(spare);

@@ -121,9 +121,9 @@ bool dry_has(const struct dry_answer *a, const char *kind);
  * the program ran is that which PyTorch counted. */
 void dry_bounds_of(struct dry_device *d, size_t way);
 /* Adds a run with other drawn values: the needs are those of the run that needs
- * most, and *a that run. *other is what remains. False, and *a counts it as
- * left out, if the program ended in another way or used other devices. */
-bool dry_add_run(struct dry_answer *a, struct dry_answer *other);
+ * most, and *a that run; *other is what remains. If it ended in another way or
+ * used other devices, it is counted as left out. */
+void dry_add_run(struct dry_answer *a, struct dry_answer *other);
 /* Whether two runs need the same. */
 bool dry_is_same(const struct dry_answer *a, const struct dry_answer *other);
 /* How many devices use the GPU of this one. */

@@ -65,7 +65,7 @@ static void widen(struct dry_device *d, const struct dry_device *other)
     }
 }
 
-bool dry_add_run(struct dry_answer *a, struct dry_answer *other)
+void dry_add_run(struct dry_answer *a, struct dry_answer *other)
 {
     const unsigned runs = a->runs + 1, left_out = a->left_out;
 
@@ -73,7 +73,7 @@ bool dry_add_run(struct dry_answer *a, struct dry_answer *other)
     if (a->count != other->count || a->status != other->status ||
         dry_died(a) != dry_died(other)) {
         a->left_out++;
-        return false;
+        return;
     }
     if (dry_need(other, dry_largest(other), 0) >
         dry_need(a, dry_largest(a), 0)) {
@@ -86,5 +86,4 @@ bool dry_add_run(struct dry_answer *a, struct dry_answer *other)
     a->left_out = left_out;
     for (size_t i = 0; i < a->count; i++)
         widen(&a->devices[i], &other->devices[i]);
-    return true;
 }
