@@ -193,7 +193,7 @@ def check_drawn(folder):
     answer = dry(folder, EXPERTS)[2]
     reads, one = reads_of(answer), answer["results"][0]
     needs = one["settings"][0]
-    assert "nonzero" in reads["drawn"] and one["runs"] == 5, (reads, one["runs"])
+    assert "nonzero" in reads["drawn"] and one["runs"] == 6, (reads, one["runs"])
     assert needs["need_at_least_bytes"] < needs["need_at_most_bytes"] \
         == needs["need_bytes"], needs
     once = dry(folder, EXPERTS.replace("range(3)", "range(1)"))[2]["results"][0]

@@ -8,13 +8,13 @@ frag_size dry_need(const struct dry_answer *a, const struct dry_device *d,
     frag_size need = 0;
 
     for (size_t i = 0; i < a->count; i++) {
-        const struct frag_capacity_span *s = &a->devices[i].ways[way].need;
+        const frag_size most = a->devices[i].need[way].most;
 
         if (a->devices[i].gpu != d->gpu)
             continue;
-        if (!frag_capacity_survives(s))
+        if (most == FRAG_UNLIMITED)
             return FRAG_UNLIMITED;
-        need += s->from;
+        need += most;
     }
     return need;
 }

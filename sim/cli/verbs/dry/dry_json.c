@@ -19,14 +19,11 @@ static void put_ways(struct frag_json *j, const struct dry_answer *a,
 {
     frag_json_array(j, "settings");
     for (size_t w = 0; w < DRY_WAYS; w++) {
-        const struct frag_capacity_span *need = &d->ways[w].need;
         const struct frag_summary *run = &d->ways[w].unlimited.run;
 
         frag_json_object(j, NULL);
         frag_json_text(j, "setting", a->ways[w].name);
-        frag_json_count(j, "need_bytes",
-                        frag_capacity_survives(need) ? need->from : UINT64_MAX);
-        JSON_ROW(j, dry_bounds, &d->need[w],
+        JSON_ROW(j, dry_bounds, &d->need[w], NUMBER("need_bytes", most),
                  NUMBER("need_at_least_bytes", least),
                  NUMBER("need_at_most_bytes", most));
         JSON_ROW(j, dry_bounds, &d->reserved[w],

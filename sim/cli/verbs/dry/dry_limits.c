@@ -121,8 +121,9 @@ static void say_drawn(const struct dry_answer *a, const struct sink *s)
              "the program read values that hang on numbers that nobody "
              "computed, such as trained weights: they were drawn, and the "
              "program ran %u times with other ones, also such that all rows "
-             "are alike%s. The answer is the run that needs most; a GPU may "
-             "still draw others",
+             "are alike%s. The upper end is that of the run that needs most, "
+             "and the mean gap between the runs; a GPU may still need another "
+             "amount",
              a->runs, left_out);
     s->put(s->user, text);
 }

@@ -65,6 +65,22 @@ static void widen(struct dry_device *d, const struct dry_device *other)
     }
 }
 
+void dry_widen(struct dry_answer *a)
+{
+    const unsigned runs = a->runs - a->left_out;
+
+    for (size_t i = 0; runs > 2 && i < a->count; i++)
+        for (size_t w = 0; w < DRY_WAYS; w++) {
+            struct dry_bounds *const both[] = {&a->devices[i].need[w],
+                                               &a->devices[i].reserved[w]};
+
+            for (size_t k = 0; k < 2; k++)
+                if (both[k]->most != FRAG_UNLIMITED)
+                    both[k]->most +=
+                        (both[k]->most - both[k]->least) / (runs - 1);
+        }
+}
+
 void dry_add_run(struct dry_answer *a, struct dry_answer *other)
 {
     const unsigned runs = a->runs + 1, left_out = a->left_out;

@@ -123,7 +123,6 @@ static enum frag_err put_needs(const struct dry_answer *a,
         table_of("lorrr", "setting|at least|need|peak reserved|peak allocated");
 
     for (size_t w = 0; w < DRY_WAYS; w++) {
-        const struct frag_capacity_span *need = &d->ways[w].need;
         const struct frag_summary *run = &d->ways[w].unlimited.run;
 
         table_cell(&t, false, "%s", a->ways[w].name);
@@ -131,9 +130,7 @@ static enum frag_err put_needs(const struct dry_answer *a,
             table_cell(&t, false, "%s", "");
         else
             table_size(&t, d->need[w].least);
-        table_size_or(
-            &t, frag_capacity_survives(need) ? need->from : FRAG_UNLIMITED,
-            "none is enough");
+        table_size_or(&t, d->need[w].most, "none is enough");
         table_size(&t, run->peak_reserved);
         table_size(&t, run->peak_allocated);
     }
