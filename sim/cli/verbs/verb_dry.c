@@ -356,12 +356,13 @@ static enum frag_err find_answer(const struct dry_values *v,
                                  struct dry_scene *p, struct dry_answer *a,
                                  struct frag_error *e)
 {
+    size_t count = 1;
     bool same = false;
 
     FRAG_TRY(find_run(v, command, draws, p, a, e));
-    for (size_t i = 1; i < sizeof(draws) / sizeof(*draws) && !same &&
-                       a->status == 0 && dry_has(a, "drawn");
-         i++)
+    if (a->status == 0 && dry_has(a, "drawn"))
+        count = sizeof(draws) / sizeof(*draws);
+    for (size_t i = 1; i < count && !(i == 2 && same); i++)
         FRAG_TRY(add_run(v, command, &draws[i], p, a, &same, e));
     dry_widen(a);
     return keep(p, a, e);
