@@ -149,8 +149,7 @@ struct draw {
 static const struct draw draws[] = {
     {"0", NULL, NULL},          {"1", "all", "/dev/null"},
     {"1", NULL, "/dev/null"},   {"2", NULL, "/dev/null"},
-    {"2", "more", "/dev/null"},
-    {"3", "some", "/dev/null"},
+    {"2", "more", "/dev/null"}, {"3", "some", "/dev/null"},
 };
 
 static enum frag_err run_program(const struct dry_values *v,
