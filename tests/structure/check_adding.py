@@ -127,7 +127,7 @@ MEASURE = [
                                 "    s->events = events;\n    s->probe = 0.5;")),
     change("sim/results/columns.c",
            ('    {"need_bytes",',
-            '    {"probe", REAL, SUMMARY(probe), "1", "a probe", NULL},\n'
+            '    {"probe", REAL, SUMMARY(probe), "1", "a probe", NULL, NULL},\n'
             '    {"need_bytes",')),
 ]
 MEASURE_PLACES = [path for _, path, _, _ in MEASURE] + [
