@@ -3,18 +3,12 @@
  * Address space is reserved, and memory is mapped at the end of the used part,
  * page by page. A request uses the smallest hole that is large enough, among
  * equal sizes the lowest; the low part of the hole is allocated. If no hole is
- * large enough, either the region grows at its end, or blocks are moved first.
- * `strategy` selects one:
- *   threshold    grows if afterwards at most the share `threshold` of the
- *                region is free, or if the region must grow by that much in any
- *                case; otherwise moves as few bytes as the growth within the
- *                threshold requires
- *   sliding      moves all blocks to the low end, then grows by the missing
- *                bytes
- *   on_oom       grows; if the device refuses, moves as few bytes as necessary
- *   incremental  grows; such a request starts a pass: from then on each request
- *                moves the lowest blocks above a hole, at most `moves` blocks
- *                and `bytes` bytes, until no hole is below a block
+ * large enough, the region grows at its end if afterwards at most the share
+ * `threshold` of it is free, or if it must grow by that much in any case.
+ * Otherwise blocks are moved first, as few bytes as the growth within the
+ * threshold requires. If the device refuses to let the region grow, blocks are
+ * moved too, provided that this can help; with threshold=1 only then.
+ *
  * To move as few bytes as necessary, the policy selects the run of neighbouring
  * blocks with the fewest bytes whose holes together have the room; among equal
  * runs the lowest. The end of the region counts as a hole that can grow. The
@@ -24,10 +18,9 @@
  * hole below it, from the low end up. A hole smaller than 1/PIECES of the block
  * above it is not worth the copies and stays. Moves are synchronous: the policy
  * waits for the device before the first and after the last move of an event,
- * and queues all copies on the stream of the request. With every strategy, if
- * the device refuses to let the region grow, blocks are moved as in on_oom,
- * provided that this can help. Trim returns the free pages at the end of the
- * region and moves nothing. A freed block serves any stream.
+ * and queues all copies on the stream of the request. Trim returns the free
+ * pages at the end of the region and moves nothing. A freed block serves any
+ * stream.
  *
  * Source: sliding compaction as in Cohen and Nicolau, "Comparison of Compacting
  * Algorithms for Garbage Collection", TOPLAS 1983; the cheapest run and the
@@ -39,19 +32,11 @@
 
 enum { PIECES = 256 };
 
-enum strategy { THRESHOLD, SLIDING, ON_OOM, INCREMENTAL };
-
 struct compact {
     struct pages pages;
-    uint32_t strategy; /* the parameters */
-    double threshold;
-    frag_size bytes;
-    uint64_t moves;
+    double threshold; /* the parameters */
     frag_size span;
     frag_size used;
-    struct page_tile *cursor; /* position of an incremental pass: this used
-                                 tile (or end of a span) and all below it are
-                                 done; NULL: no pass */
 };
 
 static enum frag_err init(struct frag_heap *heap)
@@ -228,7 +213,7 @@ static enum frag_err make_way(struct frag_heap *heap, frag_size size,
     return heap->mem->ops->synchronize(heap->mem);
 }
 
-/* -------------------------------------------------------- strategies --- */
+/* ------------------------------------------------------------ growth --- */
 
 /* True if, after growth by `pages` and the request, at most the share
  * `threshold` of the region is free. */
@@ -265,17 +250,13 @@ static frag_size least_free(const struct compact *s, frag_size size,
     return size - pages * s->pages.stock.page;
 }
 
-/* Applies the strategy to a request that would make the region grow. */
+/* Moves blocks for a request that would make the region grow by too much. */
 static enum frag_err before_growth(struct frag_heap *heap, frag_size size,
                                    const struct spot *spot, frag_stream stream)
 {
     struct compact *s = heap->state;
 
-    if (s->strategy == SLIDING)
-        return make_way(heap, FRAG_UNLIMITED, FRAG_UNLIMITED, stream);
-    if (s->strategy == INCREMENTAL && !s->cursor && s->pages.spans)
-        s->cursor = &s->pages.spans->ends;
-    if (s->strategy != THRESHOLD || stays_dense(s, size, spot->pages) ||
+    if (stays_dense(s, size, spot->pages) ||
         spot->pages <= least_pages(s, size))
         return FRAG_OK;
     return make_way(heap, size, least_free(s, size, spot->pages), stream);
@@ -319,52 +300,6 @@ static enum frag_err find_room(struct frag_heap *heap, frag_size size,
     return fit_or_grow(heap, size, out);
 }
 
-/* --------------------------------------------------- incremental pass --- */
-
-/* The hole below the next block to slide; NULL at the end of the pass. */
-static struct page_tile *next_hole(struct compact *s)
-{
-    struct page_tile *c = s->cursor;
-
-    for (; c; c = s->cursor) {
-        struct page_tile *t = c->next;
-
-        if (t->state == TILE_HELD && is_block(t->next) &&
-            is_worth(t->next, t->node.size) && t->next->node.size <= s->bytes)
-            return t;
-        while (!t->is_end && !is_block(t))
-            t = t->next;
-        s->cursor = t;
-        if (t->is_end)
-            s->cursor = t->span->next ? &t->span->next->ends : NULL;
-    }
-    return NULL;
-}
-
-/* Continues a pass within the limits for one request. */
-static enum frag_err continue_pass(struct frag_heap *heap, frag_stream stream)
-{
-    struct compact *s = heap->state;
-    frag_size bytes = s->bytes;
-    struct page_tile *hole = next_hole(s);
-
-    if (!hole || !heap->moved)
-        return FRAG_OK;
-    FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
-    for (uint64_t i = 0; i < s->moves; i++) {
-        struct page_tile *t;
-
-        hole = next_hole(s);
-        if (!hole || hole->next->node.size > bytes)
-            break;
-        t = hole->next;
-        FRAG_TRY(slide(heap, hole, stream));
-        bytes -= t->node.size;
-        s->cursor = t;
-    }
-    return heap->mem->ops->synchronize(heap->mem);
-}
-
 /* ------------------------------------------------------ the interface --- */
 
 static enum frag_err alloc(struct frag_heap *heap,
@@ -376,8 +311,6 @@ static enum frag_err alloc(struct frag_heap *heap,
     struct page_tile *t;
 
     FRAG_TRY(pages_ready(&s->pages));
-    if (s->cursor)
-        FRAG_TRY(continue_pass(heap, req->stream));
     t = pages_fit(&s->pages, size);
     if (!t)
         FRAG_TRY(find_room(heap, size, req->stream, &t));
@@ -395,8 +328,6 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
     struct page_tile *t = block->node;
 
     s->used -= t->node.size;
-    if (s->cursor == t)
-        s->cursor = t->prev->state == TILE_USED ? t->prev : t->prev->prev;
     pages_free(t);
 }
 
@@ -435,19 +366,10 @@ static const char *compact_check(const struct frag_heap *heap)
 }
 
 static const struct frag_param params[] = {
-    FRAG_CHOICE_PARAM("strategy", struct compact, strategy, "threshold",
-                      "threshold|sliding|on_oom|incremental",
-                      "when live blocks are moved"),
-    FRAG_RANGE_PARAM(RATIO, "threshold", struct compact, threshold, "0.015", 0,
-                     1,
-                     "for strategy threshold: share of the region that may be "
-                     "free after growth"),
     FRAG_RANGE_PARAM(
-        SIZE, "bytes", struct compact, bytes, "64MiB", FRAG_QUANTUM, 0x1p62,
-        "for strategy incremental: most bytes moved in one request"),
-    FRAG_RANGE_PARAM(
-        NUMBER, "moves", struct compact, moves, "8", 1, 0x1p40,
-        "for strategy incremental: most blocks moved in one request"),
+        RATIO, "threshold", struct compact, threshold, "0.015", 0, 1,
+        "share of the region that may be free after growth; for more, "
+        "blocks are moved"),
     SPAN_PARAM(struct compact, span),
     {.name = NULL},
 };

@@ -96,6 +96,8 @@ static const struct {
     {"remap", "lodge", "use the policy compact"},
     {"best_fit", "ties",
      "of equal blocks the one with the lowest address is used"},
+    {"compact", "strategy|bytes|moves",
+     "threshold=1 moves blocks only when the device refuses"},
     {"policies", "keys", "use `fragsim policies torch'"},
     {"policies", "platform", "the settings are read as by PyTorch for CUDA"},
     {"tune", "no-hold-out", "nothing is held out any more, so leave it out"},

@@ -31,22 +31,11 @@ static const struct picture pictures[] = {
     /* The run of the fewest bytes; of equals the lowest. */
     {"compact", ROOM, "a1 b3 c1 d1 e1 f1 -a -c -e g2", ".bbb|dggf"},
     {"compact", ROOM, "a1 b1 c1 d1 e1 f3 -a -c -e g2", "bggd|.fff"},
-    /* All to the low end. */
-    {"compact:strategy=sliding", ROOM, "a2 b2 c2 d2 e4 -b -d f4", "aacc|eeee|ffff"},
-    {"compact:strategy=sliding", ROOM, "a2 b2 c2 d2 e4 -b -d f2", "aaff|cc..|eeee"},
-    {"compact:strategy=sliding", ROOM, "a2 b1 c1 -b d4", "aacd|ddd."},
     /* Only when the device refuses. */
-    {"compact:strategy=on_oom", ROOM, "a2 b2 c2 d2 e4 -b -d f4", "aa..|cc..|eeee|ffff"},
-    {"compact:strategy=on_oom", 12, "a2 b2 c2 d2 e4 -b -d f4", "aacc|ffff|eeee"},
-    {"compact:strategy=on_oom", 12, "a2 b2 c2 d2 e1 -b -d f7", "aacc|efff|ffff"},
-    {"compact:strategy=on_oom", 12, "a2 b2 c2 d2 e4 -b -d f5", "aa..|cc..|eeee"},
-    /* From the first miss on, a few blocks for a request, from the low end. */
-    {"compact:strategy=incremental,moves=1", ROOM, "a2 b2 c2 d2 -a -c e4", "..bb|..dd|eeee"},
-    {"compact:strategy=incremental,moves=1", ROOM, "a2 b2 c2 d2 -a -c e4 f1", "bbf.|..dd|eeee"},
-    {"compact:strategy=incremental,moves=1", ROOM, "a2 b2 c2 d2 -a -c e4 f1 g1", "bbfd|dg..|eeee"},
-    {"compact:strategy=incremental,moves=9", ROOM, "a2 b2 c2 d2 -a -c e4 f1", "bbdd|eeee|f..."},
-    {"compact:strategy=incremental,bytes=1MiB", ROOM, "a2 b2 c2 d2 -a -c e4 f1", "bbf.|..dd|eeee"},
-    {"compact:strategy=incremental,bytes=512KiB", ROOM, "a2 b2 c2 d2 -a -c e4 f1", "f.bb|..dd|eeee"},
+    {"compact:threshold=1", ROOM, "a2 b2 c2 d2 e4 -b -d f4", "aa..|cc..|eeee|ffff"},
+    {"compact:threshold=1", 12, "a2 b2 c2 d2 e4 -b -d f4", "aacc|ffff|eeee"},
+    {"compact:threshold=1", 12, "a2 b2 c2 d2 e1 -b -d f7", "aacc|efff|ffff"},
+    {"compact:threshold=1", 12, "a2 b2 c2 d2 e4 -b -d f5", "aa..|cc..|eeee"},
     /* Trim returns free pages at the end and moves nothing. */
     {"compact", ROOM, "a3 b6 -b !",                "aaa."},
     {"compact", ROOM, "a4 b4 -a !",                "....|bbbb"},
@@ -187,8 +176,6 @@ static void an_adversary_drives_who_cannot_move_and_not_compact(void **state)
     assert_true(attack("first_fit", NULL, live) > 2 * live);
     assert_true(attack("compact", NULL, live) <= live + live / 50);
     assert_int_equal(attack("compact", "threshold=0", live), live);
-    assert_int_equal(attack("compact", "strategy=sliding", live), live);
-    assert_true(attack("compact", "strategy=incremental", live) < 2 * live);
 }
 
 int main(void)

@@ -114,9 +114,7 @@ static const struct subject {
     const char *policy, *params, *when;
 } subjects[] = {
     {"compact", NULL, "when it was moved"},
-    {"compact", "strategy=sliding", "when it was moved"},
-    {"compact", "strategy=on_oom", "when it was moved"},
-    {"compact", "strategy=incremental", "when it was moved"},
+    {"compact", "threshold=1", "when it was moved"},
 };
 
 enum { STEPS = 300, CAPACITY_MIB = 64, SPOILT_RUNS = 15 };
