@@ -320,7 +320,9 @@ class Values(TorchDispatchMode):
             self.now.known = bytes([found])
             return None, drawn
         first = found[0] if isinstance(found, tuple) else found
-        return first.shape[0] if first.dim() else 1, drawn
+        count = first.shape[0] if first.dim() else 1
+        is_largest = note.operator.name == "aten::bincount"  # it reads the last bin
+        return count - is_largest, drawn
 
     @staticmethod
     def does_read(operator, args, kwargs):
