@@ -7,8 +7,13 @@ lines. Random numbers are those of an H200. What nothing tells is read as 0 and 
 what hangs on trained weights is drawn and gives an interval, and the requests are those
 that the program makes without the values being computed. Needs FRAG_DRY_PYTHON, a Python
 with PyTorch's CUDA build; exit 77 without it.
+
+With `all` it runs the programs of dry/values, whose memory depends on what the device
+computes, and compares with what they reserved on an H200 (dry/values.csv, beside what was
+predicted before they ran there); some need transformers 5.17.
 Environment: FRAGSIM (default build/fragsim), FRAG_DRY_PYTHON.
 """
+import csv
 import json
 import os
 import subprocess
@@ -207,6 +212,23 @@ def check_drawn(folder):
     assert reads_of({"results": [zeros]}).keys() == {"read"}
 
 
+def judge_programs():
+    """The intervals of dry, and the memory that the H200 reserved."""
+    here, held = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dry"), []
+    with open(os.path.join(here, "values.csv"), encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        with tempfile.TemporaryDirectory() as folder, open(os.path.join(
+                here, "values", row["program"] + ".py"), encoding="utf-8") as program:
+            answer = dry(folder, program.read())[2]["results"][0]["settings"][0]
+        least, most = (answer[f"peak_reserved_at_{end}_bytes"] for end in ("least", "most"))
+        held.append(least <= int(row["reserved_bytes"]) <= most)
+        print(f"{row['program']:18} {least:12} {most:12} {row['reserved_bytes']:>12}",
+              "" if held[-1] else "not held", flush=True)
+    print(f"{sum(held)} of {len(held)} intervals hold")
+    return held
+
+
 def main():
     if not PYTHON:
         print("check_dry_values: FRAG_DRY_PYTHON is not set; skipped")
@@ -224,6 +246,8 @@ def main():
                       "m = p._get_current_dispatch_mode()\nm.leave()\n" + TRAINING)[1]
         assert with_values == without and "True" in without[0] \
             and "False" in without[1], (with_values, without)
+    if "all" in sys.argv:
+        assert all(judge_programs())
     print("check_dry_values: 13 lines as on the CPU")
     return 0
 

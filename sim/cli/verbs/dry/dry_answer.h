@@ -124,9 +124,9 @@ void dry_bounds_of(struct dry_device *d, size_t way);
  * most, and *a that run; *other is what remains. If it ended in another way or
  * used other devices, it is counted as left out. */
 void dry_add_run(struct dry_answer *a, struct dry_answer *other);
-/* Adds the mean gap between the runs to the upper ends, once, after the last
- * run: the next draw may need more than all before. That is the best estimate
- * of the end of a uniform distribution (Goodman, JASA 47, 1952). */
+/* Moves both ends by the mean gap between the runs, once, after the last run:
+ * the next draw may need more than all before. That is the best estimate of the
+ * ends of a uniform distribution (Goodman, JASA 47, 1952). */
 void dry_widen(struct dry_answer *a);
 /* Whether two runs need the same. */
 bool dry_is_same(const struct dry_answer *a, const struct dry_answer *other);

@@ -65,19 +65,23 @@ static void widen(struct dry_device *d, const struct dry_device *other)
     }
 }
 
+static void add_gap(struct dry_bounds *b, unsigned runs)
+{
+    const frag_size gap =
+        b->most == FRAG_UNLIMITED ? 0 : (b->most - b->least) / (runs - 1);
+
+    b->most += gap;
+    b->least -= gap < b->least ? gap : b->least;
+}
+
 void dry_widen(struct dry_answer *a)
 {
     const unsigned runs = a->runs - a->left_out;
 
     for (size_t i = 0; runs > 2 && i < a->count; i++)
         for (size_t w = 0; w < DRY_WAYS; w++) {
-            struct dry_bounds *const both[] = {&a->devices[i].need[w],
-                                               &a->devices[i].reserved[w]};
-
-            for (size_t k = 0; k < 2; k++)
-                if (both[k]->most != FRAG_UNLIMITED)
-                    both[k]->most +=
-                        (both[k]->most - both[k]->least) / (runs - 1);
+            add_gap(&a->devices[i].need[w], runs);
+            add_gap(&a->devices[i].reserved[w], runs);
         }
 }
 
