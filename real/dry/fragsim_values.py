@@ -77,6 +77,7 @@ class Values(TorchDispatchMode):
         self.evaluation = Evaluation(seed, float(alike == "all"))
         self.versions = {}  # of a storage's number: (weak reference, version)
         self.addresses = {}  # the same by the first address of its memory
+        self.most_versions = 4096  # before those of freed storages are removed
         self.operators, self.clone = {}, Operator(torch.ops.aten.clone.default)
         self.recent, self.count, self.kept, self.spent = collections.deque(), 0, 0, 0.0
         self.held = 0  # bytes of values of the host
@@ -112,10 +113,11 @@ class Values(TorchDispatchMode):
         found = StorageWeakRef(storage), version
         self.versions[storage._cdata] = found
         self.addresses[storage.data_ptr()] = found
-        if len(self.versions) % 4096 == 0:
+        if len(self.versions) > self.most_versions:
             self.versions, self.addresses = (
                 {k: v for k, v in known.items() if not v[0].expired()}
                 for known in (self.versions, self.addresses))
+            self.most_versions = 2 * len(self.versions) + 4096
 
     def leaf(self, tensor):
         """A note of the values that a tensor of the host has now."""

@@ -171,6 +171,8 @@ static enum frag_err run_program(const struct dry_values *v,
         {"FRAGSIM_DRY_MODULE", p->module},
         {"FRAGSIM_DRY_FOLDER", p->folder},
         {"PYTHONPATH", p->path},
+        {"MALLOC_MMAP_THRESHOLD_", "262144"}, /* large blocks that the program
+                                                 frees go back to the system */
         {NULL, NULL}};
 
     const enum frag_err err =
