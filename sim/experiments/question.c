@@ -107,7 +107,7 @@ enum frag_err question_make(const struct question_asked *asked,
         take_recorded(&q, &r);
     if (!q.bound.bytes && q.total)
         take(&q, frag_capacity_bound(q.total), QUESTION_TOTAL);
-    if (!q.bound.bytes && asked->or_least)
+    if (!q.bound.bytes && (asked->or_least || !recording_tells(d)))
         take(&q, FRAG_NO_BOUND, QUESTION_CAPACITY);
     if (!q.bound.bytes)
         return frag_fail(e, FRAG_INVALID,

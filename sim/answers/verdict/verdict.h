@@ -58,6 +58,8 @@ struct verdict_need {
     frag_size bytes;         /* the least bound from which on nothing fails;
                                 FRAG_UNLIMITED: not known */
     bool is_most;            /* less may do: the search took too long */
+    bool is_open;            /* the job died, and needs more; how much more is
+                                not known */
     frag_size enough;        /* of a job that died: enough with a probability of
                                 FRAG_SPREAD_LEVEL for all further steps; 0: not known
                                 */

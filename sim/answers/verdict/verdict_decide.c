@@ -358,9 +358,8 @@ static void add_enough(const struct verdict *v, const struct verdict_need *n,
 {
     const frag_size bound = v->question.about.bound.bytes;
     const frag_size bytes = verdict_need_bytes(n);
-    const bool is_known = !v->completion.reach || n->enough;
 
-    if (is_known && bytes > bound)
+    if (!n->is_open && bytes > bound)
         text_add(text, VERDICT_TEXT, " ", "at least %s", FRAG_SHOW_SIZE(bytes));
     else
         text_add(text, VERDICT_TEXT, " ",
@@ -490,6 +489,16 @@ static void say_todo(struct verdict *v)
 
 /* ---- how sure ---- */
 
+static frag_size reserved_at_start(const struct frag_device_trace *d)
+{
+    const struct frag_layout *start = &d->recorded.start;
+    frag_size reserved = 0;
+
+    for (uint64_t i = 0; i < start->segment_count; i++)
+        reserved += start->segments[i].size;
+    return reserved;
+}
+
 static void say_whole(const struct verdict *v, char *text)
 {
     const struct frag_device_trace *d = v->device;
@@ -500,8 +509,10 @@ static void say_whole(const struct verdict *v, char *text)
                  "that of the whole run.");
     else if (d->initial)
         snprintf(text, VERDICT_TEXT,
-                 "The recording began after the job did: a peak before it is "
-                 "not known.");
+                 "The recording began after the job did, when %s were "
+                 "reserved: a peak before it is not known, so the job may "
+                 "need that much.",
+                 FRAG_SHOW_SIZE(reserved_at_start(d)));
     else
         snprintf(text, VERDICT_TEXT,
                  "The answer is exact for what was recorded, %" PRIu64
@@ -558,8 +569,12 @@ static void say_reach(const struct verdict *v, char *text)
 
     if (v->state == VERDICT_UNSEEN)
         snprintf(text, VERDICT_TEXT,
-                 "The file shows one moment only; whether a request failed, "
-                 "and why, it cannot tell.");
+                 "The file shows %s; whether a request failed, and why, it "
+                 "cannot tell.",
+                 v->question.about.device->count >
+                         v->question.about.device->initial
+                     ? "too few events of the job"
+                     : "one moment only");
     else if (!c->reach)
         say_whole(v, text);
     else if (c->reach == FRAG_REACH_NO_STEP)

@@ -37,8 +37,10 @@ static enum frag_err climb(struct verdict *v, struct frag_error *e)
     return tune_climb(&v->ladder, e);
 }
 
-static void take_need(struct verdict_need *n, const struct tune_rung *r)
+static void take_need(struct verdict *v, size_t i, const struct tune_rung *r)
 {
+    struct verdict_need *n = &v->needs[i];
+
     *n = (struct verdict_need){.bytes = FRAG_UNLIMITED};
     if (!r)
         return;
@@ -46,6 +48,7 @@ static void take_need(struct verdict_need *n, const struct tune_rung *r)
     n->bytes = r->results[0].need ? r->results[0].need : FRAG_UNLIMITED;
     n->is_most = r->results[0].is_most;
     n->enough = r->results[0].enough;
+    n->is_open = v->completion.reach && !n->enough;
 }
 
 /* Those of the recorded settings, and of expandable segments or, if the job ran
@@ -55,8 +58,8 @@ static void take_needs(struct verdict *v)
     static const char expandable[] = "expandable_segments:True";
     const struct tune_rung *recorded = &v->ladder.rungs[0];
 
-    take_need(&v->needs[0], v->ladder.count ? recorded : NULL);
-    take_need(&v->needs[1],
+    take_need(v, 0, v->ladder.count ? recorded : NULL);
+    take_need(v, 1,
               v->ladder.count
                   ? tune_rung_of(&v->ladder, strstr(recorded->text, expandable)
                                                  ? ""

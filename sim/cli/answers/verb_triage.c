@@ -28,6 +28,8 @@ struct work {
     struct cell_settings settings;
     struct triage file; /* what all devices share */
     struct triages all;
+    uint32_t refused;      /* devices without a bound */
+    struct frag_error why; /* of the last of them */
 };
 
 static enum frag_err open_trace(struct work *w, const char *path,
@@ -67,14 +69,35 @@ static enum frag_err add_device(void *user, const struct input *in,
     t = &w->all.items[w->all.count];
     *t = w->file;
     t->device = in->device;
-    FRAG_TRY(question_make(&w->asked, in->trace, in->device, &t->about, e));
-    if (t->about.bound.bytes == FRAG_UNLIMITED)
+    if (question_make(&w->asked, in->trace, in->device, &t->about, e) !=
+        FRAG_OK) {
+        w->refused++;
+        w->why = *e;
+        return FRAG_OK;
+    }
+    if (t->about.bound.bytes == FRAG_UNLIMITED && recording_tells(in->device))
         return frag_fail(e, FRAG_INVALID,
                          "--capacity, --process-limit: expected a finite size; "
                          "`fragsim fit' finds what the job needs");
     t->is_recorded = question_is_recorded(&t->about);
     w->all.count++;
     return FRAG_OK;
+}
+
+/* The GPUs on which a request failed come first. */
+static void put_failed_first(struct triages *all)
+{
+    size_t failed = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct triage t = all->items[i];
+
+        if (!explain_has_failure(t.device))
+            continue;
+        memmove(&all->items[failed + 1], &all->items[failed],
+                (i - failed) * sizeof(t));
+        all->items[failed++] = t;
+    }
 }
 
 static enum frag_err find_devices(struct work *w, struct frag_error *e)
@@ -86,6 +109,12 @@ static enum frag_err find_devices(struct work *w, struct frag_error *e)
         return frag_no_memory(e, "the devices of %s", trace->path);
     FRAG_TRY(input_each_device(trace, "", w->values->question.device,
                                add_device, w, e));
+    if (w->refused && w->all.count)
+        fprintf(stderr, "fragsim triage: left out %u of its GPUs: %s\n",
+                (unsigned)w->refused, w->why.text);
+    if (w->refused && !w->all.count)
+        return *e = w->why, FRAG_INVALID;
+    put_failed_first(&w->all);
     return w->all.count ? FRAG_OK
                         : frag_fail(e, FRAG_UNSUPPORTED,
                                     "%s: expected the memory of a GPU, found "

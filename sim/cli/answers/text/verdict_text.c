@@ -53,8 +53,15 @@ static void add_need(const struct verdict_need *n, char *text)
     const struct frag_gpu *gpu = smallest_gpu(verdict_need_bytes(n));
 
     text_add(text, VERDICT_TEXT, " ", "With %.300s the job needs %s%s",
-             name_of(n), n->is_most ? "at most " : "",
+             name_of(n),
+             n->is_open   ? "more than "
+             : n->is_most ? "at most "
+                          : "",
              FRAG_SHOW_SIZE(n->bytes));
+    if (n->is_open) {
+        text_add(text, VERDICT_TEXT, "", "; how much more is not known.");
+        return;
+    }
     if (n->enough > n->bytes)
         text_add(text, VERDICT_TEXT, "",
                  " for what was recorded, and %s for further steps",
@@ -157,10 +164,11 @@ static void put_need(const struct verdict_need *n, struct frag_json *j)
     frag_json_new_object(j, 4, NULL);
     JSON_ROW(j, verdict_need, n, TEXT("setting", setting),
              NUMBER("need_bytes", bytes), NOT("is_least", is_most),
+             NUMBER("more_is_unknown", is_open),
              POSITIVE("enough_bytes", enough));
     frag_json_array(j, "gpus");
     for (const struct frag_gpu *g = frag_gpus;
-         n->bytes != FRAG_UNLIMITED && g->id; g++)
+         n->bytes != FRAG_UNLIMITED && !n->is_open && g->id; g++)
         if (has(g, verdict_need_bytes(n)))
             frag_json_text(j, NULL, g->id);
     frag_json_end(j);
