@@ -39,7 +39,7 @@ unsigned torch_version_named(const char *settings,
     return version;
 }
 
-unsigned torch_release_of(const char *settings, const char *releases)
+static unsigned release_of(const char *settings, const char *releases)
 {
     char text[TORCH_VERSION_TEXT];
     const unsigned named = torch_version_named(settings, text);
@@ -66,15 +66,14 @@ unsigned torch_release_of(const char *settings, const char *releases)
 const char *torch_version_text(const char *settings, const char *releases,
                                char text[TORCH_VERSION_TEXT])
 {
-    snprintf(text, TORCH_VERSION_TEXT, "2.%u",
-             torch_release_of(settings, releases));
+    snprintf(text, TORCH_VERSION_TEXT, "2.%u", release_of(settings, releases));
     return text;
 }
 
 char *torch_settings_for(const char *recorded, const char *releases,
                          const char *chosen)
 {
-    const unsigned version = torch_release_of(recorded, releases);
+    const unsigned version = release_of(recorded, releases);
     char *text = torch_platform_keep(recorded, chosen), *out;
 
     if (!text || version == TORCH_MODEL ||

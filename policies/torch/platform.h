@@ -25,10 +25,7 @@ unsigned torch_version_named(const char *settings,
  * settings name, as those of snapshots that fragsim wrote do; else, of those
  * that may have written it the newest that the torch policy models, and none
  * that lacks a recorded setting. A platform may have one for all its releases
- * (traces/torch_platforms.h). */
-unsigned torch_release_of(const char *settings, const char *releases);
-
-/* The same as text, "2.11". */
+ * (traces/torch_platforms.h). Returns text, such as "2.11". */
 const char *torch_version_text(const char *settings, const char *releases,
                                char text[TORCH_VERSION_TEXT]);
 

@@ -22,18 +22,6 @@ struct frag_build *frag_build_open(const char *path, const char *format)
     return NULL;
 }
 
-void frag_build_close(struct frag_build *b)
-{
-    if (!b)
-        return;
-    for (uint64_t i = 0; i < b->device_count; i++)
-        build_device_close(b->devices[i]);
-    free(b->devices);
-    build_text_close(b);
-    free(b->path);
-    free(b);
-}
-
 void build_columns_free(struct columns *c)
 {
 #define X(name, type) free(c->name);
@@ -42,7 +30,7 @@ void build_columns_free(struct columns *c)
     *c = (struct columns){0};
 }
 
-void build_device_close(struct device_build *d)
+static void device_close(struct device_build *d)
 {
     if (!d)
         return;
@@ -63,6 +51,18 @@ void build_device_close(struct device_build *d)
     free(d->marks);
     free(d->emptied);
     free(d);
+}
+
+void frag_build_close(struct frag_build *b)
+{
+    if (!b)
+        return;
+    for (uint64_t i = 0; i < b->device_count; i++)
+        device_close(b->devices[i]);
+    free(b->devices);
+    build_text_close(b);
+    free(b->path);
+    free(b);
 }
 
 static struct device_build *find_device(const struct frag_build *b,
@@ -91,7 +91,7 @@ static enum frag_err add_device(struct frag_build *b, uint32_t number,
         b->last = b->devices[b->device_count++] = d;
         return FRAG_OK;
     }
-    build_device_close(d);
+    device_close(d);
     return FRAG_NOMEM;
 }
 

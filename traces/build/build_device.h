@@ -224,7 +224,6 @@ enum frag_err build_marks(struct frag_build *b, struct device_build *d);
 bool build_keep_events(struct frag_trace *t, struct frag_device_trace *out,
                        struct device_build *d);
 void build_columns_free(struct columns *c); /* c is then empty */
-void build_device_close(struct device_build *d);
 void build_text_close(struct frag_build *b);
 
 /* Returns the reserved bytes after an action, if `held` bytes were reserved

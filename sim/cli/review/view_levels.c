@@ -9,8 +9,8 @@
 
 /* -- columns ------------------------------------------------------------- */
 
-void view_put(struct view_run *r, enum view_column column, const void *value,
-              size_t size)
+static void put_value(struct view_run *r, enum view_column column,
+                      const void *value, size_t size)
 {
     struct view_bytes *b = &r->columns[column];
 
@@ -26,14 +26,14 @@ void view_u32(struct view_run *r, enum view_column column, uint64_t value)
 {
     const uint32_t narrow = (uint32_t)value;
 
-    view_put(r, column, &narrow, sizeof(narrow));
+    put_value(r, column, &narrow, sizeof(narrow));
 }
 
 void view_f64(struct view_run *r, enum view_column column, uint64_t value)
 {
     const double real = (double)value;
 
-    view_put(r, column, &real, sizeof(real));
+    put_value(r, column, &real, sizeof(real));
 }
 
 void *view_get(struct view_run *r, uint64_t count, size_t size)
@@ -165,7 +165,7 @@ static void put_cells(struct view_run *r, const struct grid *g,
             sum += g->changes[at];
             share = sum + g->pieces[at];
             byte = (unsigned char)fmin(255, ceil(255 * share - 1e-6));
-            view_put(r, column, &byte, 1);
+            put_value(r, column, &byte, 1);
         }
     }
 }

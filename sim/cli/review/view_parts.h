@@ -190,8 +190,6 @@ uint32_t view_node(struct view_stacks *s, uint32_t stack);
 /* -- view_levels.c ---- */
 
 /* Append a value to a column. */
-void view_put(struct view_run *r, enum view_column column, const void *value,
-              size_t size);
 void view_u32(struct view_run *r, enum view_column column, uint64_t value);
 void view_f64(struct view_run *r, enum view_column column, uint64_t value);
 /* Zeroed memory for count + 1 items, which the caller frees. NULL, and
