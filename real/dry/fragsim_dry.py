@@ -15,13 +15,15 @@ and when a fault ends it (real/dry/dry_live.h):
               the program asked for; `outside`, the bytes that others than the
               allocator hold, and `gpu`, its number without
               CUDA_VISIBLE_DEVICES; `host`, the most bytes of host memory that
-              the process had; and `read`, the
-              reads of values that the device would have computed, whose name
-              has the operator, the line of the program, and what was read
+              the process had; and `exact`, `drawn`, `assumed` and `read`, the
+              reads of values of the device, whose name has the operator, the
+              line of the program, and what was read
 
-What a read yields is zero, or what FRAGSIM_DRY_ASSUME says: KIND=VALUE with a
-comma between them. The kinds are those of ASSUMED below, and a value is a number,
-or, for a count, a part of the elements of the input such as 25%.
+A read yields what FRAGSIM_DRY_ASSUME says, KIND=VALUE with a comma between them (the
+kinds are those of ASSUMED below, and a value is a number, or, for a count, a part of the
+elements of the input such as 25%); or what fragsim_values.py computes, unless
+FRAGSIM_DRY_VALUES, the share of the time that this may take, is off; or zeros.
+FRAGSIM_DRY_SEED and FRAGSIM_DRY_ALIKE select what is drawn.
 
 This file avoids syntax that an older Python lacks.
 """
