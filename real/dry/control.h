@@ -44,6 +44,10 @@ uint64_t frag_dry_events(void);
 /* The runtime pinned so many more bytes of host memory, or fewer; the most that
  * was pinned at one time. */
 void frag_dry_pin(int64_t bytes);
+/* A library took so many more bytes of the device, or fewer; how many fewer
+ * than the most at one time it has now. */
+void frag_dry_hold(int device, int64_t bytes);
+uint64_t frag_dry_dropped(int device);
 uint64_t frag_dry_pinned_most(void);
 /* How often the function of that name was called, of those that can fail and
  * cuEventQuery. */

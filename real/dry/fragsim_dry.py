@@ -374,13 +374,14 @@ def _facts(torch):
         yield "newer", 0, "%d.%d" % NEWEST
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     used = _loaded[0].frag_dry_used
-    used.restype = ctypes.c_uint64
+    dropped = _loaded[0].frag_dry_dropped
+    used.restype = dropped.restype = ctypes.c_uint64
     for device in range(torch.cuda.device_count()):
         stats = torch.cuda.memory_stats(device)
         for what in ("allocated", "reserved", "requested"):
             yield what, stats.get("%s_bytes.all.peak" % what, 0), device
         now = stats.get("reserved_bytes.all.current", 0)
-        yield "outside", max(0, used(device) - now), device
+        yield "outside", max(0, used(device) - now + dropped(device)), device
         yield "gpu", int(shown[device]) if len(shown) > device \
             and shown[device].isdigit() else device, device
     pinned = _loaded[0].frag_dry_pinned_most

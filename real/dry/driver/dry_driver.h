@@ -87,7 +87,8 @@ struct wait {
 /* A device; its address is that of its primary context. */
 struct gpu {
     size_t used;
-    bool has_context; /* it was created; it stays to the end */
+    uint64_t held, held_most; /* of them by libraries, such as NCCL; the most */
+    bool has_context;         /* it was created; it stays to the end */
     int retains;
     uint64_t peers; /* a bit for each device that may access its segments */
 };

@@ -280,6 +280,21 @@ void frag_dry_pin(int64_t bytes)
     pthread_mutex_unlock(&dry.lock);
 }
 
+void frag_dry_hold(int device, int64_t bytes)
+{
+    pthread_mutex_lock(&dry.lock);
+    dry.gpus[device].used += (uint64_t)bytes;
+    dry.gpus[device].held += (uint64_t)bytes;
+    if (dry.gpus[device].held_most < dry.gpus[device].held)
+        dry.gpus[device].held_most = dry.gpus[device].held;
+    pthread_mutex_unlock(&dry.lock);
+}
+
+uint64_t frag_dry_dropped(int device)
+{
+    return dry.gpus[device].held_most - dry.gpus[device].held;
+}
+
 uint64_t frag_dry_pinned_most(void)
 {
     return dry.pinned_most;

@@ -3,15 +3,25 @@
  * split a communicator the ranks meet, in a file of FRAGSIM_DRY_FOLDER. Where
  * the bytes that this rank sends are known (dry_shadow.h), ncclAllGather and
  * ncclBroadcast take it that the other ranks send the same: so DDP finds that
- * all ranks have the same model. */
+ * all ranks have the same model.
+ *
+ * The memory that NCCL takes of the device was measured on two and four H200s
+ * with NCCL 2.28.9 (its multicast off): that of its kernels with the first
+ * communicator, of each communicator whatever its size, and of the channels to
+ * each peer with the first send or receive; the number of channels follows
+ * NCCL_MAX_NCHANNELS. Without NVLink a communicator's buffers are on the host
+ * (measured with NCCL_P2P_DISABLE=1). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "real/device/gpus.h"
+#include "real/dry/control.h"
 #include "real/dry/dry_shadow.h"
 #include "real/dry/runtime/runtime.h"
 
@@ -29,6 +39,8 @@ struct unique {
 struct comm {
     int rank, size, device;
     int splits;       /* number of its splits so far */
+    uint64_t peers;   /* a bit for each rank to or from which it sent */
+    int64_t held;     /* bytes of the device */
     struct unique id; /* the same in all its ranks, and in no other */
 };
 
@@ -36,6 +48,13 @@ DRY_EXPORT int ncclAllGather(const void *, void *, size_t, int,
                              const struct comm *, cudaStream_t);
 DRY_EXPORT int ncclBroadcast(const void *, void *, size_t, int, int,
                              const struct comm *, cudaStream_t);
+DRY_EXPORT int ncclAlltoAll(const void *, void *, size_t, int, struct comm *,
+                            cudaStream_t);
+DRY_EXPORT int ncclSend(const void *, size_t, int, int, struct comm *,
+                        cudaStream_t);
+DRY_EXPORT int ncclRecv(void *, size_t, int, int, struct comm *, cudaStream_t);
+DRY_EXPORT int ncclCommAbort(struct comm *c);
+DRY_EXPORT int ncclCommDestroy(struct comm *c);
 DRY_EXPORT int ncclGetVersion(int *version);
 DRY_EXPORT const char *ncclGetLastError(const struct comm *c);
 DRY_EXPORT int ncclGetUniqueId(struct unique *id);
@@ -113,13 +132,109 @@ int ncclGetUniqueId(struct unique *id)
     return 0;
 }
 
+/* ---- memory of the device, in MiB ---- */
+
+enum {
+    KERNELS = 356,
+    COMM = 484,
+    COMM_ON_HOST = 28,
+    FIXED = 4, /* of a communicator whose channels are limited: and */
+    CHANNEL = 18,
+    PEERS = 58, /* of the first send or receive, and for each other rank: */
+    PEER = 384,
+};
+
+static bool has_nvlink(void)
+{
+    static const char *const linked[] = {"h200", "h100",    "h20",    "b200",
+                                         "gb10", "a100-80", "a100-40"};
+
+    for (size_t i = 0; i < sizeof(linked) / sizeof(*linked); i++)
+        if (!strcmp(linked[i], frag_dry_gpu()->id))
+            return true;
+    return false;
+}
+
+static void hold(struct comm *c, int64_t mib)
+{
+    c->held += mib << 20;
+    frag_dry_hold(c->device, mib << 20);
+}
+
+static void hold_comm(struct comm *c)
+{
+    static bool has_kernels[FRAG_GPUS_MOST];
+    const char *limit = getenv("NCCL_MAX_NCHANNELS");
+    const long channels = limit ? strtol(limit, NULL, 10) : 0;
+    const int64_t limited = FIXED + CHANNEL * channels;
+
+    if (c->size < 2)
+        return;
+    if (!__atomic_exchange_n(&has_kernels[c->device], true, __ATOMIC_RELAXED))
+        frag_dry_hold(c->device, (int64_t)KERNELS << 20);
+    hold(c, !has_nvlink()                    ? COMM_ON_HOST
+            : channels > 0 && limited < COMM ? limited
+                                             : COMM);
+}
+
+/* The channels to another rank, at the first use. */
+static int use_peer(struct comm *c, int peer)
+{
+    const uint64_t bit = UINT64_C(1) << peer % 64;
+
+    frag_dry_launched();
+    if (peer == c->rank || c->peers & bit || !has_nvlink())
+        return 0;
+    hold(c, c->peers ? PEER : PEERS + PEER);
+    c->peers |= bit;
+    return 0;
+}
+
+int ncclAlltoAll(const void *from, void *to, size_t count, int type,
+                 struct comm *c, cudaStream_t stream)
+{
+    (void)from, (void)to, (void)count, (void)type, (void)stream;
+    for (int i = 0; i < c->size; i++)
+        use_peer(c, i);
+    return 0;
+}
+
+int ncclSend(const void *from, size_t count, int type, int peer, struct comm *c,
+             cudaStream_t stream)
+{
+    (void)from, (void)count, (void)type, (void)stream;
+    return use_peer(c, peer);
+}
+
+int ncclRecv(void *to, size_t count, int type, int peer, struct comm *c,
+             cudaStream_t stream)
+{
+    (void)to, (void)count, (void)type, (void)stream;
+    return use_peer(c, peer);
+}
+
+int ncclCommDestroy(struct comm *c)
+{
+    hold(c, -(c->held >> 20));
+    free(c);
+    return 0;
+}
+
+int ncclCommAbort(struct comm *c)
+{
+    return ncclCommDestroy(c);
+}
+
+/* ---- communicators ---- */
+
 static int make(struct comm **out, int size, int rank, int device,
                 const struct unique *id)
 {
     *out = malloc(sizeof(**out));
     if (!*out)
         return DRY_LACKING;
-    **out = (struct comm){rank, size, device, 0, *id};
+    **out = (struct comm){rank, size, device, 0, 0, 0, *id};
+    hold_comm(*out);
     return 0;
 }
 
