@@ -246,8 +246,9 @@ static void say_record(const struct verdict *v, char *text)
  * that is complete. */
 static const char *fares(const struct verdict *v, bool is_survived)
 {
-    return is_survived || !v->completion.reach
-               ? "no request fails"
+    return is_survived || !v->completion.reach ? "no request fails"
+           : v->completion.reach == FRAG_REACH_NO_STEP
+               ? "no recorded request fails"
                : "no recorded or predicted request fails";
 }
 
@@ -491,11 +492,10 @@ static void say_todo(struct verdict *v)
 
 static frag_size reserved_at_start(const struct frag_device_trace *d)
 {
-    const struct frag_layout *start = &d->recorded.start;
     frag_size reserved = 0;
 
-    for (uint64_t i = 0; i < start->segment_count; i++)
-        reserved += start->segments[i].size;
+    for (uint64_t i = 0; i < d->recorded.start.segment_count; i++)
+        reserved += d->recorded.start.segments[i].size;
     return reserved;
 }
 

@@ -58,17 +58,17 @@ static void add_need(const struct verdict_need *n, char *text)
              : n->is_most ? "at most "
                           : "",
              FRAG_SHOW_SIZE(n->bytes));
-    if (n->is_open) {
-        text_add(text, VERDICT_TEXT, "", "; how much more is not known.");
-        return;
-    }
     if (n->enough > n->bytes)
         text_add(text, VERDICT_TEXT, "",
                  " for what was recorded, and %s for further steps",
                  FRAG_SHOW_SIZE(n->enough));
     text_add(text, VERDICT_TEXT, "", "; %s %s.",
-             gpu ? "the smallest GPU that has it:" : "no GPU of",
-             gpu ? gpu->id : "`fragsim help dry' has it");
+             n->is_open ? "how much more is"
+             : gpu      ? "the smallest GPU that has it:"
+                        : "no GPU of",
+             n->is_open ? "not known"
+             : gpu      ? gpu->id
+                        : "`fragsim help dry' has it");
 }
 
 const char *verdict_fits(const struct verdict *v, char text[VERDICT_TEXT])
