@@ -46,6 +46,7 @@ MOST_ENTRIES = 10000000  # of the memory history
 NEWEST = (2, 11)  # release on which the stand-ins were compared with a GPU
 LIBRARIES = os.environ.get("FRAGSIM_DRY_LIBRARIES", "")
 FOLDER = os.environ.get("FRAGSIM_DRY_FOLDER", "")
+SHARE = os.environ.get("FRAGSIM_DRY_VALUES", "20%")
 # The operators of PyTorch that read a value, by kind; "bool" is an item that is
 # true or false.
 ASSUMED = {"item": ("_local_scalar_dense",), "bool": (), "nonzero": ("nonzero",),
@@ -94,6 +95,8 @@ def before(spec):
     when PyTorch's own libraries need it."""
     major, minor = _cuda_of(spec)
     read_assumed(os.environ.get("FRAGSIM_DRY_ASSUME", ""))
+    if not re.match(r"(\d+(\.\d+)?%|off)$", SHARE):
+        raise Unusable("--values %s: expected a share such as 20%%, or off" % SHARE)
     own = os.path.join(LIBRARIES, str(major))
     if not os.path.isdir(own):
         raise Unusable("this PyTorch was built for CUDA %d.%d; expected CUDA 12 "
@@ -169,19 +172,18 @@ def _compute_values():
     """Values are computed when they are read, where PyTorch can be told of every
     operator (since 1.13)."""
     global _computed
-    share = os.environ.get("FRAGSIM_DRY_VALUES", "20%")
     try:
         import torch.utils._python_dispatch
     except ImportError:
         return
-    if share == "off":
+    if SHARE == "off":
         return
     for name in ("fragsim_draws", "fragsim_notes"):
         _load(name)
     _computed = _load("fragsim_values").start(
         _native, _loaded[0].frag_dry_own_modes,
         int(os.environ.get("FRAGSIM_DRY_SEED", "0")),
-        os.environ.get("FRAGSIM_DRY_ALIKE", ""), float(share.rstrip("%")) / 100)
+        os.environ.get("FRAGSIM_DRY_ALIKE", ""), float(SHARE.rstrip("%")) / 100)
 
 
 def _load(name):

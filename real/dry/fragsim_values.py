@@ -362,7 +362,7 @@ class Values(TorchDispatchMode):
         if operator.may_view and not self.does_read(operator, args, kwargs):
             return self.view(func, operator, args, kwargs)
         if not self.concerns(args, kwargs):
-            return func(*args, **kwargs)
+            return self.unseen(func, operator, args, kwargs)
         self.count += 1
         with torch.inference_mode(False):
             note = self.note(func, operator, args, kwargs)
@@ -388,6 +388,15 @@ class Values(TorchDispatchMode):
             self.count += 1
             with torch.inference_mode(False):
                 self.learn(self.note(func, operator, args, kwargs), operator, out, ())
+        return out
+
+    def unseen(self, func, operator, args, kwargs):
+        """An operator that cannot be noted, such as with a sparse tensor: what it
+        writes is not known."""
+        out = func(*args, **kwargs)
+        for tensor in self.written(operator, args, kwargs):
+            if type(tensor) in PLAIN and tensor.layout == torch.strided:
+                self.set_version(tensor, None)
         return out
 
     def coalesce(self, func, operator, args):
@@ -483,9 +492,7 @@ def _tensors(args):
         if isinstance(arg, torch.Tensor):
             yield arg
         elif isinstance(arg, (list, tuple)):
-            for one in arg:
-                if isinstance(one, torch.Tensor):
-                    yield one
+            yield from _tensors(arg)
 
 
 def _shares(tensor, other):

@@ -636,6 +636,8 @@ def check_refusals(folder):
     assert "has no PyTorch; `fragsim dry --setup FOLDER'" in done.stderr, done
     done = dry(code=2)
     assert "expected -- PROGRAM" in done.stderr, done.stderr
+    done = python("import torch", "--values", "x", code=5)
+    assert "--values x: expected a share such as 20%, or off" in done.stderr, done.stderr
     done = python("import torch", "--assume", "item=x", code=5)
     assert "KIND=NUMBER" in done.stderr, done.stderr
 

@@ -9,8 +9,8 @@
  * with NCCL 2.28.9 (its multicast off): that of its kernels with the first
  * communicator, of each communicator whatever its size, and of the channels to
  * each peer with the first send or receive; the number of channels follows
- * NCCL_MAX_NCHANNELS. Without NVLink a communicator's buffers are on the host
- * (measured with NCCL_P2P_DISABLE=1). */
+ * NCCL_MAX_NCHANNELS. Where GPUs do not reach each other, a communicator's
+ * buffers are on the host (measured with NCCL_P2P_DISABLE=1). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdbool.h>
@@ -144,15 +144,11 @@ enum {
     PEER = 384,
 };
 
-static bool has_nvlink(void)
+/* Whether GPUs of the model reach each other's memory, as GeForce cards do
+ * not. */
+static bool reaches_peers(void)
 {
-    static const char *const linked[] = {"h200", "h100",    "h20",    "b200",
-                                         "gb10", "a100-80", "a100-40"};
-
-    for (size_t i = 0; i < sizeof(linked) / sizeof(*linked); i++)
-        if (!strcmp(linked[i], frag_dry_gpu()->id))
-            return true;
-    return false;
+    return strncmp(frag_dry_gpu()->id, "rtx", 3) != 0;
 }
 
 static void hold(struct comm *c, int64_t mib)
@@ -172,7 +168,7 @@ static void hold_comm(struct comm *c)
         return;
     if (!__atomic_exchange_n(&has_kernels[c->device], true, __ATOMIC_RELAXED))
         frag_dry_hold(c->device, (int64_t)KERNELS << 20);
-    hold(c, !has_nvlink()                    ? COMM_ON_HOST
+    hold(c, !reaches_peers()                 ? COMM_ON_HOST
             : channels > 0 && limited < COMM ? limited
                                              : COMM);
 }
@@ -183,7 +179,7 @@ static int use_peer(struct comm *c, int peer)
     const uint64_t bit = UINT64_C(1) << peer % 64;
 
     frag_dry_launched();
-    if (peer == c->rank || c->peers & bit || !has_nvlink())
+    if (peer == c->rank || c->peers & bit || !reaches_peers())
         return 0;
     hold(c, c->peers ? PEER : PEERS + PEER);
     c->peers |= bit;

@@ -1,5 +1,6 @@
 /* verb_triage.c - the command triage: what happened to a job, what to do now,
  * and how sure that is, on one page with the evidence. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,16 @@ static void put_failed_first(struct triages *all)
     }
 }
 
+static enum frag_err say_left_out(struct work *w, struct frag_error *e)
+{
+    char text[sizeof(w->why.text) + 64];
+
+    snprintf(text, sizeof(text), "%" PRIu32 " of its GPUs have no answer: %s",
+             w->refused, w->why.text);
+    fprintf(stderr, "fragsim triage: %s\n", text);
+    return frag_trace_note(w->file.trace, text, e);
+}
+
 static enum frag_err find_devices(struct work *w, struct frag_error *e)
 {
     struct frag_trace *trace = w->file.trace;
@@ -109,11 +120,10 @@ static enum frag_err find_devices(struct work *w, struct frag_error *e)
         return frag_no_memory(e, "the devices of %s", trace->path);
     FRAG_TRY(input_each_device(trace, "", w->values->question.device,
                                add_device, w, e));
-    if (w->refused && w->all.count)
-        fprintf(stderr, "fragsim triage: left out %u of its GPUs: %s\n",
-                (unsigned)w->refused, w->why.text);
     if (w->refused && !w->all.count)
         return *e = w->why, FRAG_INVALID;
+    if (w->refused)
+        FRAG_TRY(say_left_out(w, e));
     put_failed_first(&w->all);
     return w->all.count ? FRAG_OK
                         : frag_fail(e, FRAG_UNSUPPORTED,

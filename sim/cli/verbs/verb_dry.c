@@ -138,19 +138,14 @@ static enum frag_err make_folder(const struct dry_values *v,
 
 /* What stands for values that nobody computes. */
 struct draw {
-    const char *seed;
-    const char *alike;  /* rows that are equal: all, some or more from step to
-                           step, or NULL */
-    const char *output; /* NULL: that of the program is shown */
+    const char *seed, *alike; /* alike: rows that are equal: all, some or more
+                                 from step to step, or NULL */
 };
 
-/* The first run, the extreme that shows whether anything hangs on what was
- * drawn, and, if so, the others. */
-static const struct draw draws[] = {
-    {"0", NULL, NULL},          {"1", "all", "/dev/null"},
-    {"1", NULL, "/dev/null"},   {"2", NULL, "/dev/null"},
-    {"2", "more", "/dev/null"}, {"3", "some", "/dev/null"},
-};
+/* The first run, whose output is shown, the extreme that shows whether anything
+ * hangs on what was drawn, and, if so, the others. */
+static const struct draw draws[] = {{"0", NULL}, {"1", "all"},  {"1", NULL},
+                                    {"2", NULL}, {"2", "more"}, {"3", "some"}};
 
 static enum frag_err run_program(const struct dry_values *v,
                                  const struct texts *command,
@@ -175,8 +170,8 @@ static enum frag_err run_program(const struct dry_values *v,
                                                  frees go back to the system */
         {NULL, NULL}};
 
-    const enum frag_err err =
-        program_run(command, settings, draw->output, status, e);
+    const char *output = draw == draws ? NULL : "/dev/null";
+    const enum frag_err err = program_run(command, settings, output, status, e);
     const char *end = strrchr(command->items[0], '.');
 
     if (err != FRAG_IO || !end || strcmp(end, ".py") != 0)

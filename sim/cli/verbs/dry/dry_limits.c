@@ -109,23 +109,18 @@ static void say_shared(const struct dry_answer *a, const struct sink *s)
 /* The runs that differ in what was drawn. */
 static void say_drawn(const struct dry_answer *a, const struct sink *s)
 {
-    char text[TEXT], left_out[128] = "";
-
     if (!dry_has(a, "drawn"))
         return;
+    say(s,
+        "the program read values that hang on numbers that nobody computed, "
+        "such as trained weights: they were drawn. The program ran %u times "
+        "with other ones, also such that all rows are alike, and the upper end "
+        "is that of the run that needs most, and the mean gap between the "
+        "runs; a GPU may still need another amount",
+        a->runs);
     if (a->left_out)
-        snprintf(left_out, sizeof(left_out),
-                 "; %u of them ended in another way and do not count",
-                 a->left_out);
-    snprintf(text, sizeof(text),
-             "the program read values that hang on numbers that nobody "
-             "computed, such as trained weights: they were drawn, and the "
-             "program ran %u times with other ones, also such that all rows "
-             "are alike%s. The upper end is that of the run that needs most, "
-             "and the mean gap between the runs; a GPU may still need another "
-             "amount",
-             a->runs, left_out);
-    s->put(s->user, text);
+        say(s, "%u of these runs ended in another way and do not count",
+            a->left_out);
 }
 
 void dry_limits(const struct dry_answer *a,

@@ -1,3 +1,4 @@
+"""01_beams_t5.py: beam search of an encoder and decoder; beams end by a token."""
 import torch
 from transformers import T5Config, T5ForConditionalGeneration
 torch.manual_seed(11)

@@ -1,3 +1,4 @@
+"""02_sample_llama.py: sampling with top-k that ends by a token."""
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 torch.manual_seed(12)

@@ -1,3 +1,4 @@
+"""03_sparse_bag.py: a sparse bag of embeddings with SGD."""
 import torch, torch.nn as nn
 torch.manual_seed(13)
 d = "cuda"

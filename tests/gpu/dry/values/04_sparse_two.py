@@ -1,3 +1,4 @@
+"""04_sparse_two.py: two sparse embeddings with SparseAdam and batches that grow."""
 import torch, torch.nn as nn
 torch.manual_seed(14)
 d = "cuda"

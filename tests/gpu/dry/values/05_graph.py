@@ -1,3 +1,4 @@
+"""05_graph.py: sampling of neighbours in a graph by masks."""
 import torch, torch.nn as nn
 torch.manual_seed(15)
 d = "cuda"

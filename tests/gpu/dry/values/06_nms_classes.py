@@ -1,3 +1,4 @@
+"""06_nms_classes.py: suppression of boxes, one at a time, by class."""
 import torch
 torch.manual_seed(16)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""07_switch.py: a Switch layer in training: each token goes to one expert, with a capacity."""
 import torch, torch.nn as nn
 torch.manual_seed(17)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""08_moe_infer.py: a mixture of experts without training."""
 import torch, torch.nn as nn
 torch.manual_seed(18)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""09_varlen.py: packed sequences whose lengths come from the device."""
 import torch, torch.nn as nn
 torch.manual_seed(19)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""10_exit.py: early exit of rows that are sure."""
 import torch, torch.nn as nn
 torch.manual_seed(20)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""11_detector.py: a detector in training: crops around the scores above a threshold."""
 import torch, torch.nn as nn
 torch.manual_seed(21)
 d = "cuda"

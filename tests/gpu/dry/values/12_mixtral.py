@@ -1,3 +1,4 @@
+"""12_mixtral.py: Mixtral of transformers in training."""
 import torch
 from transformers import MixtralConfig, MixtralForCausalLM
 torch.manual_seed(22)

@@ -1,3 +1,4 @@
+"""13_qwen_moe.py: Qwen2-MoE of transformers in training."""
 import torch
 from transformers import Qwen2MoeConfig, Qwen2MoeForCausalLM
 torch.manual_seed(23)

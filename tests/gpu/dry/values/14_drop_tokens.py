@@ -1,3 +1,4 @@
+"""14_drop_tokens.py: tokens that a learned gate drops, layer by layer."""
 import torch, torch.nn as nn
 torch.manual_seed(24)
 d = "cuda"

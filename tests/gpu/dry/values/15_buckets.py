@@ -1,3 +1,4 @@
+"""15_buckets.py: batches cut to the longest of their lengths, sorted on the device."""
 import torch, torch.nn as nn
 torch.manual_seed(25)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""16_mae.py: a masked autoencoder with a mask that Bernoulli numbers draw."""
 import torch, torch.nn as nn
 torch.manual_seed(26)
 d = "cuda"

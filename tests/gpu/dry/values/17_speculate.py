@@ -1,3 +1,4 @@
+"""17_speculate.py: speculative decoding: a small model proposes, a large one accepts."""
 import torch, torch.nn as nn
 torch.manual_seed(27)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""18_grow.py: a batch that doubles when the loss falls."""
 import torch, torch.nn as nn
 torch.manual_seed(28)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""19_mining.py: contrastive learning on the pairs beyond a threshold."""
 import torch, torch.nn as nn
 torch.manual_seed(29)
 d = "cuda"

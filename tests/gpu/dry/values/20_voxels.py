@@ -1,3 +1,4 @@
+"""20_voxels.py: voxels of a point cloud by unique."""
 import torch, torch.nn as nn
 torch.manual_seed(30)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""21_moe_aux.py: a mixture of experts in training with a loss that balances it."""
 import torch, torch.nn as nn
 torch.manual_seed(31)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""22_act.py: adaptive computation: steps until all rows halt."""
 import torch, torch.nn as nn
 torch.manual_seed(32)
 d = "cuda"

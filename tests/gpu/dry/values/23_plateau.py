@@ -1,3 +1,4 @@
+"""23_plateau.py: branches that are added when the loss stops to fall."""
 import torch, torch.nn as nn
 torch.manual_seed(33)
 d = "cuda"

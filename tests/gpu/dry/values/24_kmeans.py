@@ -1,3 +1,4 @@
+"""24_kmeans.py: k-means until the centres rest."""
 import torch
 torch.manual_seed(34)
 d = "cuda"

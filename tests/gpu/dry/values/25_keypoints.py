@@ -1,3 +1,4 @@
+"""25_keypoints.py: peaks of a score map, and the pairs of them that are alike."""
 import torch, torch.nn as nn
 torch.manual_seed(35)
 d = "cuda"

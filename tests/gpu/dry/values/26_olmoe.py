@@ -1,3 +1,4 @@
+"""26_olmoe.py: OLMoE of transformers in training."""
 import torch
 from transformers import OlmoeConfig, OlmoeForCausalLM
 torch.manual_seed(36)

@@ -1,3 +1,4 @@
+"""27_sample_top_p.py: sampling with top-p at two batch sizes."""
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 torch.manual_seed(37)

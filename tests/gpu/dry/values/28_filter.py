@@ -1,3 +1,4 @@
+"""28_filter.py: training on the rows whose loss is above the mean."""
 import torch, torch.nn as nn
 torch.manual_seed(38)
 d = "cuda"

@@ -1,3 +1,4 @@
+"""29_superpoints.py: points in cells: counts and the fullest cell."""
 import torch, torch.nn as nn
 torch.manual_seed(39)
 d = "cuda"

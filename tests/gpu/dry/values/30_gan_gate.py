@@ -1,3 +1,4 @@
+"""30_gan_gate.py: a GAN whose generator is trained only below a loss."""
 import torch, torch.nn as nn
 torch.manual_seed(40)
 d = "cuda"
