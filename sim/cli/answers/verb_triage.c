@@ -105,6 +105,8 @@ static enum frag_err say_left_out(struct work *w, struct frag_error *e)
 {
     char text[sizeof(w->why.text) + 64];
 
+    if (!w->all.count)
+        return *e = w->why, FRAG_INVALID;
     snprintf(text, sizeof(text), "%" PRIu32 " of its GPUs have no answer: %s",
              w->refused, w->why.text);
     fprintf(stderr, "fragsim triage: %s\n", text);
@@ -120,8 +122,6 @@ static enum frag_err find_devices(struct work *w, struct frag_error *e)
         return frag_no_memory(e, "the devices of %s", trace->path);
     FRAG_TRY(input_each_device(trace, "", w->values->question.device,
                                add_device, w, e));
-    if (w->refused && !w->all.count)
-        return *e = w->why, FRAG_INVALID;
     if (w->refused)
         FRAG_TRY(say_left_out(w, e));
     put_failed_first(&w->all);

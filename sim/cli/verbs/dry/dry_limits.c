@@ -111,16 +111,17 @@ static void say_drawn(const struct dry_answer *a, const struct sink *s)
 {
     if (!dry_has(a, "drawn"))
         return;
-    say(s,
-        "the program read values that hang on numbers that nobody computed, "
-        "such as trained weights: they were drawn. The program ran %u times "
-        "with other ones, also such that all rows are alike, and the upper end "
-        "is that of the run that needs most, and the mean gap between the "
-        "runs; a GPU may still need another amount",
-        a->runs);
-    if (a->left_out)
-        say(s, "%u of these runs ended in another way and do not count",
-            a->left_out);
+    say(s, "the program read values that hang on numbers that nobody computed, "
+           "such as trained weights: they were drawn");
+    if (a->runs == 1)
+        say(s, "it failed, so it did not run again with other ones");
+    else
+        say(s,
+            "it ran %u times, with other ones and such that all rows are "
+            "alike; "
+            "%u of them ended in another way and do not count. The upper end "
+            "is the largest need and the mean gap; a GPU may need another one",
+            a->runs, a->left_out);
 }
 
 void dry_limits(const struct dry_answer *a,
