@@ -138,8 +138,7 @@ static enum frag_err make_folder(const struct dry_values *v,
 
 /* What stands for values that nobody computes. */
 struct draw {
-    const char *seed, *alike; /* alike: rows that are equal: all, some or more
-                                 from step to step, or NULL */
+    const char *seed, *alike; /* alike: which rows are equal; NULL: none */
 };
 
 /* The first run, whose output is shown, the extreme that shows whether anything
