@@ -44,7 +44,7 @@ def check_sizes(folder):
     wrong = [row for row in found if row[1] != row[2]]
     assert len(found) == 75 and not wrong, wrong
     assert sum(alone != gpu for alone, gpu, _ in found) == 48, found
-    for name, rows in (("networks", 32), ("persistent", 5), ("parameters", 21),
+    for name, rows in (("networks", 49), ("persistent", 5), ("parameters", 21),
                        ("normalizations", 16), ("losses", 5)):
         found, _, _ = scene(name, folder)
         assert len(found) == rows, (name, len(found))

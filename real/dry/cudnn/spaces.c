@@ -3,6 +3,7 @@
  * formulas were found from what cuDNN 9.19 said on an H200: 9,000 networks,
  * 11,904 normalizations and 500 losses. Descriptors of networks are ours, since
  * nothing else reads them. */
+#include <math.h>
 #include <stdbool.h>
 
 #include "real/dry/cudnn/real.h"
@@ -88,6 +89,7 @@ enum {
     STANDARD = 0, /* algorithms */
     SMALL = 3,
     LSTM = 2, /* cells; the simple ones are before it */
+    GRU = 3,
     BFLOAT16 = 9,
 };
 
@@ -328,8 +330,9 @@ static bool is_persistent(const struct rnn *net, const struct sequences *data)
  */
 struct passes {
     bool two, padded; /* directions; the sequences have equal lengths */
-    double rows;      /* of a sequence */
-    double inputs;    /* vectors that hold their input */
+    double batch, longest;
+    double rows;   /* of a sequence */
+    double inputs; /* vectors that hold their input */
     double layers;
 };
 
@@ -349,23 +352,38 @@ static double forward_pass(const struct rnn *net, const struct passes *p)
                p->inputs;
     if (out < 1)
         sum += rows;
-    if (net->drops && !p->two)
-        sum += rows;
     return sum;
+}
+
+/* The rows of one direction that the backward pass holds at once. */
+static double window(const struct passes *p)
+{
+    static const struct {
+        double batch, rows; /* at most, and at once */
+    } at[] = {{1, 32}, {8, 16}, {16, 8}, {96, 4}, {INFINITY, 2}};
+    double rows;
+    int i = 0;
+
+    if (p->layers < 2)
+        return p->rows;
+    while (p->batch > at[i].batch)
+        i++;
+    rows = p->longest >= 128 && at[i].rows < 8 ? 8 : at[i].rows;
+    return rows * p->layers + (rows < 8 ? 8 : rows);
 }
 
 static double backward_pass(const struct rnn *net, const struct passes *p)
 {
     const double each =
         (double)cells[net->cell].back[p->two][p->padded] * p->layers;
-    const double most = 24 + 8 * (p->layers - 2); /* rows at once */
-    const double part = p->layers > 1 && most < p->rows ? most : p->rows;
+    const double many = p->layers > 1 ? 2 : 0;
+    const double part = fmin(window(p), p->rows);
 
     if (!p->two)
-        return p->padded ? 3 * p->inputs + 2 * p->rows + part + each
-                         : p->inputs + part + each;
-    return p->padded ? 6 * p->inputs + (p->layers > 1 ? 8 : 6) * p->rows + each
-                     : 4 * p->inputs + 4 * p->rows + each;
+        return fmax(p->inputs, p->rows) + part + each +
+               (p->padded ? 2 * p->inputs + 2 * p->rows : 0);
+    return (p->padded ? 6 : 4) * (p->inputs + p->rows) + each +
+           (p->padded ? many : many - 2) * p->rows;
 }
 
 static double vectors(const struct rnn *net, const struct sequences *data,
@@ -373,15 +391,20 @@ static double vectors(const struct rnn *net, const struct sequences *data,
 {
     const double rows = (double)data->rows / data->batch;
     const struct passes p = {ways(net) == 2, data->layout != SEQ_MAJOR_PACKED,
-                             rows, rows * net->inputs / net->width,
+                             data->batch,    data->longest,
+                             rows,           rows * net->inputs / net->width,
                              net->layers};
-    const double forward = forward_pass(net, &p), back = backward_pass(net, &p);
+    const double dropped = net->drops && !p.two ? rows : 0;
+    const bool again = p.padded && net->cell == GRU && training &&
+                       (p.two ? p.layers > 1 : rows <= window(&p));
+    const double forward =
+        forward_pass(net, &p) + fmax(dropped, again ? p.inputs : 0);
 
     if (is_persistent(net, data))
         return persistent[net->cell - LSTM][p.two][training].rows * rows +
                persistent[net->cell - LSTM][p.two][training].layers * p.layers +
-               p.inputs + (net->drops && !p.two ? rows : 0);
-    return training && back > forward ? back : forward;
+               p.inputs + dropped;
+    return training ? fmax(forward, backward_pass(net, &p)) : forward;
 }
 
 int cudnnGetRNNTempSpaceSizes(void *handle, const struct rnn *net, int training,
