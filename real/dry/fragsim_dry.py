@@ -28,6 +28,7 @@ FRAGSIM_DRY_SEED and FRAGSIM_DRY_ALIKE select what is drawn.
 This file avoids syntax that an older Python lacks.
 """
 import atexit
+import contextlib
 import ctypes
 import glob
 import importlib.util
@@ -434,10 +435,30 @@ def _is_used():
     return FOLDER and torch is not None and torch.cuda.is_initialized()
 
 
+@contextlib.contextmanager
+def _nothing_imported(torch):
+    """A snapshot looks for torch._inductor, whose import would meet that of the
+    program in another thread: in this thread, what was not imported is not
+    there."""
+    imports, here = torch.__getattr__, threading.get_ident()
+
+    def find(name):
+        if threading.get_ident() == here:
+            raise AttributeError(name)
+        return imports(name)
+
+    torch.__getattr__ = find
+    try:
+        yield
+    finally:
+        torch.__getattr__ = imports
+
+
 def _write_files():
     import torch
     base = os.path.join(FOLDER, str(os.getpid()))
-    torch.cuda.memory._dump_snapshot(base + ".part")
+    with _nothing_imported(torch):
+        torch.cuda.memory._dump_snapshot(base + ".part")
     notes = base + ".notes-part"
     _loaded[0].frag_dry_notes_write(os.fsencode(notes))
     with open(notes, "a", encoding="utf-8") as file:

@@ -13,6 +13,13 @@ _runtime = ctypes.CDLL("libcudart.so." + _release.split(".", maxsplit=1)[0])
 cuda.start(_runtime)
 
 
+def __getattr__(name):
+    """As PyTorch's, which imports a module of its own at the first use."""
+    if name == "_inductor":
+        raise ImportError("expected a dry run to import nothing")
+    raise AttributeError(name)
+
+
 class OutOfMemoryError(RuntimeError):
     pass
 

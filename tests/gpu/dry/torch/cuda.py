@@ -117,6 +117,7 @@ class _Memory(types.SimpleNamespace):
                 "external_annotations": self.marks}
 
     def _dump_snapshot(self, filename):
+        hasattr(sys.modules["torch"], "_inductor")  # as PyTorch's looks for it
         with open(filename, "wb") as file:
             pickle.dump(self._snapshot(), file)
 
