@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,9 @@ static const struct frag_provenance by = {.version = "0",
                                           .command = "",
                                           .started = FRAG_NO_TIME,
                                           .settings = ""};
-static _Atomic unsigned asked;   /* by threads that go on */
+static _Atomic unsigned asked; /* by threads that go on */
+static unsigned most_asked;    /* in a whole sweep; 0: not known yet */
+static pthread_t main_thread;
 static _Atomic bool was_written; /* a chunk */
 static _Atomic bool went_on;
 static bool disk_is_broken, disk_is_slow;
@@ -42,13 +45,20 @@ static void wait_us(long us)
     nanosleep(&(const struct timespec){.tv_nsec = 1000 * us}, NULL);
 }
 
-/* The cells are slow, so that they have not ended before the main thread looks
- * for a chunk. */
+/* The cells are slow, and the last ones of other threads wait for a chunk, so
+ * that they have not ended before the main thread looks for one. */
 static bool asked_slowly(void *user)
 {
+    const bool is_late = most_asked && asked > most_asked / 4 * 3;
+
     (void)user;
     if ((disk_is_slow && !went_on) || (disk_is_broken && !was_written))
         wait_us(300);
+    for (int i = 0;
+         (disk_is_slow || disk_is_broken) && is_late && !was_written &&
+         !pthread_equal(pthread_self(), main_thread) && i < 20000;
+         i++)
+        wait_us(1000);
     asked++;
     return false;
 }
@@ -127,11 +137,14 @@ static enum frag_err run(struct attempt *a, size_t threads)
         .on = {.threads = threads, .stop = {.asked = asked_slowly}},
     };
     was_written = false;
+    asked = 0;
+    main_thread = pthread_self();
     assert_int_equal(
         chunks_open(chunks_path, CHUNKS_NEW, false, &by, &a->chunks, &e),
         FRAG_OK);
     assert_int_equal(sweep_open(&a->spec, &a->sweep, &e), FRAG_OK);
     err = sweep_run(a->sweep, &e);
+    most_asked = asked > most_asked ? asked : most_asked;
     assert_true(err == FRAG_OK || *e.text);
     return err;
 }
