@@ -47,6 +47,9 @@ void frag_dry_pin(int64_t bytes);
 /* A library took so many more bytes of the device, or fewer; how many fewer
  * than the most at one time it has now. */
 void frag_dry_hold(int device, int64_t bytes);
+/* A library takes `each` MiB of the device of this thread, and `first` MiB more
+ * if the bit of the device in *seen was not set. */
+void frag_dry_take(uint64_t *seen, unsigned each, unsigned first);
 uint64_t frag_dry_dropped(int device);
 uint64_t frag_dry_pinned_most(void);
 /* How often the function of that name was called, of those that can fail and

@@ -14,7 +14,8 @@
     X(LACKS, "lacks") /* a function that the stand-in lacks: it failed */   \
     X(SIZE, "size")   /* a size that the real library would have decided */ \
     X(GUESS, "guess") /* a fixed answer where a GPU's would be computed */  \
-    X(READ, "read")   /* values that the program read from the device */
+    X(READ, "read")   /* values that the program read from the device */    \
+    X(LATE, "late")   /* work of which it is not known whether it had ended */
 
 enum dry_note {
 #define X(name, word) DRY_##name,

@@ -13,6 +13,8 @@ static struct shadow {
     struct shadow *next;
     uint64_t at;
     size_t size;
+    frag_dry_fetch *fetch; /* NULL: the bytes are here; else bytes has the text
+                              that it gets */
     unsigned char bytes[];
 } * shadows;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -53,17 +55,24 @@ static void forget(uint64_t at, uint64_t size)
     }
 }
 
+static struct shadow *around(uint64_t at)
+{
+    struct shadow *s = shadows;
+
+    while (s && (at < s->at || at >= s->at + s->size))
+        s = s->next;
+    return s;
+}
+
 /* Writes the bytes of [at, at + size), which several ranges may have. False if
  * some of them are not known. */
 static bool gather(uint64_t at, size_t size, unsigned char *out)
 {
     while (size) {
-        const struct shadow *s = shadows;
+        const struct shadow *s = around(at);
         size_t here;
 
-        while (s && (at < s->at || at >= s->at + s->size))
-            s = s->next;
-        if (!s)
+        if (!s || s->fetch)
             return false;
         here = (size_t)(s->at + s->size - at);
         here = here < size ? here : size;
@@ -75,12 +84,13 @@ static bool gather(uint64_t at, size_t size, unsigned char *out)
     return true;
 }
 
-static void remember(uint64_t at, const void *bytes, size_t size)
+static void remember(uint64_t at, size_t size, frag_dry_fetch *fetch,
+                     const void *bytes, size_t length)
 {
     struct shadow *s;
 
     forget(at, size);
-    s = size <= FRAG_DRY_SHADOW_MOST ? malloc(sizeof(*s) + size) : NULL;
+    s = size <= FRAG_DRY_SHADOW_MOST ? malloc(sizeof(*s) + length) : NULL;
     if (!s)
         return;
     if (kept_bytes + size > MOST_BYTES || kept_ranges == MOST_RANGES) {
@@ -92,7 +102,8 @@ static void remember(uint64_t at, const void *bytes, size_t size)
     kept_ranges++;
     s->at = at;
     s->size = size;
-    memcpy(s->bytes, bytes, size);
+    s->fetch = fetch;
+    memcpy(s->bytes, bytes, length);
     s->next = shadows;
     shadows = s;
 }
@@ -100,24 +111,108 @@ static void remember(uint64_t at, const void *bytes, size_t size)
 void frag_dry_wrote(uint64_t at, const void *bytes, size_t size)
 {
     pthread_mutex_lock(&lock);
-    remember(at, bytes, size);
+    remember(at, size, NULL, bytes, size);
     pthread_mutex_unlock(&lock);
+}
+
+void frag_dry_awaits(uint64_t at, size_t size, frag_dry_fetch *fetch,
+                     const char *from)
+{
+    pthread_mutex_lock(&lock);
+    remember(at, size, fetch, from, strlen(from) + 1);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Takes a range that is awaited out of [at, at + size). */
+static struct shadow *take_awaited(uint64_t at, size_t size)
+{
+    struct shadow **where = &shadows, *s;
+
+    while (*where && (!(*where)->fetch || (*where)->at >= at + size ||
+                      at >= (*where)->at + (*where)->size))
+        where = &(*where)->next;
+    s = *where;
+    if (s) {
+        *where = s->next;
+        kept_bytes -= s->size;
+        kept_ranges--;
+    }
+    return s;
+}
+
+struct shadow *frag_dry_awaited(uint64_t at, size_t size)
+{
+    struct shadow *s;
+
+    pthread_mutex_lock(&lock);
+    s = take_awaited(at, size);
+    pthread_mutex_unlock(&lock);
+    if (s && (s->at != at || s->size != size)) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+bool frag_dry_fetched(struct shadow *awaited, void *to)
+{
+    const bool known =
+        awaited->fetch(to, awaited->size, (const char *)awaited->bytes);
+
+    free(awaited);
+    return known;
+}
+
+/* Waits for the ranges that are awaited, without the lock: other threads may
+ * have to send first. */
+static void fetch_all(uint64_t at, size_t size)
+{
+    static unsigned char bytes[FRAG_DRY_SHADOW_MOST];
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    struct shadow *s;
+
+    pthread_mutex_lock(&one);
+    for (;;) {
+        uint64_t there;
+        size_t length;
+
+        pthread_mutex_lock(&lock);
+        s = take_awaited(at, size);
+        pthread_mutex_unlock(&lock);
+        if (!s)
+            break;
+        there = s->at;
+        length = s->size;
+        if (frag_dry_fetched(s, bytes))
+            frag_dry_wrote(there, bytes, length);
+    }
+    pthread_mutex_unlock(&one);
 }
 
 void frag_dry_copied(uint64_t to, uint64_t from, size_t size)
 {
     static unsigned char bytes[FRAG_DRY_SHADOW_MOST];
 
+    if (size <= FRAG_DRY_SHADOW_MOST)
+        fetch_all(from, size);
     pthread_mutex_lock(&lock);
     if (size <= FRAG_DRY_SHADOW_MOST && gather(from, size, bytes))
-        remember(to, bytes, size);
+        remember(to, size, NULL, bytes, size);
     else
         forget(to, size);
     pthread_mutex_unlock(&lock);
 }
 
+static uint64_t launches;
+
+uint64_t frag_dry_launches(void)
+{
+    return __atomic_load_n(&launches, __ATOMIC_RELAXED);
+}
+
 void frag_dry_launched(void)
 {
+    __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&shadows, __ATOMIC_RELAXED))
         return;
     pthread_mutex_lock(&lock);
@@ -125,14 +220,14 @@ void frag_dry_launched(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether the bytes are known; then they are written. */
-static bool get(unsigned char *to, uint64_t at, size_t size)
+bool frag_dry_known(void *to, uint64_t at, size_t size)
 {
     unsigned char bytes[FRAG_DRY_SHADOW_MOST];
     bool known;
 
     if (size > FRAG_DRY_SHADOW_MOST)
         return false;
+    fetch_all(at, size);
     pthread_mutex_lock(&lock);
     known = gather(at, size, bytes);
     pthread_mutex_unlock(&lock);
@@ -141,12 +236,17 @@ static bool get(unsigned char *to, uint64_t at, size_t size)
     return known;
 }
 
+bool frag_dry_sends(void *to, uint64_t at, size_t size)
+{
+    return frag_dry_known(to, at, size) || (told && told(to, at, size, true));
+}
+
 void frag_dry_read(void *to, uint64_t at, size_t size)
 {
-    if (get(to, at, size))
+    if (frag_dry_known(to, at, size))
         return;
     if (told)
-        told(to, at, size);
+        told(to, at, size, false);
     else
         frag_dry_note(DRY_READ, "a copy from the device");
 }

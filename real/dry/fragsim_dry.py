@@ -182,7 +182,7 @@ def _compute_values():
     for name in ("fragsim_draws", "fragsim_notes"):
         _load(name)
     _computed = _load("fragsim_values").start(
-        _native, _loaded[0].frag_dry_own_modes,
+        _native, _sent, _loaded[0].frag_dry_own_modes,
         int(os.environ.get("FRAGSIM_DRY_SEED", "0")),
         os.environ.get("FRAGSIM_DRY_ALIKE", ""), float(SHARE.rstrip("%")) / 100)
 
@@ -306,19 +306,37 @@ def _operation():
 def _native(address, size):
     """The bytes of device memory if the stand-ins know them, or None."""
     data = ctypes.create_string_buffer(size)
-    _now.probes = True
-    _loaded[0].frag_dry_read(data, ctypes.c_uint64(address), ctypes.c_size_t(size))
-    known, _now.probes = _now.probes, None
-    return data.raw if known else None
+    known = _loaded[0].frag_dry_known
+    known.restype = ctypes.c_bool
+    return data.raw if known(data, ctypes.c_uint64(address),
+                             ctypes.c_size_t(size)) else None
+
+
+def _sent(address, size):
+    """A function that returns the bytes that a call of torch.distributed wrote there,
+    for which it may wait for another rank, or None if nobody knows them; None if that
+    is certain now."""
+    take, fetch = _loaded[0].frag_dry_awaited, _loaded[0].frag_dry_fetched
+    take.restype, fetch.restype = ctypes.c_void_p, ctypes.c_bool
+    awaited = take(ctypes.c_uint64(address), ctypes.c_size_t(size))
+    if not awaited:
+        known = _native(address, size)
+        return known and (lambda: known)
+    data = ctypes.create_string_buffer(size)
+    return lambda: data.raw if fetch(ctypes.c_void_p(awaited), data) else None
 
 
 def _watch_reads(torch):
     """Counts the reads of unknown bytes, and says what they yield."""
-    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t)
-    def on_read(to, at, size):
-        if getattr(_now, "probes", False):
-            _now.probes = None
-            return
+    @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_uint64,
+                      ctypes.c_size_t, ctypes.c_bool)
+    def on_read(to, at, size, is_sent):
+        if is_sent:
+            data, kind = (_computed and _computed(at, size)) or (None, None)
+            if kind != "exact":
+                return False
+            ctypes.memmove(to, data, size)
+            return True
         kind, data = "read", None
         value = getattr(_now, "value", None)
         if value is not None:
@@ -330,6 +348,7 @@ def _watch_reads(torch):
         text = "%s of %d bytes, %s" % (_operation(), size,
                                        _line(sys._getframe().f_back))
         _reads[kind, text] = _reads.get((kind, text), 0) + 1
+        return data is not None
 
     _kept.append(on_read)
     _loaded[0].frag_dry_on_read(on_read)

@@ -70,9 +70,10 @@ class Told(threading.local):
 class Values(TorchDispatchMode):
     """Notes operators, and answers reads."""
 
-    def __init__(self, native, own_modes, seed, alike, share):
+    def __init__(self, native, sent, own_modes, seed, alike, share):
         super().__init__()
-        self.now, self.native, self.entered = Told(), native, False
+        self.now, self.entered = Told(), False
+        self.native, self.sent = native, sent
         self.own_modes, self.alike, self.share = own_modes, alike, share
         self.evaluation = Evaluation(seed, float(alike == "all"))
         self.versions = {}  # of a storage's number: (weak reference, version)
@@ -82,6 +83,7 @@ class Values(TorchDispatchMode):
         self.recent, self.count, self.kept, self.spent = collections.deque(), 0, 0, 0.0
         self.held = 0  # bytes of values of the host
         self.zeroed, self.has_trained, self.fallen = {}, False, 1.0
+        self.awaited = {}  # what other ranks send: (weak reference, parts) by storage
 
     @classmethod
     def _should_skip_dynamo(cls):
@@ -145,6 +147,8 @@ class Values(TorchDispatchMode):
         """The argument as a note keeps it."""
         if isinstance(arg, torch.Tensor):
             if arg.device.type == "cuda":
+                if self.awaited:
+                    self.receive(arg)
                 seen = seen_of(arg, self.trained(arg) if self.has_trained
                              and type(arg) is torch.nn.Parameter else self.version(arg))
             else:
@@ -272,16 +276,30 @@ class Values(TorchDispatchMode):
     def copied(self, tensor):
         """The values of a tensor that was copied from the host just now."""
         size = tensor.numel() * tensor.element_size()
-        data = self.native(tensor.data_ptr(), size) \
-            if 0 < tensor.numel() <= MOST and tensor.is_contiguous() else None
-        if not data:
-            return
+        if 0 < tensor.numel() <= MOST and tensor.is_contiguous():
+            self.know(tensor, [(tensor.data_ptr(), self.native(tensor.data_ptr(), size))])
+
+    def know(self, tensor, parts):
+        """Notes the bytes of these parts of the tensor's storage, if all of them are
+        known."""
+        storage = tensor.untyped_storage()
+        room = torch.zeros(storage.nbytes(), dtype=torch.uint8)
+        for at, data in parts:
+            if not data:
+                return
+            start = at - storage.data_ptr()
+            room[start:start + len(data)] = torch.frombuffer(bytearray(data),
+                                                             dtype=torch.uint8)
         note = Note(self.count)
-        room = torch.zeros(tensor.untyped_storage().nbytes(), dtype=torch.uint8)
-        start = tensor.storage_offset() * tensor.element_size()
-        room[start:start + size] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
         note.outs, note.results = [seen_of(tensor, None)], [room.untyped_storage()]
         self.set_version(tensor, (note, 0))
+
+    def receive(self, tensor):
+        """At the first use of what other ranks send, their messages are waited for."""
+        storage = tensor.untyped_storage()
+        found = self.awaited.pop(storage._cdata, None)
+        if found is not None and not found[0].expired():
+            self.know(tensor, [(at, get()) for at, get in found[1]])
 
     def tell(self, note, operator, args):
         """Says what the reads of this operator yield."""
@@ -359,6 +377,10 @@ class Values(TorchDispatchMode):
             operator = self.operators[func] = Operator(func)
         if operator.name == "aten::_coalesce":
             return self.coalesce(func, operator, args)
+        if func.namespace == "c10d":
+            return self.received(func, operator, args, kwargs)
+        if operator.name == "aten::resize_" and args[0].device.type == "cuda":
+            return self.resized(func, args, kwargs)
         if operator.may_view and not self.does_read(operator, args, kwargs):
             return self.view(func, operator, args, kwargs)
         if not self.concerns(args, kwargs):
@@ -397,6 +419,32 @@ class Values(TorchDispatchMode):
         for tensor in self.written(operator, args, kwargs):
             if type(tensor) in PLAIN and tensor.layout == torch.strided:
                 self.set_version(tensor, None)
+        return out
+
+    def received(self, func, operator, args, kwargs):
+        """A call of torch.distributed: what it writes is asked for at the first use."""
+        out = func(*args, **kwargs)
+        for tensor in self.written(operator, args, kwargs):
+            size = tensor.numel() * tensor.element_size()
+            if type(tensor) not in PLAIN or tensor.layout != torch.strided:
+                continue
+            self.set_version(tensor, None)
+            get = self.sent(tensor.data_ptr(), size)
+            if get is not None:
+                storage = tensor.untyped_storage()
+                self.awaited.setdefault(storage._cdata, (StorageWeakRef(storage), []))[
+                    1].append((tensor.data_ptr(), get))
+        return out
+
+    def resized(self, func, args, kwargs):
+        """Objects are made as long as the longest before all ranks gather them."""
+        tensor, found = args[0], None
+        if self.version(tensor) is not None and type(tensor) in PLAIN:
+            found = self.read_at(tensor.data_ptr(), tensor.untyped_storage().nbytes())
+        out = func(*args, **kwargs)
+        self.set_version(tensor, None)
+        if found is not None and found[1] == "exact":
+            self.know(tensor, [(tensor.data_ptr(), found[0])])
         return out
 
     def coalesce(self, func, operator, args):
@@ -577,13 +625,14 @@ def _outside_of_the_mode(values):
     return library
 
 
-def start(native, own_modes, seed, alike, share):
+def start(native, sent, own_modes, seed, alike, share):
     """Notes operators from now on; returns the function that answers reads. native(
-    address, size) has the bytes of device memory that the stand-ins know, or None;
+    address, size) has the bytes of device memory that the stand-ins know, or None, and
+    sent(address, size) a function that waits for those that another rank sends, or None;
     own_modes(count) is told how many modes of a thread are not the program's; if is_alike,
     the rows of what is drawn are equal, so that all of them are routed, end and are kept
     alike; share is the part of the run's time that computing values may take."""
-    values = Values(native, own_modes, seed, alike, share)
+    values = Values(native, sent, own_modes, seed, alike, share)
     _outside_of_backward(values)
     replay = torch.cuda.CUDAGraph.replay
 

@@ -7,6 +7,8 @@
  *               int of the host that argument n points to
  *   DONE(f)     it has no effect that a program could see
  *   MAKES(f)    it writes a handle through its first argument
+ *   TAKES(f, n, m)  the same, and the library takes n MiB of the device, and m
+ *               MiB more with its first handle there
  *   FREES(f)    it frees the handle of its first argument
  *   ZERO(f, n)  the real function decides a size (int) on the host and writes
  *               it through argument n: 0 is written, and counted as a size that
@@ -25,6 +27,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "real/dry/control.h"
 #include "real/dry/dry_notes.h"
 #include "real/dry/dry_shadow.h"
 
@@ -71,6 +74,15 @@ enum { DRY_HANDLE = 256 }; /* bytes of a handle, all zero */
     {                                  \
         *out = calloc(1, DRY_HANDLE);  \
         return *out ? 0 : DRY_LACKING; \
+    }
+#define TAKES(f, each, first)              \
+    DRY_EXPORT int f(void **out);          \
+    int f(void **out)                      \
+    {                                      \
+        static uint64_t seen;              \
+        frag_dry_take(&seen, each, first); \
+        *out = calloc(1, DRY_HANDLE);      \
+        return *out ? 0 : DRY_LACKING;     \
     }
 #define FREES(f)                \
     DRY_EXPORT int f(void *it); \

@@ -128,8 +128,21 @@ def check_values(folder):
         assert file.read() == "read\t2\ta copy from the device\n"
     found, _ = scene("split", FRAGSIM_DRY_FOLDER=folder)
     assert found == [[2, 1], None, [2, 0]], found
-    found, _ = scene("gathered")
-    assert found == [7, 0, 0, 0] * 4, found
+    found, _ = scene("taken")
+    assert found[:7] == [84, 64, 96, 70, 0, 0, 0] and found[8] == -found[7] \
+        and 7.8 < found[7] < 8, found
+    check_sent(*scene("sent", FRAGSIM_DRY_FOLDER=folder)[:1])
+
+
+def check_sent(found):
+    """What ranks send each other, and MiB of the device: of NCCL's kernels and a
+    communicator, its first collective, the first send, receive and broadcast."""
+    every = [7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0]
+    for rank, (gathered, received, told, later, held) in enumerate(found):
+        assert gathered == every and later == [0] * 4, found
+        assert received == [7 + (rank + 2) % 3, 0, 0, 0], found
+        assert told == [8, 0, 0, 0], found
+        assert held == [426, 770, 892, 1212, 1216], found
 
 
 # What cuSOLVER and cuFFT of CUDA 13.0 asked for on an H200, in bytes.
@@ -239,7 +252,7 @@ def check_answer(folder):
     assert fits == {gpu: "does" if gpu == "t4" else "fits" for gpu in GPUS}, fits
     for note in ("1  copy of 8 bytes, ", "1  cusolverDnSpotrf_bufferSize",
                  "PyTorch 2.11.0+cu130 ran", "were taken as 0 bytes",
-                 "526.812 MiB of the NVIDIA H200, the CUDA context included"):
+                 "526.812 MiB of the NVIDIA H200: the CUDA context"):
         assert note in done.stdout, (note, done.stdout)
     assert entries(trace)[:4] == [("segment_alloc", 20 << 30), ("alloc", 20 << 30),
                               ("free_requested", 20 << 30),
@@ -731,9 +744,9 @@ def check_ranks(interpreter, folder):
     with open(answer, encoding="utf-8") as file:
         ranks = json.load(file)["results"]
     assert sorted((one["rank"], one["device"]) for one in ranks) == [(0, 0), (1, 1)], ranks
-    for rank in ranks:  # as on H200s: the context, and one or two communicators
+    for rank in ranks:  # as on H200s: the context, cuBLAS, and one or two communicators
         others = next(g for g in rank["gpus"] if g["gpu"] == "h200")["others_bytes"]
-        assert others >> 20 in (1460, 1944), others
+        assert others >> 20 in (1612, 1616, 2096, 2100), others
 
 
 def main():

@@ -228,6 +228,7 @@ void dry_start(void)
     dry.fail_at = dry_setting("FRAGSIM_DRY_FAIL_AT", 0);
     dry.fail_with = (int)dry_setting("FRAGSIM_DRY_FAIL_WITH", UNKNOWN);
     dry.lazy = dry_setting("FRAGSIM_DRY_LAZY", 0);
+    dry.prompt = dry_setting("FRAGSIM_DRY_PROMPT", 0);
     dry.wait_us = (unsigned)dry_setting("FRAGSIM_DRY_WAIT_US", 0);
     dry.corrupt_at = dry_setting("FRAGSIM_DRY_CORRUPT_COPY", 0);
 }
@@ -437,6 +438,7 @@ cu_result cuCtxSynchronize(void)
     if (capture_is_active())
         LEAVE(capture_refuses("cuCtxSynchronize"));
     dry.synchronizes++;
+    dry.waits_of_host++;
     for (struct dry_stream *s = dry.streams; s; s = s->next)
         s->done = s->queued;
     pthread_mutex_unlock(&dry.lock); /* other threads go on meanwhile */

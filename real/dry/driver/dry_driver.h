@@ -75,6 +75,9 @@ struct dry_event {
     struct dry_stream *stream; /* NULL: not recorded yet */
     bool captured;             /* recorded on a stream that is captured */
     uint64_t when;
+    uint64_t waits;    /* for the device, of the program before it */
+    unsigned idle;     /* looks of a thread of NCCL since the last launch */
+    uint64_t launches; /* of the program when a thread of NCCL looked last */
 };
 
 /* A wait of one stream for another. */
@@ -89,6 +92,7 @@ struct gpu {
     size_t used;
     uint64_t held, held_most; /* of them by libraries, such as NCCL; the most */
     bool has_context;         /* it was created; it stays to the end */
+    bool has_streams;         /* beside the default one */
     int retains;
     uint64_t peers; /* a bit for each device that may access its segments */
 };
@@ -114,7 +118,8 @@ extern struct dry {
     unsigned wait_us; /* duration of a wait for the device */
     struct dry_stream *streams;
     struct wait *waits;
-    uint64_t events, synchronizes;
+    uint64_t events, synchronizes, waits_of_host;
+    bool prompt;       /* FRAGSIM_DRY_PROMPT */
     const char *fails; /* the name of the call that must fail, or NULL */
 } dry;
 

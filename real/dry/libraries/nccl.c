@@ -1,16 +1,15 @@
-/* nccl.c - a libnccl whose ranks do not talk: each process makes its own
- * communicator, and a collective is work of a stream that does nothing. Only to
- * split a communicator the ranks meet, in a file of FRAGSIM_DRY_FOLDER. Where
- * the bytes that this rank sends are known (dry_shadow.h), ncclAllGather and
- * ncclBroadcast take it that the other ranks send the same: so DDP finds that
- * all ranks have the same model.
+/* nccl.c - a libnccl whose collectives are work of a stream that does nothing.
+ * Each process makes its own communicator; what a rank sends arrives only where
+ * its bytes are known (nccl_said.h). To split a communicator the ranks meet, in
+ * a file of FRAGSIM_DRY_FOLDER.
  *
  * The memory that NCCL takes of the device was measured on two and four H200s
  * with NCCL 2.28.9 (its multicast off): that of its kernels with the first
- * communicator, of each communicator whatever its size, and of the channels to
- * each peer with the first send or receive; the number of channels follows
- * NCCL_MAX_NCHANNELS. Where GPUs do not reach each other, a communicator's
- * buffers are on the host (measured with NCCL_P2P_DISABLE=1). */
+ * communicator; of each communicator, whatever its size, when it is made and at
+ * its first collective; of the channels to each peer with the first send and
+ * the first receive. The number of channels follows NCCL_MAX_NCHANNELS. Where
+ * GPUs do not reach each other, a communicator's buffers are on the host
+ * (measured with NCCL_P2P_DISABLE=1). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdbool.h>
@@ -23,6 +22,7 @@
 #include "real/device/gpus.h"
 #include "real/dry/control.h"
 #include "real/dry/dry_shadow.h"
+#include "real/dry/libraries/nccl_said.h"
 #include "real/dry/runtime/runtime.h"
 
 enum { DRY_LACKING = 5 }; /* ncclInvalidUsage */
@@ -36,18 +36,33 @@ struct unique {
     char bytes[UNIQUE]; /* a text */
 };
 
+/* Another rank: whether something was sent there and received from there, and
+ * how many messages. */
+struct peer {
+    unsigned sent, received;
+};
+
 struct comm {
     int rank, size, device;
-    int splits;       /* number of its splits so far */
-    uint64_t peers;   /* a bit for each rank to or from which it sent */
-    int64_t held;     /* bytes of the device */
+    int splits;                           /* number of its splits so far */
+    bool collects, broadcasts, has_peers; /* it did so before */
+    unsigned collectives;                 /* so far, of those that are said */
+    struct peer *peers;                   /* a row for each rank */
+    int64_t held;                         /* bytes of the device */
     struct unique id; /* the same in all its ranks, and in no other */
 };
 
-DRY_EXPORT int ncclAllGather(const void *, void *, size_t, int,
-                             const struct comm *, cudaStream_t);
+DRY_EXPORT int ncclAllGather(const void *, void *, size_t, int, struct comm *,
+                             cudaStream_t);
+DRY_EXPORT int ncclAllReduce(const void *, void *, size_t, int, int,
+                             struct comm *, cudaStream_t);
+DRY_EXPORT int ncclReduceScatter(const void *, void *, size_t, int, int,
+                                 struct comm *, cudaStream_t);
+DRY_EXPORT int ncclReduce(const void *, void *, size_t, int, int, int,
+                          struct comm *, cudaStream_t);
 DRY_EXPORT int ncclBroadcast(const void *, void *, size_t, int, int,
-                             const struct comm *, cudaStream_t);
+                             struct comm *, cudaStream_t);
+DRY_EXPORT int ncclBcast(void *, size_t, int, int, struct comm *, cudaStream_t);
 DRY_EXPORT int ncclAlltoAll(const void *, void *, size_t, int, struct comm *,
                             cudaStream_t);
 DRY_EXPORT int ncclSend(const void *, size_t, int, int, struct comm *,
@@ -88,26 +103,9 @@ static size_t bytes_of(int type)
     return type >= 0 && (size_t)type < sizeof(bytes) ? bytes[type] : 0;
 }
 
-int ncclAllGather(const void *from, void *to, size_t count, int type,
-                  const struct comm *c, cudaStream_t stream)
+static bool is_whole(int type)
 {
-    const size_t size = count * bytes_of(type);
-
-    (void)stream;
-    for (int i = 0; i < c->size; i++)
-        frag_dry_copied((uintptr_t)to + (size_t)i * size, (uintptr_t)from,
-                        size);
-    return 0;
-}
-
-int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
-                  const struct comm *c, cudaStream_t stream)
-{
-    (void)root;
-    (void)c;
-    (void)stream;
-    frag_dry_copied((uintptr_t)to, (uintptr_t)from, count * bytes_of(type));
-    return 0;
+    return type <= 5; /* ncclUint64 */
 }
 
 int ncclGetVersion(int *version)
@@ -135,13 +133,16 @@ int ncclGetUniqueId(struct unique *id)
 /* ---- memory of the device, in MiB ---- */
 
 enum {
-    KERNELS = 356,
-    COMM = 484,
+    KERNELS = 286,
+    COMM = 484, /* of a communicator, and that of it when it is made */
+    COMM_MADE = 140,
+    BROADCAST = 4, /* of the first */
     COMM_ON_HOST = 28,
     FIXED = 4, /* of a communicator whose channels are limited: and */
     CHANNEL = 18,
     PEERS = 58, /* of the first send or receive, and for each other rank: */
-    PEER = 384,
+    SENDS = 64,
+    RECEIVES = 320,
 };
 
 /* Whether GPUs of the model reach each other's memory, as GeForce cards do
@@ -157,61 +158,161 @@ static void hold(struct comm *c, int64_t mib)
     frag_dry_hold(c->device, mib << 20);
 }
 
-static void hold_comm(struct comm *c)
+/* MiB of a communicator after its first collective. */
+static int64_t comm_size(const struct comm *c)
 {
-    static bool has_kernels[FRAG_GPUS_MOST];
     const char *limit = getenv("NCCL_MAX_NCHANNELS");
     const long channels = limit ? strtol(limit, NULL, 10) : 0;
     const int64_t limited = FIXED + CHANNEL * channels;
 
+    return c->size < 2                      ? 0
+           : !reaches_peers()               ? COMM_ON_HOST
+           : channels > 0 && limited < COMM ? limited
+                                            : COMM;
+}
+
+static int64_t made_size(const struct comm *c)
+{
+    const int64_t all = comm_size(c);
+
+    return all < COMM_MADE ? all : COMM_MADE;
+}
+
+static void hold_comm(struct comm *c)
+{
+    static uint64_t seen;
+
     if (c->size < 2)
         return;
-    if (!__atomic_exchange_n(&has_kernels[c->device], true, __ATOMIC_RELAXED))
+    if (!(__atomic_fetch_or(&seen, UINT64_C(1) << c->device,
+                            __ATOMIC_RELAXED) >>
+              c->device &
+          1))
         frag_dry_hold(c->device, (int64_t)KERNELS << 20);
-    hold(c, !reaches_peers()                 ? COMM_ON_HOST
-            : channels > 0 && limited < COMM ? limited
-                                             : COMM);
+    hold(c, made_size(c));
+}
+
+static void collect(struct comm *c)
+{
+    if (!c->collects)
+        hold(c, comm_size(c) - made_size(c));
+    c->collects = true;
 }
 
 /* The channels to another rank, at the first use. */
-static int use_peer(struct comm *c, int peer)
+static struct peer *use_peer(struct comm *c, int peer, int64_t mib)
 {
-    const uint64_t bit = UINT64_C(1) << peer % 64;
+    if (peer == c->rank || !reaches_peers())
+        return &c->peers[peer];
+    hold(c, mib + (c->has_peers ? 0 : PEERS));
+    c->has_peers = true;
+    return &c->peers[peer];
+}
 
+/* ---- collectives ---- */
+
+int ncclAllReduce(const void *from, void *to, size_t count, int type, int op,
+                  struct comm *c, cudaStream_t stream)
+{
+    (void)from, (void)to, (void)count, (void)type, (void)op, (void)stream;
+    collect(c);
     frag_dry_launched();
-    if (peer == c->rank || c->peers & bit || !reaches_peers())
-        return 0;
-    hold(c, c->peers ? PEER : PEERS + PEER);
-    c->peers |= bit;
+    return 0;
+}
+
+int ncclReduceScatter(const void *from, void *to, size_t count, int type,
+                      int op, struct comm *c, cudaStream_t stream)
+{
+    return ncclAllReduce(from, to, count, type, op, c, stream);
+}
+
+int ncclReduce(const void *from, void *to, size_t count, int type, int op,
+               int root, struct comm *c, cudaStream_t stream)
+{
+    (void)root;
+    return ncclAllReduce(from, to, count, type, op, c, stream);
+}
+
+int ncclAllGather(const void *from, void *to, size_t count, int type,
+                  struct comm *c, cudaStream_t stream)
+{
+    const size_t size = count * bytes_of(type);
+    const unsigned number = c->collectives++;
+
+    (void)stream;
+    collect(c);
+    said(c->id.bytes, c->rank, SAID_TO_ALL, number, (uintptr_t)from, size,
+         is_whole(type));
+    for (int i = 0; i < c->size; i++)
+        said_to(c->id.bytes, i, SAID_TO_ALL, number,
+                (uintptr_t)to + (size_t)i * size, size);
+    return 0;
+}
+
+int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
+                  struct comm *c, cudaStream_t stream)
+{
+    const size_t size = count * bytes_of(type);
+    const unsigned number = c->collectives++;
+
+    (void)stream;
+    collect(c);
+    if (!c->broadcasts && c->size > 1)
+        hold(c, BROADCAST);
+    c->broadcasts = true;
+    if (root == c->rank)
+        said(c->id.bytes, root, SAID_TO_ALL, number, (uintptr_t)from, size,
+             is_whole(type));
+    if (root != c->rank || to != from)
+        said_to(c->id.bytes, root, SAID_TO_ALL, number, (uintptr_t)to, size);
+    return 0;
+}
+
+int ncclBcast(void *at, size_t count, int type, int root, struct comm *c,
+              cudaStream_t stream)
+{
+    return ncclBroadcast(at, at, count, type, root, c, stream);
+}
+
+int ncclSend(const void *from, size_t count, int type, int peer, struct comm *c,
+             cudaStream_t stream)
+{
+    struct peer *p = use_peer(c, peer, c->peers[peer].sent ? 0 : SENDS);
+
+    (void)stream;
+    said(c->id.bytes, c->rank, peer, p->sent++, (uintptr_t)from,
+         count * bytes_of(type), is_whole(type));
+    return 0;
+}
+
+int ncclRecv(void *to, size_t count, int type, int peer, struct comm *c,
+             cudaStream_t stream)
+{
+    struct peer *p = use_peer(c, peer, c->peers[peer].received ? 0 : RECEIVES);
+
+    (void)stream;
+    said_to(c->id.bytes, peer, c->rank, p->received++, (uintptr_t)to,
+            count * bytes_of(type));
     return 0;
 }
 
 int ncclAlltoAll(const void *from, void *to, size_t count, int type,
                  struct comm *c, cudaStream_t stream)
 {
-    (void)from, (void)to, (void)count, (void)type, (void)stream;
-    for (int i = 0; i < c->size; i++)
-        use_peer(c, i);
+    const size_t size = count * bytes_of(type);
+
+    for (int i = 0; i < c->size; i++) {
+        ncclSend((const char *)from + (size_t)i * size, count, type, i, c,
+                 stream);
+        ncclRecv((char *)to + (size_t)i * size, count, type, i, c, stream);
+    }
     return 0;
-}
-
-int ncclSend(const void *from, size_t count, int type, int peer, struct comm *c,
-             cudaStream_t stream)
-{
-    (void)from, (void)count, (void)type, (void)stream;
-    return use_peer(c, peer);
-}
-
-int ncclRecv(void *to, size_t count, int type, int peer, struct comm *c,
-             cudaStream_t stream)
-{
-    (void)to, (void)count, (void)type, (void)stream;
-    return use_peer(c, peer);
 }
 
 int ncclCommDestroy(struct comm *c)
 {
     hold(c, -(c->held >> 20));
+    free(c->peers);
     free(c);
     return 0;
 }
@@ -226,11 +327,21 @@ int ncclCommAbort(struct comm *c)
 static int make(struct comm **out, int size, int rank, int device,
                 const struct unique *id)
 {
-    *out = malloc(sizeof(**out));
-    if (!*out)
+    struct comm *c = malloc(sizeof(*c));
+    struct peer *peers = calloc((size_t)size, sizeof(*peers));
+
+    *out = c;
+    if (!c || !peers) {
+        free(c);
+        free(peers);
         return DRY_LACKING;
-    **out = (struct comm){rank, size, device, 0, 0, 0, *id};
-    hold_comm(*out);
+    }
+    *c = (struct comm){.rank = rank,
+                       .size = size,
+                       .device = device,
+                       .peers = peers,
+                       .id = *id};
+    hold_comm(c);
     return 0;
 }
 

@@ -20,6 +20,7 @@
 #include "real/device/gpus.h"
 #include "real/dry/dry_notes.h"
 #include "real/dry/dry_shadow.h"
+#include "real/dry/runtime/executables.h"
 #include "real/dry/runtime/kernels.h"
 #include "real/dry/runtime/pinned.h"
 #include "real/dry/runtime/runtime.h"
@@ -672,12 +673,17 @@ EXPORT cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
 
 EXPORT cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode)
 {
+    graph_begin();
     INSIDE(cuStreamBeginCapture_v2(stream, mode));
 }
 
 EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
 {
-    INSIDE(cuStreamEndCapture(stream, (void **)out));
+    const cudaError_t code = answer(cuStreamEndCapture(stream, (void **)out));
+
+    if (code == cudaSuccess)
+        graph_end(capture_of(*out));
+    return code;
 }
 
 EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status)
@@ -735,6 +741,7 @@ EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out,
 {
     (void)flags;
     memcpy(out, &graph, sizeof(graph));
+    graph_take(capture_of(graph));
     return cudaSuccess;
 }
 
@@ -769,6 +776,7 @@ EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
     drop_nodes(capture_of(graph));
+    graph_return(capture_of(graph));
     return cudaSuccess;
 }
 

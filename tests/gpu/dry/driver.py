@@ -112,6 +112,31 @@ def room():
     return left.value, total.value
 
 
+def taken():
+    """MiB that libraries, a stream and the executable of a graph take, one by one."""
+    blas, solver = load("libcublas.so.13", "13"), load("libcusolver.so.12", "13")
+    handle, stream, graph, made = (ctypes.c_void_p() for _ in range(4))
+    found = [room()[0]]
+
+    def step(code):
+        assert code == 0, code
+        found.append(room()[0])
+
+    step(blas.cublasCreate_v2(ctypes.byref(handle)))
+    step(blas.cublasCreate_v2(ctypes.byref(handle)))
+    step(solver.cusolverDnCreate(ctypes.byref(handle)))
+    for _ in range(2):
+        step(RUNTIME.cudaStreamCreateWithFlags(ctypes.byref(stream), 1))
+    step(RUNTIME.cudaStreamBeginCapture(stream, 2))
+    for _ in range(1000):
+        blas.cublasSgemm_v2()
+    step(RUNTIME.cudaStreamEndCapture(stream, ctypes.byref(graph)))
+    step(RUNTIME.cudaGraphInstantiate(ctypes.byref(made), graph,
+                                      ctypes.c_ulonglong(0)))
+    step(RUNTIME.cudaGraphExecDestroy(made))
+    return [(a - b) / MIB for a, b in zip(found, found[1:])]
+
+
 def copy(to, source, size, kind):
     assert RUNTIME.cudaMemcpy(ctypes.c_void_p(to), ctypes.c_void_p(source),
                               ctypes.c_size_t(size), kind) == 0
@@ -273,22 +298,6 @@ def bounded():
     return {"grown": (after - before) / 1024, "last": read(at + (8191 << 16), 4)}
 
 
-def gathered():
-    """What ncclAllGather gives of bytes that are known, with four ranks."""
-    nccl = load("libnccl.so.2")
-    comm = ctypes.c_void_p()
-    room()
-    assert nccl.ncclCommInitAll(ctypes.byref(comm), 1, None) == 0
-    ranks = (ctypes.c_int * 3).from_address(comm.value)
-    ranks[1] = 4  # ranks
-    at = allocate(2 * MIB)
-    source = ctypes.create_string_buffer(bytes([7, 0, 0, 0]), 4)
-    copy(at, ctypes.addressof(source), 4, TO_DEVICE)
-    assert nccl.ncclAllGather(ctypes.c_void_p(at), ctypes.c_void_p(at + 512),
-                              ctypes.c_size_t(1), 2, comm, None) == 0
-    return read(at + 512, 16)
-
-
 class Unique(ctypes.Structure):
     _fields_ = [("bytes", ctypes.c_char * 128)]
 
@@ -304,19 +313,62 @@ def split_rank(nccl, unique, rank):
             (nccl.ncclCommCount, nccl.ncclCommUserRank)] if part else None
 
 
+def in_processes(count, call):
+    """What the call with the number of the process returns in each."""
+    found = []
+    for rank in range(count):
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            os.write(writer, json.dumps(call(rank)).encode())
+            os._exit(0)
+        found.append(reader)
+    return [json.loads(os.read(reader, 1000)) for reader in found]
+
+
 def split():
     """Three processes split their communicator."""
     nccl, unique = load("libnccl.so.2"), Unique()
     assert nccl.ncclGetUniqueId(ctypes.byref(unique)) == 0
-    found = []
-    for rank in range(3):
-        reader, writer = os.pipe()
-        if os.fork() == 0:
-            text = json.dumps(split_rank(nccl, unique, rank))
-            os.write(writer, text.encode())
-            os._exit(0)
-        found.append(reader)
-    return [json.loads(os.read(reader, 100)) for reader in found]
+    return in_processes(3, lambda rank: split_rank(nccl, unique, rank))
+
+
+def send_rank(nccl, unique, rank):
+    """What arrives of bytes that are known, and not if a kernel may have changed
+    them; and what the rank holds of the device after each step, in MiB."""
+    comm, held = ctypes.c_void_p(), []
+    before = room()[0]
+
+    def hold():
+        held.append((before - room()[0]) // MIB)
+
+    assert nccl.ncclCommInitRank(ctypes.byref(comm), 3, unique, rank) == 0
+    hold()
+    at = allocate(2 * MIB)
+    before -= 2 * MIB  # which is not NCCL's
+    places = [ctypes.c_void_p(at + 512 * i) for i in range(4)]
+    source = ctypes.create_string_buffer(bytes([7 + rank, 0, 0, 0]), 4)
+    count = ctypes.c_size_t(1)
+    copy(at, ctypes.addressof(source), 4, TO_DEVICE)
+    assert nccl.ncclAllGather(places[0], places[1], count, 2, comm, None) == 0
+    hold()
+    assert nccl.ncclSend(places[0], count, 2, (rank + 1) % 3, comm, None) == 0
+    hold()
+    assert nccl.ncclRecv(places[2], count, 2, (rank + 2) % 3, comm, None) == 0
+    hold()
+    found = [read(at + 512, 12), read(at + 1024, 4)]
+    assert nccl.ncclBroadcast(places[0], places[3], count, 2, 1, comm, None) == 0
+    hold()
+    found.append(read(at + 1536, 4))
+    assert nccl.ncclAllReduce(places[0], places[0], count, 2, 0, comm, None) == 0
+    assert nccl.ncclBroadcast(places[0], places[3], count, 2, 1, comm, None) == 0
+    return found + [read(at + 1536, 4), held]
+
+
+def sent():
+    """Three processes send each other bytes."""
+    nccl, unique = load("libnccl.so.2"), Unique()
+    assert nccl.ncclGetUniqueId(ctypes.byref(unique)) == 0
+    return in_processes(3, lambda rank: send_rank(nccl, unique, rank))
 
 
 def places():

@@ -50,9 +50,10 @@ static void say_outside(const struct dry_answer *a, const struct sink *s)
     const struct dry_device *d = dry_largest(a);
 
     say(s,
-        "others take %s of the %s, the CUDA context included (%s); memory of "
-        "the GPU: %s. Kernels that are loaded later and other processes there "
-        "come on top",
+        "others take %s of the %s: the CUDA context (%s), and what cuBLAS, "
+        "cuSOLVER, cuFFT, NCCL, streams and graphs take for themselves "
+        "(measured on an H200); memory of the GPU: %s. Other kernels that need "
+        "memory and other processes there come on top",
         FRAG_SHOW_SIZE(dry_outside(a, d, a->gpu)), a->gpu->name,
         a->gpu->context_source, a->gpu->memory_source);
     if (a->gpu->is_unified)
@@ -124,6 +125,14 @@ static void say_drawn(const struct dry_answer *a, const struct sink *s)
             a->runs, a->left_out);
 }
 
+static void say_late(const struct dry_answer *a, const struct sink *s)
+{
+    if (dry_has(a, "late"))
+        say(s,
+            "a thread of NCCL frees what collectives used, and when is a "
+            "matter of time: the upper end has it late, the lower end early");
+}
+
 void dry_limits(const struct dry_answer *a,
                 void (*put)(void *user, const char *text), void *user)
 {
@@ -133,6 +142,7 @@ void dry_limits(const struct dry_answer *a,
     say_outside(a, &s);
     say_end(a, &s);
     say_shared(a, &s);
+    say_late(a, &s);
     if (dry_has(a, "lacks"))
         put(user, "functions that the stand-ins lack failed: the program may "
                   "have taken another way than on a GPU");
