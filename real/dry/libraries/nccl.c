@@ -180,14 +180,12 @@ static int64_t made_size(const struct comm *c)
 
 static void hold_comm(struct comm *c)
 {
-    static uint64_t seen;
+    static uint64_t seen; /* a bit for each device with NCCL's kernels */
+    const uint64_t bit = UINT64_C(1) << c->device;
 
     if (c->size < 2)
         return;
-    if (!(__atomic_fetch_or(&seen, UINT64_C(1) << c->device,
-                            __ATOMIC_RELAXED) >>
-              c->device &
-          1))
+    if (!(__atomic_fetch_or(&seen, bit, __ATOMIC_RELAXED) & bit))
         frag_dry_hold(c->device, (int64_t)KERNELS << 20);
     hold(c, made_size(c));
 }
