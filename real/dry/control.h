@@ -16,6 +16,11 @@
 
 struct frag_gpu;
 
+/* CUipcMemHandle, cudaIpcMemHandle_t and those of events. */
+struct dry_ipc {
+    uint64_t words[8];
+};
+
 /* The GPU of the table that FRAGSIM_DRY_GPU names. Without the variable, an
  * H200, whose memory and name the other variables set. */
 const struct frag_gpu *frag_dry_gpu(void);
@@ -41,9 +46,6 @@ uint64_t frag_dry_waits(cu_stream stream, cu_stream other);
  * events. */
 uint64_t frag_dry_synchronizes(void);
 uint64_t frag_dry_events(void);
-/* The runtime pinned so many more bytes of host memory, or fewer; the most that
- * was pinned at one time. */
-void frag_dry_pin(int64_t bytes);
 /* A library took so many more bytes of the device, or fewer; how many fewer
  * than the most at one time it has now. */
 void frag_dry_hold(int device, int64_t bytes);
@@ -51,6 +53,7 @@ void frag_dry_hold(int device, int64_t bytes);
  * if the bit of the device in *seen was not set. */
 void frag_dry_take(uint64_t *seen, unsigned each, unsigned first);
 uint64_t frag_dry_dropped(int device);
+/* The most bytes of host memory that were pinned at one time. */
 uint64_t frag_dry_pinned_most(void);
 /* How often the function of that name was called, of those that can fail and
  * cuEventQuery. */
@@ -61,25 +64,32 @@ void frag_dry_fail(const char *name);
 /* The device whose memory begins at or contains the address. */
 enum { FRAG_DRY_HOST = -1, FRAG_DRY_UNMAPPED = -2 };
 int frag_dry_owner(uint64_t address);
-/* The start of the segment around the address; 0 for any other memory. */
-uint64_t frag_dry_base(uint64_t address);
-/* Whether the device may access the memory. */
+/* Whether the device may access the memory; FRAG_DRY_HOST: whether its owner
+ * may. */
 bool frag_dry_may(int device, uint64_t address, size_t size);
+/* Copies between device and host memory in any direction, at once. Memory
+ * without contents gives the host what is known of it. */
+void frag_dry_move(void *to, const void *from, size_t size);
 
 #pragma GCC visibility pop
 
 /* Functions of the driver that the runtime of cudart.c needs and fragsim does
  * not, by the names of the driver, except that cuStreamGetCaptureInfo has fewer
  * parameters. */
-#define FRAG_DRY_MORE(X)                                      \
-    X(cuCtxGetCurrent, (cu_context *))                        \
-    X(cuCtxSetCurrent, (cu_context))                          \
-    X(cuStreamSynchronize, (cu_stream))                       \
-    X(cuStreamQuery, (cu_stream))                             \
-    X(cuEventSynchronize, (cu_event))                         \
-    X(cuStreamBeginCapture_v2, (cu_stream, int))              \
-    X(cuStreamEndCapture, (cu_stream, void **))               \
-    X(cuStreamGetCaptureInfo, (cu_stream, int *, uint64_t *)) \
+#define FRAG_DRY_MORE(X)                                               \
+    X(cuCtxGetCurrent, (cu_context *))                                 \
+    X(cuCtxSetCurrent, (cu_context))                                   \
+    X(cuStreamSynchronize, (cu_stream))                                \
+    X(cuStreamQuery, (cu_stream))                                      \
+    X(cuEventSynchronize, (cu_event))                                  \
+    X(cuStreamBeginCapture_v2, (cu_stream, int))                       \
+    X(cuStreamEndCapture, (cu_stream, void **))                        \
+    X(cuStreamGetCaptureInfo, (cu_stream, int *, uint64_t *))          \
+    X(cuGetProcAddress_v2,                                             \
+      (const char *, void **, int, unsigned long long, int *))         \
+    X(cuIpcGetMemHandle, (struct dry_ipc *, cu_address))               \
+    X(cuIpcOpenMemHandle_v2, (cu_address *, struct dry_ipc, unsigned)) \
+    X(cuIpcCloseMemHandle, (cu_address))                               \
     X(cuThreadExchangeStreamCaptureMode, (int *))
 
 #define X(name, arguments) \

@@ -43,30 +43,25 @@ struct handle {
     void *stream;
 };
 
-DRY_EXPORT int cudnnCreate(struct handle **out);
-DRY_EXPORT int cudnnDestroy(struct handle *it);
-DRY_EXPORT int cudnnSetStream(struct handle *it, void *stream);
-DRY_EXPORT int cudnnGetStream(const struct handle *it, void **stream);
-
-int cudnnCreate(struct handle **out)
+DRY_EXPORT int cudnnCreate(struct handle **out)
 {
     *out = frag_cudnn_backend() ? calloc(1, sizeof(**out)) : NULL;
     return *out ? CUDNN_SUCCESS : CUDNN_NOT_INITIALIZED;
 }
 
-int cudnnDestroy(struct handle *it)
+DRY_EXPORT int cudnnDestroy(struct handle *it)
 {
     free(it);
     return CUDNN_SUCCESS;
 }
 
-int cudnnSetStream(struct handle *it, void *stream)
+DRY_EXPORT int cudnnSetStream(struct handle *it, void *stream)
 {
     it->stream = stream;
     return CUDNN_SUCCESS;
 }
 
-int cudnnGetStream(const struct handle *it, void **stream)
+DRY_EXPORT int cudnnGetStream(const struct handle *it, void **stream)
 {
     *stream = it->stream;
     return CUDNN_SUCCESS;
@@ -74,32 +69,25 @@ int cudnnGetStream(const struct handle *it, void **stream)
 
 /* ---- the library ---- */
 
-DRY_EXPORT size_t cudnnGetVersion(void);
-DRY_EXPORT size_t cudnnGetCudartVersion(void);
-DRY_EXPORT const char *cudnnGetErrorString(int status);
-DRY_EXPORT void cudnnGetLastErrorString(char *text, size_t room);
-DRY_EXPORT int cudnnSetActivationDescriptor(void *it, int mode, int nan,
-                                            double most);
-
 /* 0 where there is no cuDNN. */
-size_t cudnnGetVersion(void)
+DRY_EXPORT size_t cudnnGetVersion(void)
 {
     return FRAG_CUDNN_REAL(cudnnGetVersion, 0, ());
 }
 
-size_t cudnnGetCudartVersion(void)
+DRY_EXPORT size_t cudnnGetCudartVersion(void)
 {
     return FRAG_CUDNN_REAL(cudnnGetCudartVersion, 0, ());
 }
 
-const char *cudnnGetErrorString(int status)
+DRY_EXPORT const char *cudnnGetErrorString(int status)
 {
     return FRAG_CUDNN_REAL(cudnnGetErrorString,
                            "the stand-in of fragsim has no cuDNN to ask",
                            (status));
 }
 
-void cudnnGetLastErrorString(char *text, size_t room)
+DRY_EXPORT void cudnnGetLastErrorString(char *text, size_t room)
 {
     void (*real)(char *, size_t);
     void *at = frag_cudnn_real("cudnnGetLastErrorString");
@@ -111,7 +99,8 @@ void cudnnGetLastErrorString(char *text, size_t room)
         real(text, room);
 }
 
-int cudnnSetActivationDescriptor(void *it, int mode, int nan, double most)
+DRY_EXPORT int cudnnSetActivationDescriptor(void *it, int mode, int nan,
+                                            double most)
 {
     return FRAG_CUDNN_REAL(cudnnSetActivationDescriptor, CUDNN_NOT_INITIALIZED,
                            (it, mode, nan, most));
@@ -119,14 +108,8 @@ int cudnnSetActivationDescriptor(void *it, int mode, int nan, double most)
 
 /* ---- the backend ---- */
 
-DRY_EXPORT int cudnnBackendCreateDescriptor(int kind, void **out);
-DRY_EXPORT int cudnnBackendSetAttribute(void *it, int name, int type,
-                                        int64_t count, const void *from);
-DRY_EXPORT int cudnnBackendGetAttribute(void *it, int name, int type,
-                                        int64_t room, int64_t *count, void *to);
-
 /* Descriptors that choose or describe kernels get the device at once. */
-int cudnnBackendCreateDescriptor(int kind, void **out)
+DRY_EXPORT int cudnnBackendCreateDescriptor(int kind, void **out)
 {
     const struct cudnn_backend *real = frag_cudnn_backend();
     const int device = kind == CUDNN_HEURISTICS ? CUDNN_HEURISTICS_DEVICE
@@ -142,8 +125,8 @@ int cudnnBackendCreateDescriptor(int kind, void **out)
 }
 
 /* The handle is ours, and means nothing to the wheel's cuDNN. */
-int cudnnBackendSetAttribute(void *it, int name, int type, int64_t count,
-                             const void *from)
+DRY_EXPORT int cudnnBackendSetAttribute(void *it, int name, int type,
+                                        int64_t count, const void *from)
 {
     const struct cudnn_backend *real = frag_cudnn_backend();
 
@@ -172,9 +155,7 @@ static void note(enum cudnn_judged how)
  */
 static void *_Atomic waiting;
 
-DRY_EXPORT int cudnnBackendExecute(void *handle, void *plan, void *pack);
-
-int cudnnBackendExecute(void *handle, void *plan, void *pack)
+DRY_EXPORT int cudnnBackendExecute(void *handle, void *plan, void *pack)
 {
     (void)handle, (void)plan, (void)pack;
     waiting = NULL;
@@ -212,8 +193,8 @@ static void correct(const struct cudnn_backend *real, void *plan,
     free(json);
 }
 
-int cudnnBackendGetAttribute(void *it, int name, int type, int64_t room,
-                             int64_t *count, void *to)
+DRY_EXPORT int cudnnBackendGetAttribute(void *it, int name, int type,
+                                        int64_t room, int64_t *count, void *to)
 {
     const struct cudnn_backend *real = frag_cudnn_backend();
     int result = real ? real->get(it, name, type, room, count, to)

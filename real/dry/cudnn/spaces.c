@@ -27,33 +27,24 @@ struct dropout {
     float probability;
 };
 
-DRY_EXPORT int cudnnCreateDropoutDescriptor(struct dropout **out);
-DRY_EXPORT int cudnnDropoutGetStatesSize(void *handle, size_t *bytes);
-DRY_EXPORT int cudnnSetDropoutDescriptor(struct dropout *it, void *handle,
-                                         float probability, void *states,
-                                         size_t bytes, unsigned long long seed);
-DRY_EXPORT int cudnnRestoreDropoutDescriptor(struct dropout *it, void *handle,
-                                             float probability, void *states,
-                                             size_t bytes,
-                                             unsigned long long seed);
 FREES(cudnnDestroyDropoutDescriptor)
 
-int cudnnCreateDropoutDescriptor(struct dropout **out)
+DRY_EXPORT int cudnnCreateDropoutDescriptor(struct dropout **out)
 {
     *out = calloc(1, sizeof(**out));
     return *out ? CUDNN_SUCCESS : CUDNN_NOT_INITIALIZED;
 }
 
-int cudnnDropoutGetStatesSize(void *handle, size_t *bytes)
+DRY_EXPORT int cudnnDropoutGetStatesSize(void *handle, size_t *bytes)
 {
     (void)handle;
     *bytes = STATES;
     return CUDNN_SUCCESS;
 }
 
-int cudnnSetDropoutDescriptor(struct dropout *it, void *handle,
-                              float probability, void *states, size_t bytes,
-                              unsigned long long seed)
+DRY_EXPORT int cudnnSetDropoutDescriptor(struct dropout *it, void *handle,
+                                         float probability, void *states,
+                                         size_t bytes, unsigned long long seed)
 {
     (void)handle, (void)seed;
     if (probability < 0 || probability > 1 || (states && bytes < STATES))
@@ -62,9 +53,10 @@ int cudnnSetDropoutDescriptor(struct dropout *it, void *handle,
     return CUDNN_SUCCESS;
 }
 
-int cudnnRestoreDropoutDescriptor(struct dropout *it, void *handle,
-                                  float probability, void *states, size_t bytes,
-                                  unsigned long long seed)
+DRY_EXPORT int cudnnRestoreDropoutDescriptor(struct dropout *it, void *handle,
+                                             float probability, void *states,
+                                             size_t bytes,
+                                             unsigned long long seed)
 {
     return cudnnSetDropoutDescriptor(it, handle, probability, states, bytes,
                                      seed);
@@ -93,40 +85,19 @@ enum {
     BFLOAT16 = 9,
 };
 
-DRY_EXPORT int cudnnCreateRNNDescriptor(struct rnn **out);
-DRY_EXPORT int cudnnSetRNNDescriptor_v8(
-    struct rnn *it, int algorithm, int cell, int bias, int direction,
-    int input_mode, int type, int precision, int math, int inputs, int width,
-    int projected, int layers, const struct dropout *dropout, unsigned flags);
-DRY_EXPORT int cudnnCreateRNNDataDescriptor(struct sequences **out);
-DRY_EXPORT int cudnnSetRNNDataDescriptor(struct sequences *it, int type,
-                                         int layout, int longest, int batch,
-                                         int inputs, const int *lengths,
-                                         void *fill);
-DRY_EXPORT int cudnnGetRNNTempSpaceSizes(void *handle, const struct rnn *net,
-                                         int training,
-                                         const struct sequences *data,
-                                         size_t *work, size_t *reserve);
-DRY_EXPORT int cudnnGetRNNWeightSpaceSize(void *handle, const struct rnn *net,
-                                          size_t *bytes);
-DRY_EXPORT int cudnnGetRNNWeightParams(void *handle, const struct rnn *net,
-                                       int layer, size_t bytes, char *weights,
-                                       int which, void *matrix, void **at,
-                                       void *vector, void **bias_at);
 FREES(cudnnDestroyRNNDescriptor)
 FREES(cudnnDestroyRNNDataDescriptor)
 
-int cudnnCreateRNNDescriptor(struct rnn **out)
+DRY_EXPORT int cudnnCreateRNNDescriptor(struct rnn **out)
 {
     *out = calloc(1, sizeof(**out));
     return *out ? CUDNN_SUCCESS : CUDNN_NOT_INITIALIZED;
 }
 
-int cudnnSetRNNDescriptor_v8(struct rnn *it, int algorithm, int cell, int bias,
-                             int direction, int input_mode, int type,
-                             int precision, int math, int inputs, int width,
-                             int projected, int layers,
-                             const struct dropout *dropout, unsigned flags)
+DRY_EXPORT int cudnnSetRNNDescriptor_v8(
+    struct rnn *it, int algorithm, int cell, int bias, int direction,
+    int input_mode, int type, int precision, int math, int inputs, int width,
+    int projected, int layers, const struct dropout *dropout, unsigned flags)
 {
     (void)flags;
     if (cell < 0 || cell > 3 || bias < 0 || bias > 3 || inputs < 1 ||
@@ -148,15 +119,16 @@ int cudnnSetRNNDescriptor_v8(struct rnn *it, int algorithm, int cell, int bias,
     return CUDNN_SUCCESS;
 }
 
-int cudnnCreateRNNDataDescriptor(struct sequences **out)
+DRY_EXPORT int cudnnCreateRNNDataDescriptor(struct sequences **out)
 {
     *out = calloc(1, sizeof(**out));
     return *out ? CUDNN_SUCCESS : CUDNN_NOT_INITIALIZED;
 }
 
-int cudnnSetRNNDataDescriptor(struct sequences *it, int type, int layout,
-                              int longest, int batch, int inputs,
-                              const int *lengths, void *fill)
+DRY_EXPORT int cudnnSetRNNDataDescriptor(struct sequences *it, int type,
+                                         int layout, int longest, int batch,
+                                         int inputs, const int *lengths,
+                                         void *fill)
 {
     (void)type, (void)fill;
     if (longest < 1 || batch < 1 || inputs < 1)
@@ -232,8 +204,8 @@ static size_t matrices_end(const struct rnn *net)
     return matrix_at(net, (size_t)net->layers * ways(net), 0);
 }
 
-int cudnnGetRNNWeightSpaceSize(void *handle, const struct rnn *net,
-                               size_t *bytes)
+DRY_EXPORT int cudnnGetRNNWeightSpaceSize(void *handle, const struct rnn *net,
+                                          size_t *bytes)
 {
     (void)handle;
     *bytes = matrices_end(net) +
@@ -255,10 +227,10 @@ static int describe(void *tensor, const struct rnn *net, int rows, int columns)
 
 /* The matrices of all layers lie before their biases. The program may ask for
  * the matrix or for the bias alone. */
-int cudnnGetRNNWeightParams(void *handle, const struct rnn *net, int layer,
-                            size_t bytes, char *weights, int which,
-                            void *matrix, void **at, void *vector,
-                            void **bias_at)
+DRY_EXPORT int cudnnGetRNNWeightParams(void *handle, const struct rnn *net,
+                                       int layer, size_t bytes, char *weights,
+                                       int which, void *matrix, void **at,
+                                       void *vector, void **bias_at)
 {
     const size_t l = (size_t)layer, m = (size_t)which;
     const size_t gates = cells[net->cell].gates;
@@ -407,9 +379,10 @@ static double vectors(const struct rnn *net, const struct sequences *data,
     return training ? fmax(forward, backward_pass(net, &p)) : forward;
 }
 
-int cudnnGetRNNTempSpaceSizes(void *handle, const struct rnn *net, int training,
-                              const struct sequences *data, size_t *work,
-                              size_t *reserve)
+DRY_EXPORT int cudnnGetRNNTempSpaceSizes(void *handle, const struct rnn *net,
+                                         int training,
+                                         const struct sequences *data,
+                                         size_t *work, size_t *reserve)
 {
     const size_t vector =
         (size_t)net->width * (size_t)data->batch * element(net);
@@ -431,17 +404,6 @@ int cudnnGetRNNTempSpaceSizes(void *handle, const struct rnn *net, int training,
 }
 
 /* ---- batch normalization ---- */
-
-DRY_EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
-    void *handle, int mode, int what, const void *x, const void *z,
-    const void *y, const void *scale, const void *activation, size_t *bytes);
-DRY_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
-    void *handle, int mode, int what, const void *activation, const void *x,
-    size_t *bytes);
-DRY_EXPORT int cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-    void *handle, int mode, int what, const void *x, const void *y,
-    const void *dy, const void *dz, const void *dx, const void *scale,
-    const void *activation, size_t *bytes);
 
 /* Only the persistent mode over channels that lie together needs a workspace:
  * sums of each tile of rows and channels. */
@@ -472,7 +434,7 @@ static int sums(int mode, const void *x, bool backward, size_t *bytes)
     return CUDNN_SUCCESS;
 }
 
-int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+DRY_EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     void *handle, int mode, int what, const void *x, const void *z,
     const void *y, const void *scale, const void *activation, size_t *bytes)
 {
@@ -480,18 +442,16 @@ int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     return what ? CUDNN_NOT_SUPPORTED : sums(mode, x, false, bytes);
 }
 
-int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *handle, int mode,
-                                                         int what,
-                                                         const void *activation,
-                                                         const void *x,
-                                                         size_t *bytes)
+DRY_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
+    void *handle, int mode, int what, const void *activation, const void *x,
+    size_t *bytes)
 {
     (void)handle, (void)mode, (void)activation, (void)x;
     *bytes = 0;
     return what ? CUDNN_NOT_SUPPORTED : CUDNN_SUCCESS;
 }
 
-int cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+DRY_EXPORT int cudnnGetBatchNormalizationBackwardExWorkspaceSize(
     void *handle, int mode, int what, const void *x, const void *y,
     const void *dy, const void *dz, const void *dx, const void *scale,
     const void *activation, size_t *bytes)
@@ -502,18 +462,6 @@ int cudnnGetBatchNormalizationBackwardExWorkspaceSize(
 }
 
 /* ---- the CTC loss ---- */
-
-DRY_EXPORT int cudnnGetCTCLossWorkspaceSize(void *handle, const void *chances,
-                                            const void *gradient,
-                                            const int *labels,
-                                            const int *label_lengths,
-                                            const int *lengths, int algorithm,
-                                            const void *loss, size_t *bytes);
-DRY_EXPORT int cudnnGetCTCLossWorkspaceSize_v8(void *handle, int algorithm,
-                                               const void *loss,
-                                               const void *chances,
-                                               const void *gradient,
-                                               size_t *bytes);
 
 /* Time, batch and alphabet of the chances. */
 static int read_chances(const void *chances, int dims[MOST_DIMENSIONS])
@@ -548,10 +496,12 @@ static int longest_of(const int *lengths, int count)
     return most;
 }
 
-int cudnnGetCTCLossWorkspaceSize(void *handle, const void *chances,
-                                 const void *gradient, const int *labels,
-                                 const int *label_lengths, const int *lengths,
-                                 int algorithm, const void *loss, size_t *bytes)
+DRY_EXPORT int cudnnGetCTCLossWorkspaceSize(void *handle, const void *chances,
+                                            const void *gradient,
+                                            const int *labels,
+                                            const int *label_lengths,
+                                            const int *lengths, int algorithm,
+                                            const void *loss, size_t *bytes)
 {
     int dims[MOST_DIMENSIONS], label;
     const int result = read_chances(chances, dims);
@@ -566,9 +516,11 @@ int cudnnGetCTCLossWorkspaceSize(void *handle, const void *chances,
 }
 
 /* The descriptor of the loss says how long a label can be. */
-int cudnnGetCTCLossWorkspaceSize_v8(void *handle, int algorithm,
-                                    const void *loss, const void *chances,
-                                    const void *gradient, size_t *bytes)
+DRY_EXPORT int cudnnGetCTCLossWorkspaceSize_v8(void *handle, int algorithm,
+                                               const void *loss,
+                                               const void *chances,
+                                               const void *gradient,
+                                               size_t *bytes)
 {
     extern int cudnnGetCTCLossDescriptor_v9(const void *, int *, int *, int *,
                                             int *);

@@ -1,8 +1,9 @@
 /* contents.c - who may access device memory, and copies. */
-#include <stdio.h>
 #include <string.h>
 
+#include "real/dry/driver/capture.h"
 #include "real/dry/driver/dry_driver.h"
+#include "real/dry/driver/pinned.h"
 #include "real/dry/dry_notes.h"
 #include "real/dry/dry_shadow.h"
 #include "real/dry/stubs.h"
@@ -56,49 +57,6 @@ int frag_dry_owner(uint64_t address)
 uint64_t frag_dry_used(int device)
 {
     return dry.gpus[device].used;
-}
-
-uint64_t frag_dry_base(uint64_t address)
-{
-    const struct dry_holding *r;
-
-    pthread_mutex_lock(&dry.lock);
-    r = held_around(dry.reservations, address, 1);
-    pthread_mutex_unlock(&dry.lock);
-    return r && r->is_segment ? r->at : 0;
-}
-
-DRY_EXPORT cu_result cuPointerGetAttribute(void *out, int which, cu_address at);
-cu_result cuPointerGetAttribute(void *out, int which, cu_address at)
-{
-    enum { DEVICE_POINTER = 3 };
-    char name[64];
-
-    if (which == DEVICE_POINTER && frag_dry_owner(at) >= 0) {
-        memcpy(out, &at, sizeof(at));
-        return CU_SUCCESS;
-    }
-    if (which == DEVICE_POINTER) /* as of memory that CUDA does not know */
-        return INVALID_VALUE;
-    snprintf(name, sizeof(name), "attribute %d of a pointer", which);
-    frag_dry_note(DRY_LACKS, name);
-    return NOT_SUPPORTED;
-}
-
-DRY_EXPORT cu_result cuMemGetAddressRange_v2(cu_address *, size_t *,
-                                             cu_address);
-cu_result cuMemGetAddressRange_v2(cu_address *base, size_t *size, cu_address at)
-{
-    const struct dry_holding *r;
-
-    pthread_mutex_lock(&dry.lock);
-    r = held_around(dry.reservations, at, 1);
-    if (r && base)
-        *base = r->at;
-    if (r && size)
-        *size = r->size;
-    pthread_mutex_unlock(&dry.lock);
-    return r ? CU_SUCCESS : INVALID_VALUE;
 }
 
 bool frag_dry_may(int device, uint64_t address, size_t size)
@@ -186,4 +144,61 @@ cu_result cuMemcpyHtoD_v2(cu_address dst, const void *src, size_t size)
     else
         memcpy(memory_host(dst), src, size);
     LEAVE(CU_SUCCESS);
+}
+
+/* A copy that involves device memory without contents. */
+static void move_nothing(void *to, const void *from, size_t size)
+{
+    const bool into = frag_dry_owner((uintptr_t)to) >= 0;
+    const bool out_of = frag_dry_owner((uintptr_t)from) >= 0;
+
+    if (into && out_of)
+        frag_dry_copied((uintptr_t)to, (uintptr_t)from, size);
+    else if (into)
+        frag_dry_wrote((uintptr_t)to, from, size);
+    else if (out_of) {
+        if (!frag_dry_pinned_clear(to, size))
+            memset(to, 0, size);
+        frag_dry_read(to, (uintptr_t)from, size);
+    } else
+        memmove(to, from, size);
+}
+
+void frag_dry_move(void *to, const void *from, size_t size)
+{
+    if (frag_dry_has_contents())
+        memmove(to, from, size);
+    else
+        move_nothing(to, from, size);
+}
+
+static bool is_there(cu_address at, size_t size)
+{
+    return frag_dry_owner(at) == FRAG_DRY_HOST || frag_dry_may(-1, at, size);
+}
+
+/* A copy inside a capture happens at the launches: nothing is known of what it
+ * writes. */
+DRY_EXPORT cu_result cuMemcpyAsync(cu_address to, cu_address from, size_t size,
+                                   cu_stream stream)
+{
+    if (!is_there(to, size) || !is_there(from, size))
+        return dry_blame("a copy of memory that is not there");
+    if (capture_has(stream))
+        frag_dry_launched();
+    else
+        frag_dry_move(memory_host(to), memory_host(from), size);
+    return CU_SUCCESS;
+}
+
+/* The forms of CUDA 12 and 13 differ in what follows `count`. */
+DRY_EXPORT cu_result cuMemcpyBatchAsync(const cu_address *to,
+                                        const cu_address *from,
+                                        const size_t *sizes, size_t count)
+{
+    cu_result code = CU_SUCCESS;
+
+    for (size_t i = 0; i < count && code == CU_SUCCESS; i++)
+        code = cuMemcpyAsync(to[i], from[i], sizes[i], NULL);
+    return code;
 }

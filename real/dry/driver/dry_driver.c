@@ -421,6 +421,24 @@ cu_result cuCtxGetCurrent(cu_context *context)
     return CU_SUCCESS;
 }
 
+DRY_EXPORT cu_result cuCtxGetDevice(cu_device *out)
+{
+    if (!dry_current())
+        return NO_CONTEXT;
+    *out = dry_current_device();
+    return CU_SUCCESS;
+}
+
+/* The stand-in writes no log. */
+DRY_EXPORT cu_result cuLogsRegisterCallback(void *call, void *data,
+                                            uint64_t *handle)
+{
+    (void)call;
+    (void)data;
+    *handle = ++dry.handles;
+    return CU_SUCCESS;
+}
+
 /* Replaces the top of the stack. */
 cu_result cuCtxSetCurrent(cu_context context)
 {

@@ -113,7 +113,6 @@ extern struct dry {
     int fail_with;
     uint64_t handles;
     bool faulty;
-    uint64_t pinned, pinned_most; /* bytes of host memory */
     bool lazy;
     unsigned wait_us; /* duration of a wait for the device */
     struct dry_stream *streams;

@@ -55,24 +55,30 @@ cu_result cuModuleLoadData(cu_module *module, const void *image)
 }
 
 /* Compiled code is not read. */
-DRY_EXPORT cu_result cuModuleLoad(cu_module *module, const char *path);
-cu_result cuModuleLoad(cu_module *module, const char *path)
+DRY_EXPORT cu_result cuModuleLoad(cu_module *module, const char *path)
 {
     return cuModuleLoadData(module, path);
 }
 
-DRY_EXPORT cu_result cuModuleLoadDataEx(cu_module *, const void *, unsigned,
-                                        int *, void **);
-cu_result cuModuleLoadDataEx(cu_module *module, const void *image,
-                             unsigned count, int *options, void **values)
+DRY_EXPORT cu_result cuModuleLoadDataEx(cu_module *module, const void *image,
+                                        unsigned count, int *options,
+                                        void **values)
 {
     (void)count, (void)options, (void)values;
     return cuModuleLoadData(module, image);
 }
 
+/* As by default: a kernel is loaded at its first use. */
+DRY_EXPORT cu_result cuModuleGetLoadingMode(int *mode)
+{
+    enum { LAZY = 2 }; /* CU_MODULE_LAZY_LOADING */
+
+    *mode = LAZY;
+    return CU_SUCCESS;
+}
+
 /* Registers, local and shared memory are in the compiled code. */
-DRY_EXPORT cu_result cuFuncGetAttribute(int *value, int which, cu_function f);
-cu_result cuFuncGetAttribute(int *value, int which, cu_function f)
+DRY_EXPORT cu_result cuFuncGetAttribute(int *value, int which, cu_function f)
 {
     enum { MOST_THREADS = 0, REGISTERS = 4 };
 
@@ -82,8 +88,22 @@ cu_result cuFuncGetAttribute(int *value, int which, cu_function f)
     return CU_SUCCESS;
 }
 
-DRY_EXPORT cu_result cuOccupancyMaxActiveClusters(int *, cu_function, void *);
-cu_result cuOccupancyMaxActiveClusters(int *count, cu_function f, void *config)
+/* One handle serves for a kernel and its function. */
+DRY_EXPORT cu_result cuKernelGetFunction(cu_function *out, cu_function kernel)
+{
+    *out = kernel;
+    return CU_SUCCESS;
+}
+
+DRY_EXPORT cu_result cuKernelGetAttribute(int *value, int which,
+                                          cu_function kernel, cu_device device)
+{
+    (void)device;
+    return cuFuncGetAttribute(value, which, kernel);
+}
+
+DRY_EXPORT cu_result cuOccupancyMaxActiveClusters(int *count, cu_function f,
+                                                  void *config)
 {
     (void)f, (void)config;
     frag_dry_note(DRY_GUESS,

@@ -10,6 +10,7 @@
 #include "real/dry/driver/places.h"
 #include "real/dry/dry_notes.h"
 #include "real/dry/dry_shadow.h"
+#include "real/dry/stubs.h"
 
 enum { THREAD_NAME = 16, PATIENCE = 16 /* waits */, IDLE = 10 /* looks */ };
 
@@ -284,6 +285,13 @@ cu_result cuStreamGetCaptureInfo(cu_stream stream, int *status, uint64_t *id)
     return CU_SUCCESS;
 }
 
+DRY_EXPORT cu_result cuStreamIsCapturing(cu_stream stream, int *status)
+{
+    uint64_t id;
+
+    return cuStreamGetCaptureInfo(stream, status, &id);
+}
+
 cu_result cuThreadExchangeStreamCaptureMode(int *mode)
 {
     capture_exchange(mode);
@@ -319,15 +327,6 @@ uint64_t frag_dry_synchronizes(void)
     return dry.synchronizes;
 }
 
-void frag_dry_pin(int64_t bytes)
-{
-    pthread_mutex_lock(&dry.lock);
-    dry.pinned += (uint64_t)bytes;
-    if (dry.pinned_most < dry.pinned)
-        dry.pinned_most = dry.pinned;
-    pthread_mutex_unlock(&dry.lock);
-}
-
 void frag_dry_hold(int device, int64_t bytes)
 {
     pthread_mutex_lock(&dry.lock);
@@ -347,11 +346,6 @@ void frag_dry_take(uint64_t *seen, unsigned each, unsigned first)
 uint64_t frag_dry_dropped(int device)
 {
     return dry.gpus[device].held_most - dry.gpus[device].held;
-}
-
-uint64_t frag_dry_pinned_most(void)
-{
-    return dry.pinned_most;
 }
 
 uint64_t frag_dry_events(void)

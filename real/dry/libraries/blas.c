@@ -11,30 +11,25 @@ struct blas {
     int math, pointers;
 };
 
-DRY_EXPORT int cublasGetMathMode(const struct blas *b, int *mode);
-DRY_EXPORT int cublasSetMathMode(struct blas *b, int mode);
-DRY_EXPORT int cublasGetPointerMode_v2(const struct blas *b, int *mode);
-DRY_EXPORT int cublasSetPointerMode_v2(struct blas *b, int mode);
-
-int cublasGetMathMode(const struct blas *b, int *mode)
+DRY_EXPORT int cublasGetMathMode(const struct blas *b, int *mode)
 {
     *mode = b->math;
     return 0;
 }
 
-int cublasSetMathMode(struct blas *b, int mode)
+DRY_EXPORT int cublasSetMathMode(struct blas *b, int mode)
 {
     b->math = mode;
     return 0;
 }
 
-int cublasGetPointerMode_v2(const struct blas *b, int *mode)
+DRY_EXPORT int cublasGetPointerMode_v2(const struct blas *b, int *mode)
 {
     *mode = b->pointers;
     return 0;
 }
 
-int cublasSetPointerMode_v2(struct blas *b, int mode)
+DRY_EXPORT int cublasSetPointerMode_v2(struct blas *b, int mode)
 {
     b->pointers = mode;
     return 0;

@@ -16,12 +16,7 @@ struct result {
     int reserved[4];
 };
 
-DRY_EXPORT size_t cublasLtGetVersion(void);
-DRY_EXPORT int cublasLtMatmulAlgoGetHeuristic(void *, void *, void *, void *,
-                                              void *, void *, void *, int,
-                                              struct result *, int *);
-
-size_t cublasLtGetVersion(void)
+DRY_EXPORT size_t cublasLtGetVersion(void)
 {
     const char *cuda = getenv("FRAGSIM_DRY_CUDA"); /* such as 13000 */
 
@@ -29,9 +24,11 @@ size_t cublasLtGetVersion(void)
 }
 
 /* One algorithm, which needs no workspace. */
-int cublasLtMatmulAlgoGetHeuristic(void *handle, void *operation, void *a,
-                                   void *b, void *c, void *d, void *preference,
-                                   int wanted, struct result *out, int *count)
+DRY_EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *operation,
+                                              void *a, void *b, void *c,
+                                              void *d, void *preference,
+                                              int wanted, struct result *out,
+                                              int *count)
 {
     (void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d;
     (void)preference;

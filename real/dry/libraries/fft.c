@@ -10,15 +10,7 @@ enum { DRY_LACKING = 16 }; /* CUFFT_NOT_SUPPORTED */
 
 #include "real/dry/libraries/fft.def"
 
-DRY_EXPORT int cufftCreate(int *plan);
-DRY_EXPORT int cufftXtMakePlanMany(int plan, int rank, const int64_t *n,
-                                   const int64_t *in, int64_t in_stride,
-                                   int64_t in_distance, int in_type,
-                                   const int64_t *out, int64_t out_stride,
-                                   int64_t out_distance, int out_type,
-                                   int64_t batch, size_t *bytes, int type);
-
-int cufftCreate(int *plan)
+DRY_EXPORT int cufftCreate(int *plan)
 {
     static int plans;
     static uint64_t seen;
@@ -79,11 +71,12 @@ static size_t area(const struct transform *t)
     return t->real ? row * t->rows / 2 : row * t->rows;
 }
 
-int cufftXtMakePlanMany(int plan, int rank, const int64_t *n, const int64_t *in,
-                        int64_t in_stride, int64_t in_distance, int in_type,
-                        const int64_t *out, int64_t out_stride,
-                        int64_t out_distance, int out_type, int64_t batch,
-                        size_t *bytes, int type)
+DRY_EXPORT int cufftXtMakePlanMany(int plan, int rank, const int64_t *n,
+                                   const int64_t *in, int64_t in_stride,
+                                   int64_t in_distance, int in_type,
+                                   const int64_t *out, int64_t out_stride,
+                                   int64_t out_distance, int out_type,
+                                   int64_t batch, size_t *bytes, int type)
 {
     enum {
         REAL_32 = 0,

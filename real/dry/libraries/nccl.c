@@ -52,44 +52,6 @@ struct comm {
     struct unique id; /* the same in all its ranks, and in no other */
 };
 
-DRY_EXPORT int ncclAllGather(const void *, void *, size_t, int, struct comm *,
-                             cudaStream_t);
-DRY_EXPORT int ncclAllReduce(const void *, void *, size_t, int, int,
-                             struct comm *, cudaStream_t);
-DRY_EXPORT int ncclReduceScatter(const void *, void *, size_t, int, int,
-                                 struct comm *, cudaStream_t);
-DRY_EXPORT int ncclReduce(const void *, void *, size_t, int, int, int,
-                          struct comm *, cudaStream_t);
-DRY_EXPORT int ncclBroadcast(const void *, void *, size_t, int, int,
-                             struct comm *, cudaStream_t);
-DRY_EXPORT int ncclBcast(void *, size_t, int, int, struct comm *, cudaStream_t);
-DRY_EXPORT int ncclAlltoAll(const void *, void *, size_t, int, struct comm *,
-                            cudaStream_t);
-DRY_EXPORT int ncclSend(const void *, size_t, int, int, struct comm *,
-                        cudaStream_t);
-DRY_EXPORT int ncclRecv(void *, size_t, int, int, struct comm *, cudaStream_t);
-DRY_EXPORT int ncclCommAbort(struct comm *c);
-DRY_EXPORT int ncclCommDestroy(struct comm *c);
-DRY_EXPORT int ncclGetVersion(int *version);
-DRY_EXPORT const char *ncclGetLastError(const struct comm *c);
-DRY_EXPORT int ncclGetUniqueId(struct unique *id);
-DRY_EXPORT int ncclCommInitRank(struct comm **, int, struct unique, int);
-DRY_EXPORT int ncclCommInitRankConfig(struct comm **, int, struct unique, int,
-                                      void *);
-DRY_EXPORT int ncclCommInitRankScalable(struct comm **, int, int, int, void *,
-                                        void *);
-DRY_EXPORT int ncclCommInitAll(struct comm **, int, const int *);
-DRY_EXPORT int ncclCommSplit(struct comm *, int, int, struct comm **, void *);
-DRY_EXPORT int ncclCommCount(const struct comm *c, int *count);
-DRY_EXPORT int ncclCommCuDevice(const struct comm *c, int *device);
-DRY_EXPORT int ncclCommUserRank(const struct comm *c, int *rank);
-DRY_EXPORT int ncclCommGetAsyncError(const struct comm *c, int *code);
-DRY_EXPORT int ncclCommRegister(const struct comm *, void *, size_t, void **);
-DRY_EXPORT int ncclMemAlloc(void **out, size_t size);
-DRY_EXPORT int ncclMemFree(void *at);
-DRY_EXPORT int ncclRedOpCreatePreMulSum(int *op, void *, int, int,
-                                        const struct comm *);
-
 /* Of libcudart. */
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaMalloc(void **out, size_t size);
@@ -108,19 +70,19 @@ static bool is_whole(int type)
     return type <= 5; /* ncclUint64 */
 }
 
-int ncclGetVersion(int *version)
+DRY_EXPORT int ncclGetVersion(int *version)
 {
     *version = VERSION;
     return 0;
 }
 
-const char *ncclGetLastError(const struct comm *c)
+DRY_EXPORT const char *ncclGetLastError(const struct comm *c)
 {
     (void)c;
     return "";
 }
 
-int ncclGetUniqueId(struct unique *id)
+DRY_EXPORT int ncclGetUniqueId(struct unique *id)
 {
     static unsigned made;
 
@@ -209,8 +171,8 @@ static struct peer *use_peer(struct comm *c, int peer, int64_t mib)
 
 /* ---- collectives ---- */
 
-int ncclAllReduce(const void *from, void *to, size_t count, int type, int op,
-                  struct comm *c, cudaStream_t stream)
+DRY_EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type,
+                             int op, struct comm *c, cudaStream_t stream)
 {
     (void)from, (void)to, (void)count, (void)type, (void)op, (void)stream;
     collect(c);
@@ -218,21 +180,22 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int op,
     return 0;
 }
 
-int ncclReduceScatter(const void *from, void *to, size_t count, int type,
-                      int op, struct comm *c, cudaStream_t stream)
+DRY_EXPORT int ncclReduceScatter(const void *from, void *to, size_t count,
+                                 int type, int op, struct comm *c,
+                                 cudaStream_t stream)
 {
     return ncclAllReduce(from, to, count, type, op, c, stream);
 }
 
-int ncclReduce(const void *from, void *to, size_t count, int type, int op,
-               int root, struct comm *c, cudaStream_t stream)
+DRY_EXPORT int ncclReduce(const void *from, void *to, size_t count, int type,
+                          int op, int root, struct comm *c, cudaStream_t stream)
 {
     (void)root;
     return ncclAllReduce(from, to, count, type, op, c, stream);
 }
 
-int ncclAllGather(const void *from, void *to, size_t count, int type,
-                  struct comm *c, cudaStream_t stream)
+DRY_EXPORT int ncclAllGather(const void *from, void *to, size_t count, int type,
+                             struct comm *c, cudaStream_t stream)
 {
     const size_t size = count * bytes_of(type);
     const unsigned number = c->collectives++;
@@ -247,8 +210,8 @@ int ncclAllGather(const void *from, void *to, size_t count, int type,
     return 0;
 }
 
-int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
-                  struct comm *c, cudaStream_t stream)
+DRY_EXPORT int ncclBroadcast(const void *from, void *to, size_t count, int type,
+                             int root, struct comm *c, cudaStream_t stream)
 {
     const size_t size = count * bytes_of(type);
     const unsigned number = c->collectives++;
@@ -266,14 +229,14 @@ int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
     return 0;
 }
 
-int ncclBcast(void *at, size_t count, int type, int root, struct comm *c,
-              cudaStream_t stream)
+DRY_EXPORT int ncclBcast(void *at, size_t count, int type, int root,
+                         struct comm *c, cudaStream_t stream)
 {
     return ncclBroadcast(at, at, count, type, root, c, stream);
 }
 
-int ncclSend(const void *from, size_t count, int type, int peer, struct comm *c,
-             cudaStream_t stream)
+DRY_EXPORT int ncclSend(const void *from, size_t count, int type, int peer,
+                        struct comm *c, cudaStream_t stream)
 {
     struct peer *p = use_peer(c, peer, c->peers[peer].sent ? 0 : SENDS);
 
@@ -283,8 +246,8 @@ int ncclSend(const void *from, size_t count, int type, int peer, struct comm *c,
     return 0;
 }
 
-int ncclRecv(void *to, size_t count, int type, int peer, struct comm *c,
-             cudaStream_t stream)
+DRY_EXPORT int ncclRecv(void *to, size_t count, int type, int peer,
+                        struct comm *c, cudaStream_t stream)
 {
     struct peer *p = use_peer(c, peer, c->peers[peer].received ? 0 : RECEIVES);
 
@@ -294,8 +257,8 @@ int ncclRecv(void *to, size_t count, int type, int peer, struct comm *c,
     return 0;
 }
 
-int ncclAlltoAll(const void *from, void *to, size_t count, int type,
-                 struct comm *c, cudaStream_t stream)
+DRY_EXPORT int ncclAlltoAll(const void *from, void *to, size_t count, int type,
+                            struct comm *c, cudaStream_t stream)
 {
     const size_t size = count * bytes_of(type);
 
@@ -307,7 +270,7 @@ int ncclAlltoAll(const void *from, void *to, size_t count, int type,
     return 0;
 }
 
-int ncclCommDestroy(struct comm *c)
+DRY_EXPORT int ncclCommDestroy(struct comm *c)
 {
     hold(c, -(c->held >> 20));
     free(c->peers);
@@ -315,7 +278,7 @@ int ncclCommDestroy(struct comm *c)
     return 0;
 }
 
-int ncclCommAbort(struct comm *c)
+DRY_EXPORT int ncclCommAbort(struct comm *c)
 {
     return ncclCommDestroy(c);
 }
@@ -343,7 +306,8 @@ static int make(struct comm **out, int size, int rank, int device,
     return 0;
 }
 
-int ncclCommInitRank(struct comm **out, int size, struct unique id, int rank)
+DRY_EXPORT int ncclCommInitRank(struct comm **out, int size, struct unique id,
+                                int rank)
 {
     int device = 0;
 
@@ -351,22 +315,22 @@ int ncclCommInitRank(struct comm **out, int size, struct unique id, int rank)
     return make(out, size, rank, device, &id);
 }
 
-int ncclCommInitRankConfig(struct comm **out, int size, struct unique id,
-                           int rank, void *config)
+DRY_EXPORT int ncclCommInitRankConfig(struct comm **out, int size,
+                                      struct unique id, int rank, void *config)
 {
     (void)config;
     return ncclCommInitRank(out, size, id, rank);
 }
 
-int ncclCommInitRankScalable(struct comm **out, int size, int rank, int ids,
-                             void *unique, void *config)
+DRY_EXPORT int ncclCommInitRankScalable(struct comm **out, int size, int rank,
+                                        int ids, void *unique, void *config)
 {
     (void)ids;
     (void)config;
     return ncclCommInitRank(out, size, *(struct unique *)unique, rank);
 }
 
-int ncclCommInitAll(struct comm **out, int count, const int *devices)
+DRY_EXPORT int ncclCommInitAll(struct comm **out, int count, const int *devices)
 {
     struct unique id;
     int code = ncclGetUniqueId(&id);
@@ -428,8 +392,8 @@ static bool meet(const char *path, int count, const struct meeting *mine,
     return look(path, mine, size, before) == count;
 }
 
-int ncclCommSplit(struct comm *c, int color, int key, struct comm **out,
-                  void *config)
+DRY_EXPORT int ncclCommSplit(struct comm *c, int color, int key,
+                             struct comm **out, void *config)
 {
     const struct meeting mine = {c->rank, color, key};
     const char *folder = getenv("FRAGSIM_DRY_FOLDER");
@@ -451,32 +415,33 @@ int ncclCommSplit(struct comm *c, int color, int key, struct comm **out,
     return make(out, size, rank, c->device, &id);
 }
 
-int ncclCommCount(const struct comm *c, int *count)
+DRY_EXPORT int ncclCommCount(const struct comm *c, int *count)
 {
     *count = c->size;
     return 0;
 }
 
-int ncclCommCuDevice(const struct comm *c, int *device)
+DRY_EXPORT int ncclCommCuDevice(const struct comm *c, int *device)
 {
     *device = c->device;
     return 0;
 }
 
-int ncclCommUserRank(const struct comm *c, int *rank)
+DRY_EXPORT int ncclCommUserRank(const struct comm *c, int *rank)
 {
     *rank = c->rank;
     return 0;
 }
 
-int ncclCommGetAsyncError(const struct comm *c, int *code)
+DRY_EXPORT int ncclCommGetAsyncError(const struct comm *c, int *code)
 {
     (void)c;
     *code = 0;
     return 0;
 }
 
-int ncclCommRegister(const struct comm *c, void *at, size_t size, void **out)
+DRY_EXPORT int ncclCommRegister(const struct comm *c, void *at, size_t size,
+                                void **out)
 {
     (void)c;
     (void)size;
@@ -484,18 +449,18 @@ int ncclCommRegister(const struct comm *c, void *at, size_t size, void **out)
     return 0;
 }
 
-int ncclMemAlloc(void **out, size_t size)
+DRY_EXPORT int ncclMemAlloc(void **out, size_t size)
 {
     return cudaMalloc(out, size) == cudaSuccess ? 0 : 1;
 }
 
-int ncclMemFree(void *at)
+DRY_EXPORT int ncclMemFree(void *at)
 {
     return cudaFree(at) == cudaSuccess ? 0 : 1;
 }
 
-int ncclRedOpCreatePreMulSum(int *op, void *scalar, int type, int residence,
-                             const struct comm *c)
+DRY_EXPORT int ncclRedOpCreatePreMulSum(int *op, void *scalar, int type,
+                                        int residence, const struct comm *c)
 {
     (void)scalar, (void)type, (void)residence, (void)c;
     *op = 5; /* ncclNumOps, the first number that is free */

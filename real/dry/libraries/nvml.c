@@ -6,6 +6,7 @@
 
 #include "real/device/gpus.h"
 #include "real/dry/control.h"
+#include "real/dry/driver/properties.h"
 
 enum { DRY_LACKING = 3, NOT_FOUND = 6, NO_ROOM = 7 }; /* NVML_ERROR_... */
 #include "real/dry/stubs.h"
@@ -24,6 +25,17 @@ struct memory { /* nvmlMemory_t */
     unsigned long long total, left, used;
 };
 
+struct memory_v2 { /* nvmlMemory_v2_t */
+    unsigned version;
+    unsigned long long total, reserved, left, used;
+};
+
+struct pci { /* nvmlPciInfo_t */
+    char legacy[16];
+    unsigned domain, bus, device, product, system;
+    char name[32];
+};
+
 struct fabric { /* the part of nvmlGpuFabricInfoV_t that all versions have */
     unsigned version;
     unsigned char cluster[16];
@@ -32,23 +44,13 @@ struct fabric { /* the part of nvmlGpuFabricInfoV_t that all versions have */
     unsigned char state;
 };
 
-DRY_EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
-DRY_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *out);
-DRY_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, handle *out);
-DRY_EXPORT int nvmlDeviceGetComputeRunningProcesses(handle, unsigned *,
-                                                    struct process *);
-DRY_EXPORT int nvmlDeviceGetGpuFabricInfoV(handle, struct fabric *);
-DRY_EXPORT int nvmlDeviceGetMemoryInfo(handle, struct memory *);
-DRY_EXPORT int nvmlDeviceGetName(handle, char *, unsigned);
-DRY_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
-
-int nvmlDeviceGetCount_v2(unsigned *count)
+DRY_EXPORT int nvmlDeviceGetCount_v2(unsigned *count)
 {
     *count = (unsigned)frag_dry_devices();
     return 0;
 }
 
-int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *out)
+DRY_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *out)
 {
     unsigned count;
 
@@ -59,7 +61,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *out)
 
 /* PyTorch 2.13 asks before its first expandable segment, and fails if the
  * question does. The device belongs to no fabric. */
-int nvmlDeviceGetGpuFabricInfoV(handle device, struct fabric *fabric)
+DRY_EXPORT int nvmlDeviceGetGpuFabricInfoV(handle device, struct fabric *fabric)
 {
     (void)device;
     memset(fabric->cluster, 0, sizeof(fabric->cluster));
@@ -70,7 +72,7 @@ int nvmlDeviceGetGpuFabricInfoV(handle device, struct fabric *fabric)
 }
 
 /* The text of cudaDeviceGetPCIBusId. */
-int nvmlDeviceGetHandleByPciBusId_v2(const char *text, handle *out)
+DRY_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, handle *out)
 {
     unsigned domain, bus;
 
@@ -79,8 +81,9 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *text, handle *out)
     return nvmlDeviceGetHandleByIndex_v2(bus - 1, out);
 }
 
-int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *count,
-                                         struct process *out)
+DRY_EXPORT int nvmlDeviceGetComputeRunningProcesses(handle device,
+                                                    unsigned *count,
+                                                    struct process *out)
 {
     const unsigned room = *count;
 
@@ -91,7 +94,7 @@ int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *count,
     return 0;
 }
 
-int nvmlDeviceGetMemoryInfo(handle device, struct memory *out)
+DRY_EXPORT int nvmlDeviceGetMemoryInfo(handle device, struct memory *out)
 {
     size_t total = 0;
 
@@ -102,12 +105,78 @@ int nvmlDeviceGetMemoryInfo(handle device, struct memory *out)
     return 0;
 }
 
-int nvmlDeviceGetName(handle device, char *name, unsigned room)
+DRY_EXPORT int nvmlDeviceGetMemoryInfo_v2(handle device, struct memory_v2 *out)
+{
+    struct memory m;
+
+    nvmlDeviceGetMemoryInfo(device, &m);
+    *out = (struct memory_v2){out->version, m.total, 0, m.left, m.used};
+    return 0;
+}
+
+DRY_EXPORT int nvmlDeviceGetIndex(handle device, unsigned *out)
+{
+    *out = (unsigned)device - 1;
+    return 0;
+}
+
+DRY_EXPORT int nvmlDeviceGetCudaComputeCapability(handle device, int *major,
+                                                  int *minor)
+{
+    (void)device;
+    *major = frag_dry_gpu()->major;
+    *minor = frag_dry_gpu()->minor;
+    return 0;
+}
+
+/* The number of the device's properties, as text. */
+DRY_EXPORT int nvmlDeviceGetUUID(handle device, char *out, unsigned room)
+{
+    static const int groups[] = {4, 2, 2, 2, 6};
+    char properties[2048], text[64] = "GPU";
+    const unsigned char *next = (const unsigned char *)properties + DRY_AT_UUID;
+    size_t length = strlen(text);
+
+    frag_dry_properties(properties, 0, (int)device - 1);
+    for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+        text[length++] = '-';
+        for (int n = 0; n < groups[i]; n++, length += 2)
+            snprintf(text + length, 3, "%02x", *next++);
+    }
+    if (room <= length)
+        return NO_ROOM;
+    memcpy(out, text, length + 1);
+    return 0;
+}
+
+DRY_EXPORT int nvmlDeviceGetHandleByUUID(const char *text, handle *out)
+{
+    char other[64];
+
+    for (int device = 1; device <= frag_dry_devices(); device++) {
+        nvmlDeviceGetUUID((handle)device, other, sizeof(other));
+        *out = (handle)device;
+        if (!strcmp(text, other))
+            return 0;
+    }
+    return NOT_FOUND;
+}
+
+DRY_EXPORT int nvmlDeviceGetPciInfo_v3(handle device, struct pci *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->bus = (unsigned)device;
+    snprintf(out->legacy, sizeof(out->legacy), "0000:%02X:00.0", out->bus);
+    snprintf(out->name, sizeof(out->name), "00000000:%02X:00.0", out->bus);
+    return 0;
+}
+
+DRY_EXPORT int nvmlDeviceGetName(handle device, char *name, unsigned room)
 {
     return cuDeviceGetName(name, (int)room, (int)device - 1);
 }
 
-int nvmlSystemGetCudaDriverVersion_v2(int *version)
+DRY_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
     return cuDriverGetVersion(version);
 }

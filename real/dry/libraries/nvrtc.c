@@ -9,11 +9,6 @@ enum { DRY_LACKING = 11 }; /* NVRTC_ERROR_INTERNAL_ERROR */
 
 enum { CODE = 64 }; /* bytes of a compiled program, all zero */
 
-DRY_EXPORT int nvrtcVersion(int *major, int *minor);
-DRY_EXPORT int nvrtcDestroyProgram(void **program);
-DRY_EXPORT int nvrtcGetProgramLogSize(void *program, size_t *size);
-DRY_EXPORT int nvrtcGetProgramLog(void *program, char *text);
-
 #define CODE_OF(name)                                      \
     DRY_EXPORT int nvrtcGet##name##Size(void *, size_t *); \
     DRY_EXPORT int nvrtcGet##name(void *, char *);         \
@@ -32,28 +27,28 @@ DRY_EXPORT int nvrtcGetProgramLog(void *program, char *text);
 CODE_OF(CUBIN)
 CODE_OF(PTX)
 
-int nvrtcDestroyProgram(void **program)
+DRY_EXPORT int nvrtcDestroyProgram(void **program)
 {
     free(*program);
     *program = NULL;
     return 0;
 }
 
-int nvrtcGetProgramLogSize(void *program, size_t *size)
+DRY_EXPORT int nvrtcGetProgramLogSize(void *program, size_t *size)
 {
     (void)program;
     *size = 1;
     return 0;
 }
 
-int nvrtcGetProgramLog(void *program, char *text)
+DRY_EXPORT int nvrtcGetProgramLog(void *program, char *text)
 {
     (void)program;
     *text = 0;
     return 0;
 }
 
-int nvrtcVersion(int *major, int *minor)
+DRY_EXPORT int nvrtcVersion(int *major, int *minor)
 {
     const char *text = getenv("FRAGSIM_DRY_CUDA"); /* such as 13000 */
     const int cuda = text ? atoi(text) : 13000;

@@ -138,33 +138,23 @@ static int sized(size_t size, size_t element, size_t *device, size_t *host,
 #define X_SYEVD      cusolverDnXsyevd_bufferSize
 #define X_SYEV_BATCH cusolverDnXsyevBatched_bufferSize
 
-DRY_EXPORT int X_POTRF(void *handle, void *params, int part, int64_t n,
-                       int type, const void *a, int64_t row, int compute,
-                       size_t *device, size_t *host);
-DRY_EXPORT int X_GEQRF(void *handle, void *params, int64_t m, int64_t n,
-                       int type, const void *a, int64_t row, int tau_type,
-                       const void *tau, int compute, size_t *device,
-                       size_t *host);
-DRY_EXPORT int X_SYEVD(void *handle, void *params, int what, int part,
-                       int64_t n, int type, const void *a, int64_t row,
-                       int w_type, const void *w, int compute, size_t *device,
-                       size_t *host);
 DRY_EXPORT int X_SYEV_BATCH(void *handle, void *params, int what, int part,
                             int64_t n, int type, const void *a, int64_t row,
                             int w_type, const void *w, int compute,
                             size_t *device, size_t *host, int64_t batch);
 
-int X_POTRF(void *handle, void *params, int part, int64_t n, int type,
-            const void *a, int64_t row, int compute, size_t *device,
-            size_t *host)
+DRY_EXPORT int X_POTRF(void *handle, void *params, int part, int64_t n,
+                       int type, const void *a, int64_t row, int compute,
+                       size_t *device, size_t *host)
 {
     (void)handle, (void)params, (void)part, (void)a, (void)row, (void)compute;
     return sized(potrf(n), bytes_of(type), device, host, "cusolverDnXpotrf");
 }
 
-int X_GEQRF(void *handle, void *params, int64_t m, int64_t n, int type,
-            const void *a, int64_t row, int tau_type, const void *tau,
-            int compute, size_t *device, size_t *host)
+DRY_EXPORT int X_GEQRF(void *handle, void *params, int64_t m, int64_t n,
+                       int type, const void *a, int64_t row, int tau_type,
+                       const void *tau, int compute, size_t *device,
+                       size_t *host)
 {
     (void)handle, (void)params, (void)m, (void)a, (void)row, (void)compute;
     (void)tau_type, (void)tau;
@@ -172,9 +162,10 @@ int X_GEQRF(void *handle, void *params, int64_t m, int64_t n, int type,
     return sized(geqrf(n, element), element, device, host, "cusolverDnXgeqrf");
 }
 
-int X_SYEVD(void *handle, void *params, int what, int part, int64_t n, int type,
-            const void *a, int64_t row, int w_type, const void *w, int compute,
-            size_t *device, size_t *host)
+DRY_EXPORT int X_SYEVD(void *handle, void *params, int what, int part,
+                       int64_t n, int type, const void *a, int64_t row,
+                       int w_type, const void *w, int compute, size_t *device,
+                       size_t *host)
 {
     return X_SYEV_BATCH(handle, params, what, part, n, type, a, row, w_type, w,
                         compute, device, host, 1);

@@ -9,7 +9,6 @@
  * and are named (runtime.def).
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,11 +17,11 @@
 #include <unistd.h>
 
 #include "real/device/gpus.h"
+#include "real/dry/driver/pinned.h"
 #include "real/dry/dry_notes.h"
 #include "real/dry/dry_shadow.h"
 #include "real/dry/runtime/executables.h"
 #include "real/dry/runtime/kernels.h"
-#include "real/dry/runtime/pinned.h"
 #include "real/dry/runtime/runtime.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -210,63 +209,14 @@ EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     INSIDE(cuCtxEnablePeerAccess(contexts[peer], flags));
 }
 
-/* Functions of the driver that it lacks: a program that looked one up may call
- * it without a look at the result. Each gets a function that says its name. */
-#define SLOTS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
-enum { MOST_SLOTS = 12, ROOM = 64 };
-
-static char lacking[MOST_SLOTS][ROOM]; /* their names, "" from the first free */
-
-#define X(slot)                                  \
-    static cu_result refuses_##slot(void)        \
-    {                                            \
-        frag_dry_note(DRY_LACKS, lacking[slot]); \
-        return cudaErrorNotSupported;            \
-    }
-SLOTS(X)
-#undef X
-
-static cu_result refuses(void)
-{
-    frag_dry_note(DRY_LACKS, "further functions of the driver");
-    return cudaErrorNotSupported;
-}
-
-static void *refusal(const char *name)
-{
-    static cu_result (*const refusals[])(void) = {
-#define X(slot) refuses_##slot,
-        SLOTS(X)
-#undef X
-            refuses,
-    };
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    int slot = 0;
-    void *found;
-
-    pthread_mutex_lock(&lock);
-    while (slot < MOST_SLOTS && *lacking[slot] && strcmp(lacking[slot], name))
-        slot++;
-    if (slot < MOST_SLOTS)
-        snprintf(lacking[slot], ROOM, "%s", name);
-    pthread_mutex_unlock(&lock);
-    memcpy(&found, &refusals[slot], sizeof(found));
-    return found;
-}
-
+/* What the driver has under the name, or what says that it lacks it. */
 EXPORT cudaError_t cudaGetDriverEntryPointByVersion(const char *name,
                                                     void **out,
                                                     unsigned version,
                                                     unsigned long long flags,
                                                     int *found)
 {
-    (void)version;
-    (void)flags;
-    *out = dlsym(RTLD_DEFAULT, name);
-    if (!*out)
-        *out = refusal(name);
-    if (found)
-        *found = 0; /* cudaDriverEntryPointSuccess */
+    cuGetProcAddress_v2(name, out, (int)version, flags, found);
     return cudaSuccess;
 }
 
@@ -297,7 +247,8 @@ EXPORT cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 EXPORT cudaError_t cudaHostAlloc(void **out, size_t size, unsigned flags)
 {
     (void)flags;
-    return answer(pinned_new(out, size) ? CU_SUCCESS : CU_OUT_OF_MEMORY);
+    return answer(frag_dry_pinned_new(out, size) ? CU_SUCCESS
+                                                 : CU_OUT_OF_MEMORY);
 }
 
 EXPORT cudaError_t cudaMallocHost(void **out, size_t size)
@@ -307,14 +258,16 @@ EXPORT cudaError_t cudaMallocHost(void **out, size_t size)
 
 EXPORT cudaError_t cudaFreeHost(void *at)
 {
-    return answer(!at || pinned_drop(at, true) ? CU_SUCCESS
-                                               : cudaErrorInvalidValue);
+    return answer(!at || frag_dry_pinned_drop(at, true)
+                      ? CU_SUCCESS
+                      : cudaErrorInvalidValue);
 }
 
 EXPORT cudaError_t cudaHostRegister(void *at, size_t size, unsigned flags)
 {
     (void)flags;
-    return answer(pinned_add(at, size) ? CU_SUCCESS : CU_OUT_OF_MEMORY);
+    return answer(frag_dry_pinned_add(at, size) ? CU_SUCCESS
+                                                : CU_OUT_OF_MEMORY);
 }
 
 EXPORT cudaError_t cudaHostGetDevicePointer(void **out, void *at,
@@ -327,20 +280,24 @@ EXPORT cudaError_t cudaHostGetDevicePointer(void **out, void *at,
 
 EXPORT cudaError_t cudaHostUnregister(void *at)
 {
-    return answer(pinned_drop(at, false) ? CU_SUCCESS : cudaErrorInvalidValue);
+    return answer(frag_dry_pinned_drop(at, false) ? CU_SUCCESS
+                                                  : cudaErrorInvalidValue);
 }
 
 EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
                                             const void *at)
 {
     const int owner = frag_dry_owner((uintptr_t)at);
-    const bool pinned = owner < 0 && pinned_has(at);
+    uint64_t start;
+    size_t size;
+    const bool pinned =
+        owner < 0 && frag_dry_pinned_range((uintptr_t)at, &start, &size);
 
     *out = (struct cudaPointerAttributes){
         .type = owner >= 0 ? cudaMemoryTypeDevice
                 : pinned   ? cudaMemoryTypeHost
                            : cudaMemoryTypeUnregistered,
-        .device = pinned ? 0 : owner};
+        .device = pinned ? device : owner};
     if (owner >= 0 || pinned)
         memcpy(&out->devicePointer, &at, sizeof(at));
     if (pinned)
@@ -355,32 +312,6 @@ static bool may(int by, const void *at, size_t size)
 
     return owner == FRAG_DRY_HOST ||
            frag_dry_may(by == FRAG_DRY_HOST ? owner : by, (uintptr_t)at, size);
-}
-
-/* A copy that involves device memory without contents. */
-static void move_nothing(void *to, const void *from, size_t size)
-{
-    const bool into = frag_dry_owner((uintptr_t)to) >= 0;
-    const bool out_of = frag_dry_owner((uintptr_t)from) >= 0;
-
-    if (into && out_of)
-        frag_dry_copied((uintptr_t)to, (uintptr_t)from, size);
-    else if (into)
-        frag_dry_wrote((uintptr_t)to, from, size);
-    else if (out_of) {
-        if (!pinned_clear(to, size))
-            memset(to, 0, size);
-        frag_dry_read(to, (uintptr_t)from, size);
-    } else
-        memmove(to, from, size);
-}
-
-static void move(void *to, const void *from, size_t size)
-{
-    if (frag_dry_has_contents())
-        memmove(to, from, size);
-    else
-        move_nothing(to, from, size);
 }
 
 /* A copy of a graph, in the order of the capture. */
@@ -445,7 +376,7 @@ static cu_result copy(int by, void *to, const void *from, size_t size,
     if (status)
         add_node(capture, to, from, size);
     else
-        move(to, from, size);
+        frag_dry_move(to, from, size);
     return CU_SUCCESS;
 }
 
@@ -460,7 +391,7 @@ static cu_result launch(const void *graph)
             continue;
         if (may(FRAG_DRY_HOST, n->to, n->size) &&
             may(FRAG_DRY_HOST, n->from, n->size))
-            move(n->to, n->from, n->size);
+            frag_dry_move(n->to, n->from, n->size);
         else
             code = (cu_result)cudaErrorIllegalAddress;
     }
@@ -546,15 +477,21 @@ EXPORT cudaError_t cudaMemset(void *to, int value, size_t size)
     return cudaMemsetAsync(to, value, size, NULL);
 }
 
-/* A handle: the process and the start of the segment. Mapped memory has
- * none. */
 EXPORT cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *at)
 {
-    const uint64_t what[2] = {(uint64_t)getpid(), frag_dry_base((uintptr_t)at)};
+    INSIDE(cuIpcGetMemHandle(out, (uintptr_t)at));
+}
 
-    memset(out, 0, sizeof(*out));
-    memcpy(out, what, sizeof(what));
-    return answer(what[1] ? CU_SUCCESS : cudaErrorInvalidValue);
+EXPORT cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t handle,
+                                        unsigned flags)
+{
+    *out = NULL;
+    INSIDE(cuIpcOpenMemHandle_v2((cu_address *)(void *)out, handle, flags));
+}
+
+EXPORT cudaError_t cudaIpcCloseMemHandle(void *at)
+{
+    INSIDE(cuIpcCloseMemHandle((uintptr_t)at));
 }
 
 EXPORT cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *out,
@@ -858,72 +795,58 @@ EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 
 /* ---- what compiled kernels call: crt/host_runtime.h ---- */
 
-EXPORT void **__cudaRegisterFatBinary(void *image);
-EXPORT void __cudaRegisterFatBinaryEnd(void **handle);
-EXPORT void __cudaUnregisterFatBinary(void **handle);
-EXPORT void __cudaRegisterFunction(void **handle, const void *function);
-EXPORT void __cudaRegisterVar(void);
-EXPORT char __cudaInitModule(void **handle);
-EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *function);
-EXPORT cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid,
-                                      dim3 block, void **args, size_t shared,
-                                      cudaStream_t stream);
-EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block,
-                                            size_t shared, cudaStream_t stream);
-EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block,
-                                              size_t *shared, void *stream);
-
 static __thread struct {
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
 } pushed;
 
-void **__cudaRegisterFatBinary(void *image)
+EXPORT void **__cudaRegisterFatBinary(void *image)
 {
     return (void **)kernels_add(image, frag_dry_gpu());
 }
 
-void __cudaRegisterFatBinaryEnd(void **handle)
+EXPORT void __cudaRegisterFatBinaryEnd(void **handle)
 {
     (void)handle;
 }
 
-void __cudaUnregisterFatBinary(void **handle)
+EXPORT void __cudaUnregisterFatBinary(void **handle)
 {
     (void)handle;
 }
 
 /* The other parameters are not used. */
-void __cudaRegisterFunction(void **handle, const void *function)
+EXPORT void __cudaRegisterFunction(void **handle, const void *function)
 {
     kernels_name((struct kernels *)handle, function);
 }
 
-void __cudaRegisterVar(void)
+EXPORT void __cudaRegisterVar(void)
 {
 }
 
-char __cudaInitModule(void **handle)
+EXPORT char __cudaInitModule(void **handle)
 {
     (void)handle;
     return 1;
 }
 
-cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *function)
+EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *function)
 {
     memcpy(out, &function, sizeof(function));
     return cudaSuccess;
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
-                               void **args, size_t shared, cudaStream_t stream)
+EXPORT cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid,
+                                      dim3 block, void **args, size_t shared,
+                                      cudaStream_t stream)
 {
     return cudaLaunchKernel(kernel, grid, block, args, shared, stream);
 }
 
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
-                                     cudaStream_t stream)
+EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block,
+                                            size_t shared, cudaStream_t stream)
 {
     pushed.grid = grid;
     pushed.block = block;
@@ -932,8 +855,8 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
     return 0;
 }
 
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
-                                       void *stream)
+EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block,
+                                              size_t *shared, void *stream)
 {
     *grid = pushed.grid;
     *block = pushed.block;

@@ -64,8 +64,6 @@ typedef struct {
     unsigned numAttrs;
 } cudaLaunchConfig_t;
 
-typedef struct {
-    char reserved[64];
-} cudaIpcMemHandle_t, cudaIpcEventHandle_t;
+typedef struct dry_ipc cudaIpcMemHandle_t, cudaIpcEventHandle_t;
 
 #endif

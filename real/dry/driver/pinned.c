@@ -1,6 +1,6 @@
 /* pinned.c - pinned host memory (pinned.h). */
 #define _GNU_SOURCE
-#include "real/dry/runtime/pinned.h"
+#include "real/dry/driver/pinned.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -17,6 +17,7 @@ static struct pinned {
     size_t size;
     bool is_allocated;
 } * list;
+static uint64_t now, most; /* bytes */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool add(void *at, size_t size, bool is_allocated)
@@ -29,24 +30,25 @@ static bool add(void *at, size_t size, bool is_allocated)
     pthread_mutex_lock(&lock);
     p->next = list;
     list = p;
+    now += size;
+    most = most < now ? now : most;
     pthread_mutex_unlock(&lock);
-    frag_dry_pin((int64_t)size);
     return true;
 }
 
-bool pinned_new(void **out, size_t size)
+bool frag_dry_pinned_new(void **out, size_t size)
 {
     *out = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return *out != MAP_FAILED && add(*out, size, true);
 }
 
-bool pinned_add(void *at, size_t size)
+bool frag_dry_pinned_add(void *at, size_t size)
 {
     return add(at, size, false);
 }
 
-bool pinned_drop(void *at, bool is_allocated)
+bool frag_dry_pinned_drop(void *at, bool is_allocated)
 {
     struct pinned **where = &list, *found;
 
@@ -55,12 +57,13 @@ bool pinned_drop(void *at, bool is_allocated)
            ((*where)->at != at || (*where)->is_allocated != is_allocated))
         where = &(*where)->next;
     found = *where;
-    if (found)
+    if (found) {
         *where = found->next;
+        now -= found->size;
+    }
     pthread_mutex_unlock(&lock);
     if (!found)
         return false;
-    frag_dry_pin(-(int64_t)found->size);
     if (is_allocated)
         munmap(at, found->size ? found->size : 1);
     free(found);
@@ -81,12 +84,18 @@ static struct pinned *around(const void *at, size_t size)
     return p;
 }
 
-bool pinned_has(const void *at)
+bool frag_dry_pinned_range(uint64_t at, uint64_t *start, size_t *size)
 {
-    return around(at, 1) != NULL;
+    const struct pinned *p = around((const void *)(uintptr_t)at, 1);
+
+    if (p) {
+        *start = (uintptr_t)p->at;
+        *size = p->size;
+    }
+    return p != NULL;
 }
 
-bool pinned_clear(void *at, size_t size)
+bool frag_dry_pinned_clear(void *at, size_t size)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t from = (uintptr_t)at, to = from + size;
@@ -104,4 +113,9 @@ bool pinned_clear(void *at, size_t size)
     madvise((void *)first, last - first, MADV_DONTNEED);
     memset((void *)last, 0, to - last);
     return true;
+}
+
+uint64_t frag_dry_pinned_most(void)
+{
+    return most;
 }
