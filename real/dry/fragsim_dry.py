@@ -9,7 +9,8 @@ and when a fault ends it (real/dry/dry_live.h):
   PID.pickle  the snapshot, by PyTorch's own torch.cuda.memory._dump_snapshot
   PID.notes   lines of kind, number and name with a tab between them: those of
               real/dry/dry_notes.h; `torch`, whose name is the release; `newer`, whose
-              name is the newest that is known, if it is newer; `rank`; for
+              name is the newest that is known, if it is newer, and `tried`, if
+              it ran without a GPU at least; `rank`; for
               a device, which is the name, `allocated` and `reserved`, the peaks
               that PyTorch counted, and `requested`, that of the bytes that
               the program asked for; `outside`, the bytes that others than the
@@ -45,6 +46,7 @@ import warnings
 
 MOST_ENTRIES = 10000000  # of the memory history
 NEWEST = (2, 11)  # release on which the stand-ins were compared with a GPU
+TRIED = (2, 15)  # release of which the functions are all there, and programs ran
 LIBRARIES = os.environ.get("FRAGSIM_DRY_LIBRARIES", "")
 FOLDER = os.environ.get("FRAGSIM_DRY_FOLDER", "")
 SHARE = os.environ.get("FRAGSIM_DRY_VALUES", "20%")
@@ -394,6 +396,8 @@ def _facts(torch):
     yield "torch", 0, torch.__version__
     if release_of(torch.__version__) > NEWEST:
         yield "newer", 0, "%d.%d" % NEWEST
+        if release_of(torch.__version__) <= TRIED:
+            yield "tried", 0, "%d.%d" % TRIED
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     used = _loaded[0].frag_dry_used
     dropped = _loaded[0].frag_dry_dropped

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from fragsim_dry import NEWEST, release_of
+from fragsim_dry import NEWEST, TRIED, release_of
 
 # Packages that PyTorch requires and the stand-ins replace; the libraries of
 # cuDNN are the exception. Triton, which torch.compile needs, is installed in the
@@ -110,8 +110,10 @@ def say_end(python, version, wanted, fixed):
     print("installed: %s" % ", ".join(sorted(installed(python))))
     if release_of(version) > NEWEST:
         print("PyTorch %s is newer than %d.%d, the newest release on which the "
-              "stand-ins were compared with a GPU: they may lack functions that it "
-              "calls" % ((version,) + NEWEST))
+              "stand-ins were compared with a GPU: %s" % ((version,) + NEWEST + (
+                  "the functions that it calls are there"
+                  if release_of(version) <= TRIED else
+                  "they may lack functions that it calls",)))
     if "triton" not in wanted:
         print("programs that call torch.compile need triton too: name it after "
               "--")

@@ -104,6 +104,27 @@ def check_missing(folder):
                      ["size", "1", "cusolverDnSpotrf_bufferSize"]], lines
 
 
+def check_lookups():
+    """What asks for a function by its name gets the newest form, or what says its
+    name; the driver knows pinned and mapped memory and that of other processes."""
+    found, said = scene("looked_up")
+    assert found == [True, True, 801, [0, 0], [None, 500, 1], 400], found
+    assert said.count("has no cuSuch") == 1, said
+    assert scene("current", FRAGSIM_DRY_DEVICES=2)[0] == [201, 0, 1]
+    found, _ = scene("pointers", FRAGSIM_DRY_DEVICES=2)
+    assert found == [[2, 8, None, 1, 0, 2 * MIB, 2, 1], [1, 8, 8, 1, 0, MIB, 1, 1],
+                     [None] * 6 + [0, -1], [0, -2]], found
+    assert scene("mapped")[0] == [[5] * 8, 700]
+    found, _ = scene("opened")
+    assert found == [201, [[0, 0, 0, 0, 1], True, 0, 4 * MIB, 0, None]], found
+    found, _ = scene("management", FRAGSIM_DRY_DEVICES=2)
+    memory = found.pop("memory")
+    assert memory[0] == H200["total"] and memory[1] == 0 and \
+        memory[2] == found.pop("left") and sum(memory[2:]) == memory[0], memory
+    assert found == {"again": True, "index": 1, "uuid": True, "capability": [9, 0],
+                     "short": 7, "bus": "00000000:02:00.0"}, found
+
+
 def check_kernels():
     """PyTorch selects by the PTX and machine code of its kernels."""
     none = 209
@@ -178,6 +199,7 @@ def check_stand_ins(folder):
     check_gpus()
     check_full()
     check_missing(folder)
+    check_lookups()
     check_kernels()
     check_values(folder)
     check_spaces(folder)
@@ -634,7 +656,10 @@ def check_refusals(folder):
     done = python("print(1)", code=2)
     assert "expected a program that uses a GPU" in done.stderr, done.stderr
     done = python("import torch; torch.__version__ = '2.99.0'; torch.empty(8)")
-    assert "this release is newer than 2.11, the newest" in done.stdout, done
+    assert "this release is newer than 2.11, the newest" in done.stdout and \
+        "they may lack functions" in done.stdout, done
+    done = python("import torch; torch.__version__ = '2.15.1+cu130'; torch.empty(8)")
+    assert "functions that its libraries import are all there" in done.stdout, done
     for release, words in (("None", "let `fragsim dry --setup FOLDER'"),
                            ("'11.8'", "expected CUDA 12 or 13")):
         package = os.path.join(folder, release, "torch")

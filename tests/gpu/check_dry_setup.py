@@ -98,7 +98,8 @@ def main():
         assert "torch==2.11.0" in done.stderr, done.stderr
         done = setup(index, place + "7", "--", "torch==2.15.0", "vision")
         assert "torch==2.15.0, vision==2.0\n" in done.stdout and \
-            "PyTorch 2.15.0 is newer than 2.11" in done.stdout, done.stdout
+            "PyTorch 2.15.0 is newer than 2.11" in done.stdout and \
+            "the functions that it calls are there" in done.stdout, done.stdout
         # Packages that require torch are installed without what is replaced.
         pip = [os.path.join(place, "bin", "python"), "-m", "pip", "install",
                "--no-index", "--find-links", index, "-q", "trainer"]

@@ -203,6 +203,166 @@ def missing():
     return {"codes": codes, "size": size.value}
 
 
+def by_name(name):
+    """The function of the driver that cuGetProcAddress gives for the name, its code
+    and its status."""
+    at, status = ctypes.c_void_p(7), ctypes.c_int(7)
+    code = DRIVER.cuGetProcAddress_v2(name, ctypes.byref(at), 13000,
+                                      ctypes.c_uint64(0), ctypes.byref(status))
+    return at.value, code, status.value
+
+
+def looked_up():
+    """Addresses by name: of a newer form, of one without, of a function that is
+    lacked, and of a name that no driver has; and what the lacked one says."""
+    own = [ctypes.cast(function, ctypes.c_void_p).value for function in
+           (DRIVER.cuMemAlloc_v2, DRIVER.cuMemCreate)]
+    found = [by_name(name) for name in (b"cuMemAlloc", b"cuMemCreate", b"cuSuch",
+                                        b"noSuch")]
+    many = {by_name(b"cuMany%d" % n)[0] for n in range(400)}
+    return [found[0] == (own[0], 0, 0), found[1] == (own[1], 0, 0),
+            ctypes.CFUNCTYPE(ctypes.c_int)(found[2][0])(), found[2][1:], found[3],
+            len(many)]
+
+
+def current():
+    """The device that the driver says is current: without a context, and with that
+    of each device."""
+    device, codes = ctypes.c_int(7), []
+    codes.append(DRIVER.cuCtxGetDevice(ctypes.byref(device)))
+    for which in range(2):
+        assert RUNTIME.cudaSetDevice(which) == 0
+        codes.append(number(DRIVER.cuCtxGetDevice))
+    return codes
+
+
+def pointer(at, which):
+    """One attribute from the driver: a number, or None for an error."""
+    value = ctypes.c_uint64()
+    code = DRIVER.cuPointerGetAttribute(ctypes.byref(value), which,
+                                        ctypes.c_uint64(at))
+    return None if code else value.value
+
+
+def pointers():
+    """What driver and runtime say of memory of the second device, pinned memory and
+    other memory: type, address for a device, for the host, device, start and size,
+    with addresses from the start; and the type and the device of the runtime."""
+    assert RUNTIME.cudaSetDevice(1) == 0
+    pinned = ctypes.c_uint64()
+    assert RUNTIME.cudaHostAlloc(ctypes.byref(pinned), ctypes.c_size_t(MIB), 0) == 0
+    found = []
+    other = ctypes.create_string_buffer(64)
+    for at in (allocate(2 * MIB), pinned.value, ctypes.addressof(other)):
+        values = [pointer(at + 8, which) for which in (2, 3, 4, 9, 11, 12)]
+        for place in (1, 2, 4):
+            if values[place]:
+                values[place] -= at
+        attributes = (ctypes.c_int * 32)()
+        assert RUNTIME.cudaPointerGetAttributes(attributes,
+                                                ctypes.c_void_p(at + 8)) == 0
+        found.append(values + list(attributes[:2]))
+    names = (ctypes.c_int * 2)(2, 9)
+    values = [ctypes.c_int(7), ctypes.c_int(7)]
+    outs = (ctypes.c_void_p * 2)(*map(ctypes.addressof, values))
+    assert DRIVER.cuPointerGetAttributes(2, names, outs, ctypes.c_uint64(
+        ctypes.addressof(other))) == 0
+    return found + [[value.value for value in values]]
+
+
+def mapped():
+    """Memory of cuMemMap is copied by cudaMemcpy and cuMemcpyBatchAsync, to pinned
+    memory and back, and not outside of what is mapped."""
+    prop = (ctypes.c_int * 8)(1, 0, 1, 0)
+    at, handle = ctypes.c_uint64(), ctypes.c_uint64()
+    size, pinned = ctypes.c_size_t(4 * MIB), ctypes.c_uint64()
+    room()
+    assert DRIVER.cuMemAddressReserve(ctypes.byref(at), ctypes.c_size_t(8 * MIB),
+                                      ctypes.c_size_t(0), ctypes.c_uint64(0),
+                                      ctypes.c_uint64(0)) == 0
+    assert DRIVER.cuMemCreate(ctypes.byref(handle), size, prop, ctypes.c_uint64(0)) == 0
+    assert DRIVER.cuMemMap(at, size, ctypes.c_size_t(0), handle, ctypes.c_uint64(0)) == 0
+    access = (ctypes.c_int * 3)(1, 0, 3)
+    assert DRIVER.cuMemSetAccess(at, size, access, ctypes.c_size_t(1)) == 0
+    assert RUNTIME.cudaHostAlloc(ctypes.byref(pinned), size, 0) == 0
+    copy(pinned.value, at.value, size.value, TO_HOST)
+    ctypes.memmove(pinned.value, b"\5" * 8, 8)
+    copy(at.value, pinned.value, 8, TO_DEVICE)
+    to, source = ctypes.c_uint64(pinned.value + 64), ctypes.c_uint64(at.value)
+    assert DRIVER.cuMemcpyBatchAsync(
+        ctypes.byref(to), ctypes.byref(source), ctypes.byref(ctypes.c_size_t(8)),
+        ctypes.c_size_t(1)) == 0
+    outside = RUNTIME.cudaMemcpy(ctypes.c_void_p(pinned.value),
+                                 ctypes.c_void_p(at.value + 4 * MIB),
+                                 ctypes.c_size_t(8), TO_HOST)
+    return [list(ctypes.string_at(pinned.value + 64, 8)), outside]
+
+
+class Handle(ctypes.Structure):
+    _fields_ = [("words", ctypes.c_uint64 * 8)]
+
+
+def opens(handle):
+    """Another process opens memory, twice, and closes it: codes, whether the address
+    is the same, its device and range, what the device has in use, and whether it is
+    forgotten."""
+    first, again = ctypes.c_uint64(), ctypes.c_uint64()
+    left = room()[0]
+    codes = [RUNTIME.cudaIpcOpenMemHandle(ctypes.byref(at), handle, 1)
+             for at in (first, again)]
+    found = [codes, first.value == again.value, pointer(first.value, 9),
+             pointer(first.value, 12), left - room()[0]]
+    for _ in range(3):
+        codes.append(RUNTIME.cudaIpcCloseMemHandle(ctypes.c_void_p(first.value)))
+    return found + [pointer(first.value, 9)]
+
+
+def opened():
+    """Memory of this process cannot be opened here, but in another process."""
+    handle, at = Handle(), ctypes.c_uint64()
+    reader, writer = os.pipe()
+    start, go = os.pipe()
+    if os.fork() == 0:
+        os.read(start, 1)
+        ctypes.memmove(ctypes.byref(handle), os.read(start, 64), 64)
+        os.write(writer, json.dumps(opens(handle)).encode())
+        os._exit(0)
+    block = allocate(3 * MIB)
+    assert RUNTIME.cudaIpcGetMemHandle(ctypes.byref(handle),
+                                       ctypes.c_void_p(block + MIB)) == 0
+    os.write(go, b"x")
+    os.write(go, bytes(handle))
+    return [RUNTIME.cudaIpcOpenMemHandle(ctypes.byref(at), handle, 1),
+            json.loads(os.read(reader, 1000))]
+
+
+def management():
+    """What NVML says of the second of two devices, beside the runtime."""
+    nvml, text = load("libnvidia-ml.so.1"), ctypes.create_string_buffer(96)
+    device, again = ctypes.c_size_t(), ctypes.c_size_t()
+    assert RUNTIME.cudaSetDevice(1) == 0 and allocate(64 * MIB)
+    assert nvml.nvmlInitWithFlags(0) == 0
+    assert nvml.nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(device)) == 0
+    assert nvml.nvmlDeviceGetUUID(device, text, 96) == 0
+    assert nvml.nvmlDeviceGetHandleByUUID(text, ctypes.byref(again)) == 0
+    properties_ = ctypes.create_string_buffer(2048)
+    assert RUNTIME.cudaGetDeviceProperties(properties_, 1) == 0
+    major, minor, index = ctypes.c_int(), ctypes.c_int(), ctypes.c_uint()
+    assert nvml.nvmlDeviceGetCudaComputeCapability(
+        device, ctypes.byref(major), ctypes.byref(minor)) == 0
+    assert nvml.nvmlDeviceGetIndex(device, ctypes.byref(index)) == 0
+    memory, bus = (ctypes.c_uint64 * 5)(), (ctypes.c_char * 68)()
+    assert nvml.nvmlDeviceGetMemoryInfo_v2(device, memory) == 0
+    assert nvml.nvmlDeviceGetPciInfo_v3(device, bus) == 0
+    return {"again": device.value == again.value, "index": index.value,
+            "uuid": text.value.decode()[4:].replace("-", "")
+            == properties_.raw[256:272].hex(),
+            "capability": [major.value, minor.value],
+            "memory": list(memory[1:]), "left": room()[0],
+            "short": nvml.nvmlDeviceGetUUID(device, text, 40),
+            "bus": bus.raw[36:].rstrip(b"\0").decode()}
+
+
 def untouched():
     """The most memory of the host, in MiB, around 100 GiB on the device and 50
     GiB of pinned memory, copied both ways."""
