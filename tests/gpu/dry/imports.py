@@ -23,6 +23,7 @@ import tempfile
 import zipfile
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "imports.csv")
+PACKAGES = ["torch", "torchvision", "triton", "nvidia/cudnn"]  # of an environment
 COLUMNS = ["function", "how", "torch", "others"]
 PREFIXES = r"(?:__cuda|cuda|cu|nvml|nccl|cublas|cublasLt|cudnn|nvrtc|__nvrtc|cufft|" \
     r"cusolver(?:Dn)?|cusparse(?:Lt)?|curand|cupti|cuFile|nvshmemx?_|nvshmemid_)"
@@ -87,17 +88,22 @@ def is_function(name, names):
     return re.sub(r"_v\d$", "", name) in names.driver
 
 
-def imports_of(root, names):
+def files(root, packages, ending):
+    """The files of the packages below a folder; of a wheel, of all."""
+    places = [root + "/" + one for one in packages] or [root]
+    return sorted(path for place in places
+                  for path in glob.glob(place + "/**/*" + ending, recursive=True)
+                  if os.path.isfile(path) and not os.path.islink(path))
+
+
+def imports_of(root, names, packages):
     """The functions that what lies below a folder imports, as (function, how)."""
     found = set()
-    for path in sorted(glob.glob(root + "/**/*.so*", recursive=True)):
-        if not os.path.isfile(path) or os.path.islink(path):
-            continue
+    for path in files(root, packages, ".so*"):
         short = os.path.relpath(path, root)
-        if short.startswith("nvidia/"):
-            if short.startswith("nvidia/cudnn/"):
-                found |= {(one, "name") for one in strings(path)
-                          if re.match("cublas|nvrtc", one)}
+        if short.startswith("nvidia/cudnn/"):
+            found |= {(one, "name") for one in strings(path)
+                      if re.match("cublas|nvrtc", one)}
             continue
         linked = {one for one in symbols(path, "--undefined-only")
                   if LINKED.match(one)}
@@ -110,7 +116,7 @@ def imports_of(root, names):
         with open(path, encoding="utf-8") as file:
             found |= {(one, "linked") for one in
                       names.driver & set(re.findall(r"\w+", file.read()))}
-    for path in glob.glob(root + "/**/*.py", recursive=True):
+    for path in files(root, packages, ".py"):
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()
         if "CDLL" in text or "libcuda" in text:
@@ -178,7 +184,7 @@ def main():
             which = "==" in label
             for releases in rows.values():
                 releases[which].discard(label)
-            found = imports_of(root, names)
+            found = imports_of(root, names, [] if which else PACKAGES)
             for one in found:
                 rows.setdefault(one, (set(), set()))[which].add(label)
             print(label, len(found))

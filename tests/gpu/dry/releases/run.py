@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""run.py [-j N] [-o FILE] [--only NAME,...] ENVIRONMENT...: runs the programs of
-this folder under `fragsim dry` with each environment, and prints what each needs.
+"""run.py [OPTION...] ENVIRONMENT...: runs the programs of this folder under `fragsim
+dry` with each environment, and prints what each needs.
 
 An environment is a folder that `fragsim dry --setup` made, with numpy, torchvision,
 transformers, accelerate and triton. A cell is the need in MiB with the settings of
@@ -44,7 +44,7 @@ def needs_of(path):
         all(one["whole"] for one in results)
 
 
-def run(python, file, name):
+def run(python, file, name, values):
     """The cell of one program, the functions that it lacked, and what it said."""
     with tempfile.TemporaryDirectory() as folder:
         answer = os.path.join(folder, "answer.json")
@@ -52,8 +52,8 @@ def run(python, file, name):
                "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
                "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1",
                "MASTER_PORT": str(20000 + os.getpid() % 5000 + sum(map(ord, python)))}
-        words = [FRAGSIM, "dry", "--gpus", GPUS.get(name, "1"), "--json", answer, "--",
-                 python, os.path.join(HERE, file), name]
+        words = [FRAGSIM, "dry", "--gpus", GPUS.get(name, "1"), "--values", values,
+                 "--json", answer, "--", python, os.path.join(HERE, file), name]
         done = subprocess.run(words, env=env, text=True, capture_output=True,
                               check=False, timeout=1200)
         lacked = set(re.findall(r"the stand-in has no (.*)", done.stderr))
@@ -86,6 +86,8 @@ def main():
     options.add_argument("environments", nargs="+")
     options.add_argument("-j", type=int, default=1, help="programs at a time")
     options.add_argument("-o", help="CSV of the table")
+    options.add_argument("--values", default="20%", help="as of fragsim dry; off is "
+                         "fast")
     options.add_argument("--only", help="names of programs, with a comma between them")
     given = options.parse_args()
     chosen = [(file, name) for file, name in PROGRAMS
@@ -94,7 +96,7 @@ def main():
     lacking, wrong = {}, []
     with concurrent.futures.ThreadPoolExecutor(given.j) as pool:
         runs = {(name, place): pool.submit(run, os.path.join(place, "bin", "python"),
-                                           file, name)
+                                           file, name, given.values)
                 for place in given.environments for file, name in chosen}
         rows = []
         for _, name in chosen:
