@@ -10,8 +10,9 @@ the releases whose libraries have it; `others`: the wheels.
 
 Names are whole strings in a library; those of the driver count if Triton's copy of
 cuda.h has them. Python calls NVML by pynvml, of which vLLM has a copy, and has names in
-ctypes. What cuDNN asks the driver for is left out: it asks by cuGetProcAddress, for
-about 400 names, and gets a function for each.
+ctypes. A library that asks the driver by cuGetProcAddress, as cuDNN and whatever has
+CUDA's runtime inside of it do for about 400 names, gets a function for each: its names
+are left out. The table has the first and the last release alone, so name all of them.
 """
 import csv
 import glob
@@ -49,6 +50,8 @@ def symbols(path, which):
 def strings(path):
     with open(path, "rb") as file:
         found = {one.decode() for one in NAMED.findall(file.read())}
+    if found & {"cuGetProcAddress", "cuGetProcAddress_v2"}:
+        found = {one for one in found if not re.match("cu[A-Z]", one)}
     return {one for one in found if one not in NO_FUNCTIONS
             and not one.endswith(("_t", "_st"))}
 

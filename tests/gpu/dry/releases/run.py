@@ -33,7 +33,8 @@ PROGRAMS = [
     *(("device.py", name) for name in (
         "compile_mlp", "triton_kernel", "cuda_graphs", "einsum_linalg", "fft",
         "sparse", "mem_pool", "streams", "expandable", "foreach_optimizers"))]
-GPUS = {"ddp_two": "2"}
+# What the detector finds hangs on its weights, so it would run several times.
+OPTIONS = {"ddp_two": ["--gpus", "2"], "detection": ["--values", "off"]}
 
 
 def needs_of(path):
@@ -44,7 +45,7 @@ def needs_of(path):
         all(one["whole"] for one in results)
 
 
-def run(python, file, name, values):
+def run(python, file, name):
     """The cell of one program, the functions that it lacked, and what it said."""
     with tempfile.TemporaryDirectory() as folder:
         answer = os.path.join(folder, "answer.json")
@@ -52,8 +53,8 @@ def run(python, file, name, values):
                "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
                "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1",
                "MASTER_PORT": str(20000 + os.getpid() % 5000 + sum(map(ord, python)))}
-        words = [FRAGSIM, "dry", "--gpus", GPUS.get(name, "1"), "--values", values,
-                 "--json", answer, "--", python, os.path.join(HERE, file), name]
+        words = [FRAGSIM, "dry", *OPTIONS.get(name, ()), "--json", answer, "--",
+                 python, os.path.join(HERE, file), name]
         done = subprocess.run(words, env=env, text=True, capture_output=True,
                               check=False, timeout=1200)
         lacked = set(re.findall(r"the stand-in has no (.*)", done.stderr))
@@ -86,8 +87,6 @@ def main():
     options.add_argument("environments", nargs="+")
     options.add_argument("-j", type=int, default=1, help="programs at a time")
     options.add_argument("-o", help="CSV of the table")
-    options.add_argument("--values", default="20%", help="as of fragsim dry; off is "
-                         "fast")
     options.add_argument("--only", help="names of programs, with a comma between them")
     given = options.parse_args()
     chosen = [(file, name) for file, name in PROGRAMS
@@ -96,13 +95,14 @@ def main():
     lacking, wrong = {}, []
     with concurrent.futures.ThreadPoolExecutor(given.j) as pool:
         runs = {(name, place): pool.submit(run, os.path.join(place, "bin", "python"),
-                                           file, name, given.values)
+                                           file, name)
                 for place in given.environments for file, name in chosen}
         rows = []
         for _, name in chosen:
             cells = []
             for place, release in zip(given.environments, releases):
                 cell, lacked, said = runs[name, place].result()
+                print(release, name, cell, file=sys.stderr, flush=True)
                 cells.append(cell)
                 for one in lacked:
                     lacking.setdefault(one, []).append(f"{name} ({release})")
