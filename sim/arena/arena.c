@@ -81,15 +81,8 @@ static enum frag_err new_segment(struct arena *a, frag_size size,
         return hostile_alloc(a, size, out);
     if (a->opts.rule == FRAG_RULE_EXACT)
         return exact_alloc(a, size, out);
-    if (has_anchor(a, size)) {
-        frag_addr base = a->opts.bases[a->segments_served];
-        enum frag_err err = driver_withdraw(a, base, size);
-
-        if (err != FRAG_INVALID) {
-            FRAG_TRY(err);
-            return fixed_range(a, base, size, out);
-        }
-    }
+    if (has_anchor(a, size))
+        return fixed_range(a, a->opts.bases[a->segments_served], size, out);
     return driver_alloc(a, size, out);
 }
 
@@ -188,6 +181,18 @@ static frag_size reported_total(const struct frag_arena_options *opts)
     return total < FRAG_TOTAL_MOST ? total : FRAG_TOTAL_MOST;
 }
 
+/* The driver's rule, where it applies instead, keeps clear of every base. */
+static enum frag_err withdraw_anchors(struct arena *a)
+{
+    const struct frag_arena_options *o = &a->opts;
+
+    for (uint64_t i = 0; i < o->base_count; i++)
+        FRAG_TRY(driver_withdraw(a, o->bases[i], o->sizes[i]));
+    for (uint64_t i = 0; i < o->range_count; i++)
+        FRAG_TRY(driver_withdraw(a, o->range_bases[i], o->range_sizes[i]));
+    return FRAG_OK;
+}
+
 struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
 {
     struct arena *a = calloc(1, sizeof(*a));
@@ -206,7 +211,8 @@ struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
         a->opts.costs = &frag_costs_h200;
     a->up = a->down = HOSTILE_MID;
     a->range_used = calloc(opts->range_count + 1, sizeof(*a->range_used));
-    if (!a->range_used || driver_open(a) != FRAG_OK) {
+    if (!a->range_used || driver_open(a) != FRAG_OK ||
+        withdraw_anchors(a) != FRAG_OK) {
         frag_arena_close(&a->base);
         return NULL;
     }

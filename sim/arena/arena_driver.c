@@ -459,7 +459,7 @@ enum frag_err driver_open(struct arena *a)
     return open_space(&a->high, HIGH_FIRST, HIGH_LAST) &&
                    open_space(&a->low, VA_FIRST, TERA) &&
                    open_space(&a->low, TERA + 2 * CHUNK, HIGH_FIRST) &&
-                   open_context(a)
+                   (a->opts.rule == FRAG_RULE_ANCHORED || open_context(a))
                ? FRAG_OK
                : FRAG_NOMEM;
 }
