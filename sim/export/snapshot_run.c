@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/policies.h"
 #include "policies/torch/platform.h"
+#include "policies/torch/torch.h"
 #include "sim/arena/arena.h"
 #include "sim/export/export_entries.h"
 #include "sim/export/export_parts.h"
@@ -14,8 +16,8 @@
 #include "traces/live.h"
 #include "traces/torch_sizes.h"
 
-/* The first request that used a segment or a reservation. All its maps have
- * this stream, so that the viewer can join them. */
+/* The first request that used a segment or a reservation, since nothing of it
+ * was held. All its maps have this stream, so that the viewer can join them. */
 struct home {
     frag_stream stream;
     frag_pool pool;
@@ -38,7 +40,10 @@ struct showing {
     frag_size shown, shown_max; /* bytes of all segments in the viewer */
     uint64_t aliased_at;        /* event; FRAG_NEVER: none */
     uint64_t moves;
-    bool is_short; /* the host had no memory */
+    struct frag_torch_observer observer; /* of the policy torch */
+    bool is_torch;
+    frag_size refused; /* rounded size of the OOM that it reported; 0: none */
+    bool is_short;     /* the host had no memory */
     bool stop;
 };
 
@@ -136,13 +141,26 @@ static void count_shown(struct showing *w, enum snapshot_word action,
         w->shown_max = w->shown;
 }
 
+/* Whether a range that was just added is the only one of its reservation. */
+static bool is_alone(const struct tap *t, const struct placement *p)
+{
+    const struct range *r = ranges_upto(&t->meter->reservations, p->addr);
+    const struct range *first = r ? ranges_from(&t->meter->held, r->at) : NULL;
+    const struct range *next = ranges_from(&t->meter->held, p->addr + p->size);
+
+    return first && first->at == p->addr &&
+           (!next || next->at - r->at >= r->size);
+}
+
 static void put_range(struct showing *w, const struct tap *t,
                       const struct placement *p, enum snapshot_word action)
 {
     const bool is_map = action == S_segment_map || action == S_segment_unmap;
     const frag_addr at = is_map ? reservation_at(t, p->addr) : p->addr;
     const struct home home =
-        home_at(w, at, p->event, action == S_segment_alloc);
+        home_at(w, at, p->event,
+                action == S_segment_alloc ||
+                    (action == S_segment_map && is_alone(t, p)));
     const struct snapshot_entry e = {.action = action,
                                      .addr = p->addr,
                                      .size = p->size,
@@ -175,17 +193,44 @@ static void put_block(struct showing *w, const struct tap *t,
                       const struct placement *p, enum snapshot_word action)
 {
     const struct frag_device_trace *d = w->job->device;
+    const bool is_rounded = action == S_oom && w->is_torch;
+    const frag_size size = is_rounded ? w->refused : d->bytes[p->asked];
 
+    w->refused = 0;
+    if (is_rounded && !size)
+        return; /* throw_on_cudamalloc_oom leaves no entry */
     flush(w);
     snapshot_entry(&w->s,
                    &(const struct snapshot_entry){
                        .action = action,
                        .addr = action == S_oom ? device_free(w, t) : p->addr,
-                       .size = d->bytes[p->asked],
+                       .size = size,
                        .stream = d->stream[p->asked],
                        .pool = d->pool[p->asked],
                        .event = p->event,
                    });
+}
+
+/* PyTorch writes the rounded size of a request that it cannot meet. */
+static void on_action(void *user, enum frag_torch_action action, frag_addr addr,
+                      frag_size size, frag_stream stream)
+{
+    struct showing *w = user;
+
+    (void)addr;
+    (void)stream;
+    if (action == FRAG_TORCH_OOM)
+        w->refused = size;
+}
+
+static void on_opened(void *user, struct frag_heap *heap)
+{
+    struct showing *w = user;
+
+    w->is_torch = heap->policy == &frag_policy_torch;
+    w->observer = (struct frag_torch_observer){.action = on_action, .user = w};
+    if (w->is_torch)
+        frag_torch_observe(heap, &w->observer);
 }
 
 static void on_placed(void *user, const struct tap *t,
@@ -408,6 +453,7 @@ static enum frag_err run(struct showing *w, struct export_notes *notes,
     const struct export_job *job = w->job;
     const struct tap_listener listener = {
         .user = w,
+        .opened = on_opened,
         .placed = on_placed,
         .done = on_done,
         .ended = on_ended,

@@ -137,6 +137,8 @@ static void on_opened(void *user, struct frag_heap *heap)
     t->moved_user = heap->user;
     heap->moved = on_moved;
     heap->user = t;
+    if (t->listener.opened)
+        t->listener.opened(t->listener.user, heap);
 }
 
 static void on_done(void *user, uint64_t event, const struct frag_block *block)

@@ -42,6 +42,7 @@ struct tap;
 /* The functions may be NULL. */
 struct tap_listener {
     void *user; /* first argument of each function */
+    void (*opened)(void *user, struct frag_heap *heap); /* before the first */
     void (*placed)(void *user, const struct tap *t, const struct placement *p);
     void (*done)(void *user, const struct tap *t, uint64_t event);
     /* After the last event; live blocks and their memory are still held. */
