@@ -55,7 +55,7 @@ static enum frag_err open_anchored(const struct cell_settings *s,
 {
     struct frag_arena_options *o = m->parts;
 
-    FRAG_TRY(frag_recorded_arena(&trace->recorded, s->total, o, e));
+    FRAG_TRY(frag_recorded_arena(trace, s->total, o, e));
     o->capacity = frag_bound_of(bound, FRAG_BOUND_CAPACITY);
     o->limit = bound.kind == FRAG_BOUND_LIMIT ? bound.bytes : 0;
     o->costs = &s->costs;

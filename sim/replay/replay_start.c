@@ -194,6 +194,8 @@ static void set_quanta(struct run *r)
 {
     const frag_size own = r->heap.quantum, other = r->spec->quantum;
 
+    if (r->ledger)
+        frag_ledger_set_quantum(r->ledger, own);
     r->picture.quantum = own;
     r->tally.mask = -(other && other < own ? other : own);
 }
@@ -331,7 +333,7 @@ static enum frag_err set_reservations(struct run *r, struct start *s)
     if (!any)
         return FRAG_OK;
     total = frag_backend_total(r->heap.mem);
-    FRAG_TRY(frag_reservations(recorded, total, &s->reservations,
+    FRAG_TRY(frag_reservations(r->trace, total, &s->reservations,
                                &s->reservation_count, r->error));
     for (uint64_t i = 0; i < recorded->start.segment_count; i++)
         if (s->segments[i].is_expandable)

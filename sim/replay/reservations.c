@@ -4,14 +4,16 @@
 
 #include <stdlib.h>
 
+#include "policies/torch/versions.h"
 #include "traces/grow.h"
 #include "traces/torch_sizes.h"
 
 struct listing {
     struct frag_reservation *rows;
     uint64_t count, room;
-    const struct frag_recorded *recorded;
-    frag_size total, page; /* of the device, of large segments */
+    const struct frag_device_trace *device;
+    const struct frag_recorded *recorded; /* of the device */
+    frag_size total, page;                /* of the device, of large segments */
 };
 
 static frag_size divisor(frag_size a, frag_size b)
@@ -43,17 +45,25 @@ frag_size frag_reservation_size(const struct frag_recorded *r, frag_size total,
                                   is_small ? TORCH_SMALL_SEGMENT : page);
 }
 
-/* Whether the range can be a part of the reservation: both have one stream and
- * one kind of pool, and no reservation is as large as the two together. */
+/* Whether the reservation is live, and has the stream and the pool. */
+static bool is_of(const struct frag_reservation *r,
+                  const struct frag_reservation *part)
+{
+    return (r->mapped || r->unseen) && r->stream == part->stream &&
+           r->pool == part->pool && r->is_small == part->is_small;
+}
+
+/* Whether the range can be a part of the reservation: no reservation is as
+ * large as the two together. */
 static bool can_hold(const struct listing *l, const struct frag_reservation *r,
                      const struct frag_reservation *part)
 {
     const frag_addr low = part->addr < r->addr ? part->addr : r->addr;
     const frag_addr end = part->end > r->end ? part->end : r->end;
 
-    return r->mapped && r->stream == part->stream &&
-           r->is_small == part->is_small &&
-           (part->addr >= r->addr || r->held) &&
+    if (!is_of(r, part) || r->unseen)
+        return is_of(r, part);
+    return (part->addr >= r->addr || r->held) &&
            end - low <= frag_reservation_size(l->recorded, l->total, l->page,
                                               r->is_small);
 }
@@ -83,20 +93,25 @@ static struct frag_reservation *find(const struct listing *l,
     return best;
 }
 
+static bool add_row(struct listing *l, const struct frag_reservation *row)
+{
+    if (!GROW(l->rows, l->room, l->count + 1))
+        return false;
+    l->rows[l->count++] = *row;
+    return true;
+}
+
 static bool add_mapped(struct listing *l, const struct frag_reservation *part)
 {
     struct frag_reservation *r = find(l, part);
 
-    if (!r) {
-        if (!GROW(l->rows, l->room, l->count + 1))
-            return false;
-        l->rows[l->count++] = *part;
-        return true;
-    }
-    if (part->addr < r->addr)
+    if (!r)
+        return add_row(l, part);
+    if (part->addr < r->addr || r->unseen)
         r->addr = part->addr;
-    if (part->end > r->end)
+    if (part->end > r->end || r->unseen)
         r->end = part->end;
+    r->unseen = false;
     r->mapped += part->mapped;
     return true;
 }
@@ -119,10 +134,14 @@ static bool add_held(struct listing *l, const struct frag_layout *start)
 {
     for (uint64_t i = 0; i < start->segment_count; i++) {
         const struct frag_recorded_segment *s = &start->segments[i];
-        const struct frag_reservation part = {
-            s->addr,   s->addr + s->size, s->size, s->stream,
-            s->pool,   s->is_small,       true,    0,
-            UINT64_MAX};
+        const struct frag_reservation part = {.addr = s->addr,
+                                              .end = s->addr + s->size,
+                                              .mapped = s->size,
+                                              .stream = s->stream,
+                                              .pool = s->pool,
+                                              .is_small = s->is_small,
+                                              .held = true,
+                                              .dropped = UINT64_MAX};
 
         if (s->is_expandable && !add_mapped(l, &part))
             return false;
@@ -130,22 +149,53 @@ static bool add_held(struct listing *l, const struct frag_layout *start)
     return true;
 }
 
+/* A request that a full device could not serve had reserved addresses, if the
+ * pool and stream had none: the first pages had no room. */
+static bool add_failed(struct listing *l, const struct frag_recorded_action *a,
+                       const struct frag_reservation *asked)
+{
+    const frag_size page = asked->is_small ? TORCH_SMALL_SEGMENT : l->page;
+    const char *settings = l->recorded->settings;
+    const char *expands = torch_value_of(settings, "expandable_segments");
+
+    if (!expands || *expands != 'T' ||
+        frag_device_room(a->device_free) / page >=
+            (a->size + page - 1) / page ||
+        a->size > frag_reservation_size(l->recorded, l->total, l->page,
+                                        asked->is_small) ||
+        (asked->pool &&
+         torch_has_earlier(torch_version_of(settings), TORCH_POOL_SEGMENTS)))
+        return true;
+    for (uint64_t i = 0; i < l->count; i++)
+        if (is_of(&l->rows[i], asked))
+            return true;
+    return add_row(l, asked);
+}
+
 /* A map in a small pool is one page of 2 MiB, and every map in a large pool is
  * larger. */
-static bool add_actions(struct listing *l, const struct frag_recorded *r)
+static bool add_actions(struct listing *l)
 {
-    for (uint64_t i = 0; i < r->action_count; i++) {
-        const struct frag_recorded_action *a = &r->actions[i];
-        const struct frag_reservation part = {.addr = a->addr,
-                                              .end = a->addr + a->size,
-                                              .mapped = a->size,
-                                              .stream = a->stream,
-                                              .is_small = a->size <=
-                                                          TORCH_SMALL_SEGMENT,
-                                              .made = i,
-                                              .dropped = UINT64_MAX};
+    const struct frag_device_trace *d = l->device;
 
-        if (a->action == FRAG_SEGMENT_MAP && !add_mapped(l, &part))
+    for (uint64_t i = 0; i < d->recorded.action_count; i++) {
+        const struct frag_recorded_action *a = &d->recorded.actions[i];
+        const bool failed = a->action == FRAG_OOM_REPORTED;
+        const bool asks = a->event < d->count && d->op[a->event] == FRAG_ALLOC;
+        const struct frag_reservation part = {
+            .addr = a->addr,
+            .end = a->addr + a->size,
+            .mapped = failed ? 0 : a->size,
+            .stream = a->stream,
+            .pool = asks ? d->pool[a->event] : 0,
+            .is_small =
+                a->size <= (failed ? TORCH_SMALL_SIZE : TORCH_SMALL_SEGMENT),
+            .unseen = failed,
+            .made = i,
+            .dropped = UINT64_MAX};
+
+        if ((a->action == FRAG_SEGMENT_MAP && !add_mapped(l, &part)) ||
+            (failed && !add_failed(l, a, &part)))
             return false;
         if (a->action == FRAG_SEGMENT_UNMAP)
             remove_mapped(l, i, a);
@@ -153,14 +203,16 @@ static bool add_actions(struct listing *l, const struct frag_recorded *r)
     return true;
 }
 
-enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
-                                struct frag_reservation **out, uint64_t *count,
-                                struct frag_error *e)
+enum frag_err frag_reservations(const struct frag_device_trace *d,
+                                frag_size total, struct frag_reservation **out,
+                                uint64_t *count, struct frag_error *e)
 {
-    struct listing l = {
-        .recorded = r, .total = total, .page = frag_reservation_page(r)};
+    struct listing l = {.device = d,
+                        .recorded = &d->recorded,
+                        .total = total,
+                        .page = frag_reservation_page(&d->recorded)};
 
-    if (!add_held(&l, &r->start) || !add_actions(&l, r)) {
+    if (!add_held(&l, &d->recorded.start) || !add_actions(&l)) {
         free(l.rows);
         return frag_no_memory(e, "the recorded reservations");
     }
@@ -182,7 +234,8 @@ frag_size frag_reservations_total(const struct frag_recorded *r,
             const frag_size gap = rows[k].addr - rows[i].addr;
 
             if (rows[k].addr < rows[i].end || rows[k].made > rows[i].dropped ||
-                rows[i].made > rows[k].dropped ||
+                rows[i].made > rows[k].dropped || rows[i].unseen ||
+                rows[k].unseen ||
                 frag_reservation_size(r, total, page, rows[i].is_small) <= gap)
                 continue;
             /* Whole pages above 9/8 of the total have to fit in the gap. */

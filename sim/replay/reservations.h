@@ -20,9 +20,10 @@ struct frag_reservation {
     frag_addr addr, end; /* all recorded addresses of it are in [addr, end) */
     frag_size mapped;    /* bytes mapped after the last action */
     uint32_t stream;     /* frag_stream */
-    uint32_t pool;       /* frag_pool, if `held`; else 0: not recorded */
+    uint32_t pool;       /* frag_pool */
     bool is_small;       /* it belongs to a small pool */
     bool held;           /* it was made before the recording began */
+    bool unseen;         /* nothing of it was ever mapped; it has no address */
     uint64_t made;       /* the action that made it; 0 if held */
     uint64_t dropped;    /* the action that dropped it; UINT64_MAX: none did */
 };
@@ -31,8 +32,9 @@ struct frag_reservation {
  * in ascending order of addresses, then the others in the order in which they
  * were made. `total` is the size of the device in bytes, on which the size of
  * a reservation depends. NOMEM; then *out is untouched. */
-enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
-                                struct frag_reservation **out, uint64_t *count,
+enum frag_err frag_reservations(const struct frag_device_trace *d,
+                                frag_size total, struct frag_reservation **out,
+                                uint64_t *count,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
 /* The largest size of a device, in bytes and at most `total`, with which no two

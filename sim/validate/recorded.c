@@ -31,10 +31,11 @@ static enum frag_err list_segments(const struct frag_recorded *r,
 }
 
 /* The reservations that were made during the recording. */
-static enum frag_err list_ranges(const struct frag_recorded *r,
+static enum frag_err list_ranges(const struct frag_device_trace *d,
                                  struct frag_arena_options *arena,
                                  struct frag_error *e)
 {
+    const struct frag_recorded *r = &d->recorded;
     struct frag_reservation *rows = NULL;
     const frag_size page = frag_reservation_page(r);
     uint64_t count = 0;
@@ -42,13 +43,14 @@ static enum frag_err list_ranges(const struct frag_recorded *r,
     frag_size *sizes;
 
     arena->range_count = 0;
-    FRAG_TRY(frag_reservations(r, arena->total, &rows, &count, e));
+    FRAG_TRY(frag_reservations(d, arena->total, &rows, &count, e));
     arena->range_bases = bases = calloc(count + 1, sizeof(*bases));
     arena->range_sizes = sizes = calloc(count + 1, sizeof(*sizes));
     for (uint64_t i = 0; bases && sizes && i < count; i++) {
         if (rows[i].held)
             continue;
-        bases[arena->range_count] = rows[i].addr;
+        bases[arena->range_count] =
+            rows[i].unseen ? FRAG_NO_BASE : rows[i].addr;
         sizes[arena->range_count++] =
             frag_reservation_size(r, arena->total, page, rows[i].is_small);
     }
@@ -68,19 +70,19 @@ void frag_anchors_free(struct frag_arena_options *arena)
 /* ---- the setup ---- */
 
 /* Lowers *total to what fits between the recorded reservations. */
-static enum frag_err fit_total(const struct frag_recorded *recorded,
+static enum frag_err fit_total(const struct frag_device_trace *d,
                                frag_size *total, struct frag_error *e)
 {
     struct frag_reservation *rows = NULL;
     uint64_t count = 0;
 
-    FRAG_TRY(frag_reservations(recorded, *total, &rows, &count, e));
-    *total = frag_reservations_total(recorded, rows, count, *total);
+    FRAG_TRY(frag_reservations(d, *total, &rows, &count, e));
+    *total = frag_reservations_total(&d->recorded, rows, count, *total);
     free(rows);
     return FRAG_OK;
 }
 
-enum frag_err frag_recorded_arena(const struct frag_recorded *r,
+enum frag_err frag_recorded_arena(const struct frag_device_trace *d,
                                   frag_size total,
                                   struct frag_arena_options *out,
                                   struct frag_error *e)
@@ -90,12 +92,12 @@ enum frag_err frag_recorded_arena(const struct frag_recorded *r,
         .total = total ? total : FRAG_H200_TOTAL,
         .rule = FRAG_RULE_ANCHORED,
     };
-    enum frag_err err = total ? FRAG_OK : fit_total(r, &arena.total, e);
+    enum frag_err err = total ? FRAG_OK : fit_total(d, &arena.total, e);
 
     if (err == FRAG_OK)
-        err = list_segments(r, &arena, e);
+        err = list_segments(&d->recorded, &arena, e);
     if (err == FRAG_OK)
-        err = list_ranges(r, &arena, e);
+        err = list_ranges(d, &arena, e);
     if (err == FRAG_OK)
         *out = arena;
     else
@@ -126,8 +128,7 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
     };
 
     if (spec->device->device != FRAG_HOST_DEVICE)
-        FRAG_TRY(frag_recorded_arena(&spec->device->recorded, spec->total,
-                                     &s.arena, e));
+        FRAG_TRY(frag_recorded_arena(spec->device, spec->total, &s.arena, e));
     s.params = recorded_params(spec, s.arena.total);
     if (s.params) {
         *out = s;

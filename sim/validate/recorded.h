@@ -18,7 +18,7 @@ struct frag_recorded_setup {
  * recorded addresses. `total` is that of the device, in bytes; 0: what fits
  * between the recorded reservations, at most FRAG_H200_TOTAL.
  * frag_anchors_free frees the arrays of *out. NOMEM; then *out is untouched. */
-enum frag_err frag_recorded_arena(const struct frag_recorded *r,
+enum frag_err frag_recorded_arena(const struct frag_device_trace *d,
                                   frag_size total,
                                   struct frag_arena_options *out,
                                   struct frag_error *e) FRAG_MUST_CHECK;
