@@ -39,22 +39,28 @@ static void add_oom(struct scan *s, const struct frag_recorded_action *oom)
     struct frag_recorded_limit *l = s->limit;
     const frag_size large = torch_large_segment_of(s->settings);
     const frag_size need = torch_segment_size(oom->size, large);
+    /* The attempt that returns blocks of max_split_size or more may be the
+     * last one, although it returned too few. */
+    const frag_size held =
+        s->event == oom->event && strstr(s->settings, "max_split_size_mb")
+            ? s->before
+            : s->held;
+    const frag_size room = frag_device_room(oom->device_free) + s->held;
     /* A limit is compared with a segment, a device has to have whole pages. */
     const frag_size pages = s->pages && need > TORCH_SMALL_SEGMENT
                                 ? (oom->size + large - 1) / large * large
                                 : need;
 
-    lower(&l->most, s->held + need - 1);
-    lower(&s->full, s->held + pages - 1);
+    lower(&l->most, held + need - 1);
+    lower(&s->full, held + pages - 1);
     if (l->source == FRAG_LIMIT_NONE)
         l->source = FRAG_LIMIT_INFERRED;
-    if (frag_device_room(oom->device_free) >= pages ||
-        l->source == FRAG_LIMIT_DEVICE)
+    if (room >= held + pages || l->source == FRAG_LIMIT_DEVICE)
         return;
     l->source = FRAG_LIMIT_DEVICE;
     l->held = s->held;
     l->device_free = oom->device_free;
-    l->limit = s->held + frag_device_room(oom->device_free);
+    l->limit = room;
 }
 
 /* The least memory that the request of an action needed: a map may take less
@@ -182,8 +188,8 @@ static void note_device(const struct frag_recorded_limit *l, const char *peak,
                  "one",
                  frag_size_exact(l->limit, both));
     text_add(text, FRAG_LIMIT_TEXT, "; ",
-             "the reader uses the peak of the reserved bytes, %s, to "
-             "distinguish empty_cache calls from retries",
+             "the reader uses the sum, or the peak of the reserved bytes, %s, "
+             "if that is more, to distinguish empty_cache calls from retries",
              peak);
 }
 

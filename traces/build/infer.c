@@ -154,15 +154,32 @@ static frag_size held_before(const struct device_build *d)
     return end - net;
 }
 
-/* The peak of the reserved bytes. */
-static frag_size highest_held(const struct device_build *d)
+/* The bytes that an attempt takes from a full device: whole pages. */
+static frag_size taken_by(const struct judge *j, frag_size need)
+{
+    return j->settings->expandable && need > TORCH_SMALL_SEGMENT
+               ? (need + j->large_segment - 1) / j->large_segment *
+                     j->large_segment
+               : need;
+}
+
+/* The memory of the device: the peak of the reserved bytes, or more if an OOM
+ * shows how much a full device had left. */
+static frag_size highest_held(const struct judge *j,
+                              const struct device_build *d)
 {
     frag_size held = held_before(d), highest = held;
 
     for (uint64_t i = 0; i < d->action_count; i++) {
-        held = action_sign(&d->actions[i], held);
+        const struct frag_recorded_action *a = &d->actions[i];
+        const frag_size room = frag_device_room(a->device_free);
+
+        held = action_sign(a, held);
         if (held > highest)
             highest = held;
+        if (a->action == FRAG_OOM_REPORTED && held + room > highest &&
+            room < taken_by(j, torch_segment_size(a->size, j->large_segment)))
+            highest = held + room;
     }
     return highest;
 }
@@ -200,9 +217,8 @@ static bool is_explained(const struct judge *j, frag_size need, frag_size held)
 {
     if (!need)
         return false;
-    if (j->is_full && j->settings->expandable && need > TORCH_SMALL_SEGMENT)
-        need =
-            (need + j->large_segment - 1) / j->large_segment * j->large_segment;
+    if (j->is_full)
+        need = taken_by(j, need);
     return need > j->limit || held > j->limit - need || held > j->gc_start;
 }
 
@@ -581,7 +597,7 @@ static struct judge judge_of(const struct frag_build *b,
     double start = b->settings.gc_threshold * (double)limit;
 
     if (j.is_full) /* without a limit, the memory of the device ended */
-        j.limit = highest_held(d);
+        j.limit = highest_held(&j, d);
     if (is_known && start > 0 && start < 0x1p63)
         j.gc_start = (frag_size)start;
     return j;
@@ -600,7 +616,8 @@ static bool is_uncertain(const struct device_build *d)
 
 static enum frag_err note_inference(struct frag_build *b,
                                     const struct device_build *d,
-                                    frag_size limit, uint64_t explained)
+                                    const struct judge *j, frag_size limit,
+                                    uint64_t explained)
 {
     char peak[FRAG_EXACT_TEXT];
 
@@ -625,7 +642,7 @@ static enum frag_err note_inference(struct frag_build *b,
                            ", %s, is used instead to distinguish empty_cache "
                            "calls from retries",
                            FRAG_DEVICE_NAME(d->device),
-                           frag_size_exact(highest_held(d), peak));
+                           frag_size_exact(j->limit, peak));
 }
 
 enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
@@ -676,5 +693,5 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
         drop_marked(d);
     if (b->settings.padding)
         subtract_padding(d, b->settings.padding);
-    return note_inference(b, d, limit, explained);
+    return note_inference(b, d, &j, limit, explained);
 }
