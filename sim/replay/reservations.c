@@ -2,9 +2,9 @@
  * reservation. A reservation is dropped when nothing of it is mapped. */
 #include "sim/replay/reservations.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "policies/torch/versions.h"
 #include "traces/grow.h"
 #include "traces/torch_sizes.h"
 
@@ -149,6 +149,17 @@ static bool add_held(struct listing *l, const struct frag_layout *start)
     return true;
 }
 
+/* Whether requests of the pool use expandable segments where they are on:
+ * those of private pools do since PyTorch 2.5 (policies/torch/versions.h). */
+static bool has_pages(const char *settings, uint32_t pool)
+{
+    const char *version = torch_value_of(settings, "torch_version");
+    unsigned minor;
+
+    return !pool || !version || sscanf(version, "2.%u", &minor) != 1 ||
+           minor >= 5;
+}
+
 /* A request that a full device could not serve had reserved addresses, if the
  * pool and stream had none: the first pages had no room. */
 static bool add_failed(struct listing *l, const struct frag_recorded_action *a,
@@ -163,8 +174,7 @@ static bool add_failed(struct listing *l, const struct frag_recorded_action *a,
             (a->size + page - 1) / page ||
         a->size > frag_reservation_size(l->recorded, l->total, l->page,
                                         asked->is_small) ||
-        (asked->pool &&
-         torch_has_earlier(torch_version_of(settings), TORCH_POOL_SEGMENTS)))
+        !has_pages(settings, asked->pool))
         return true;
     for (uint64_t i = 0; i < l->count; i++)
         if (is_of(&l->rows[i], asked))
