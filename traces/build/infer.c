@@ -16,6 +16,9 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "traces/build/build_device.h"
 #include "traces/grow.h"
@@ -128,6 +131,8 @@ static bool ends_early(const struct device_build *d)
 struct judge {
     const struct frag_recorded_settings *settings;
     frag_size large_segment; /* and page of expandable segments */
+    unsigned release;        /* the second number of PyTorch's; UINT_MAX: not
+                                known */
     bool is_full;            /* the limit is the memory of the device */
     frag_size limit;         /* memory limit; FRAG_UNLIMITED if there is none */
     frag_size gc_start; /* with more reserved bytes than this, PyTorch collects
@@ -192,23 +197,26 @@ static bool takes_mapped(const struct frag_recorded_settings *s)
     return s->expandable && s->max_split && s->max_split != UINT64_MAX;
 }
 
+/* The size of the block that the attempt after the run is for; 0: not known. */
+static frag_size block_of(const struct judge *j, const struct flush *f)
+{
+    if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_ALLOC)
+        return torch_round_size(f->size + j->settings->padding,
+                                j->settings->divisions);
+    return f->follow == FOLLOW_OOM ? f->size : 0;
+}
+
 /* The bytes that the attempt after the run obtains; 0: there is none that
  * obtains memory. */
 static frag_size size_of_attempt(const struct judge *j, const struct flush *f)
 {
-    frag_size need = f->size;
-
-    if (f->follow == FOLLOW_CLIENT || !need)
+    if (f->follow == FOLLOW_CLIENT || !f->size)
         return 0;
     if (f->follow == FOLLOW_ALLOC && !takes_mapped(j->settings))
         return 0;
-    if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_ALLOC)
-        need += j->settings->padding;
     return f->follow == FOLLOW_SEGMENT
-               ? need
-               : torch_segment_size(
-                     torch_round_size(need, j->settings->divisions),
-                     j->large_segment);
+               ? f->size
+               : torch_segment_size(block_of(j, f), j->large_segment);
 }
 
 /* Returns whether an attempt that obtains `need` bytes explains the run of
@@ -429,16 +437,25 @@ static bool completed(const struct columns *c, uint64_t event,
  */
 struct attempt {
     const struct frag_recorded_action *run;
-    frag_size need;
-    uint64_t event; /* of the request */
+    frag_size need, size; /* of the memory, of the block; 0: not known */
+    uint64_t event;       /* of the request */
 };
 
 /* Whether a segment was of the attempt's stream and pool. */
 static bool is_own(const struct columns *c, const struct attempt *t,
                    const struct frag_recorded_action *a)
 {
-    return a->action == FRAG_SEGMENT_FREE && a->stream == c->stream[t->event] &&
+    return a->stream == c->stream[t->event] &&
            c->pool[a->event] == c->pool[t->event];
+}
+
+/* As is_spared, for unmapped pages: the free block that they were in was at
+ * least as large. */
+static bool is_spared_range(const struct judge *j, const struct attempt *t,
+                            const struct frag_recorded_action *a)
+{
+    return !takes_mapped(j->settings) && a->size >= t->size &&
+           (t->size <= TORCH_SMALL_SIZE) == (a->size % j->large_segment != 0);
 }
 
 /* Whether the attempt would not have returned that segment of its own then. It
@@ -453,6 +470,8 @@ static bool is_spared(const struct judge *j, const struct columns *c,
     const frag_size split =
         j->settings->max_split ? j->settings->max_split : UINT64_MAX;
 
+    if (a->action == FRAG_SEGMENT_UNMAP)
+        return t->size && is_spared_range(j, t, a);
     if (t->need == TORCH_SMALL_SEGMENT)
         return a->size == t->need;
     if (a->size < split)
@@ -463,7 +482,8 @@ static bool is_spared(const struct judge *j, const struct columns *c,
         return true;
     if (a == t->run || j->gc_start != FRAG_UNLIMITED)
         return false;
-    return a->size > t->need || t->run->size < split || !is_own(c, t, t->run);
+    return a->size > t->need || t->run->size < split ||
+           t->run->action == FRAG_SEGMENT_UNMAP || !is_own(c, t, t->run);
 }
 
 /* Whether a returned segment shows that the run is not of the attempt after it,
@@ -476,11 +496,12 @@ static bool has_spared(const struct parts *p, const struct judge *j,
     const struct flush *f = &d->flushes[p->first];
     const struct attempt t = {.run = &d->actions[f->action],
                               .need = need,
+                              .size = block_of(j, &d->flushes[p->end - 1]),
                               .event = d->flushes[p->end - 1].event + 1};
     const struct frag_recorded_action *end = d->actions + d->action_count;
 
-    if (!d->has_pool_ids || !f->event || t.event >= c->count ||
-        c->op[t.event] != FRAG_ALLOC)
+    if ((!d->has_pool_ids && d->pool_count > 1) || !f->event ||
+        t.event >= c->count || c->op[t.event] != FRAG_ALLOC)
         return false;
     for (const struct frag_recorded_action *a = t.run;
          a < end && a->event < t.event; a++)
@@ -490,6 +511,29 @@ static bool has_spared(const struct parts *p, const struct judge *j,
     return false;
 }
 
+/* Whether an attempt cannot have returned the run, because of its pool: no
+ * request of a graph's pool returns cached memory, up to 2.12 no request of a
+ * MemPool, but for garbage collection and for its own segments of
+ * max_split_size or more. */
+static bool is_barred(const struct parts *p, const struct judge *j,
+                      frag_size held)
+{
+    const struct device_build *d = p->d;
+    const struct columns *c = &d->events;
+    const struct attempt t = {.run = &d->actions[d->flushes[p->first].action],
+                              .event = d->flushes[p->end - 1].event + 1};
+    const frag_pool pool = t.event < c->count && c->op[t.event] == FRAG_ALLOC
+                               ? c->pool[t.event]
+                               : 0;
+    const frag_size split =
+        j->settings->max_split ? j->settings->max_split : UINT64_MAX;
+
+    return pool && (p->pools[pool].owner || j->release < 13) &&
+           held <= j->gc_start &&
+           !(is_own(c, &t, t.run) && t.run->size >= split &&
+             t.run->action == FRAG_SEGMENT_FREE);
+}
+
 /* Whether an attempt returned the memory of the run, and not the program. */
 static bool is_of_attempt(const struct parts *p, const struct judge *j,
                           frag_size held)
@@ -497,7 +541,8 @@ static bool is_of_attempt(const struct parts *p, const struct judge *j,
     const frag_size need = size_of_attempt(j, &p->d->flushes[p->end - 1]);
 
     return p->d->device != FRAG_HOST_DEVICE && !is_deleted_pool(p) &&
-           is_explained(j, need, held) && !has_spared(p, j, need);
+           is_explained(j, need, held) && !is_barred(p, j, held) &&
+           !has_spared(p, j, need);
 }
 
 static void judge_runs(struct parts *p, const struct judge *j,
@@ -585,12 +630,26 @@ static void subtract_padding(struct device_build *d, frag_size padding)
     }
 }
 
+/* The last release that can have written the recording. */
+static unsigned release_of(const struct frag_build *b)
+{
+    const char *named = torch_value_of(b->settings.conf, "torch_version");
+    const char *text = named ? named : b->releases;
+    unsigned first, last = UINT_MAX;
+
+    if (sscanf(text, "2.%u to 2.%u", &first, &last) == 1 &&
+        !strstr(text, "or later"))
+        last = first;
+    return last;
+}
+
 static struct judge judge_of(const struct frag_build *b,
                              const struct device_build *d, frag_size limit)
 {
     const bool is_known = limit && limit != FRAG_UNLIMITED;
     struct judge j = {.settings = &b->settings,
                       .large_segment = torch_large_segment_of(b->settings.conf),
+                      .release = release_of(b),
                       .is_full = !is_known && d->ooms,
                       .limit = is_known ? limit : FRAG_UNLIMITED,
                       .gc_start = FRAG_UNLIMITED};
