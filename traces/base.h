@@ -207,19 +207,6 @@ const char *frag_bound_format(struct frag_bound b, char text[FRAG_BOUND_TEXT]);
 /* The same as a text that lives until the end of the block (C only). */
 #define FRAG_SHOW_BOUND(b) frag_bound_format(b, (char[FRAG_BOUND_TEXT]){""})
 
-/* Bytes that a full device reports as free although the driver keeps them. Two
- * H200 (driver 580.159.04, paper/pages/live.md) refuse 2 MiB and report this
- * much as free; errors of 24 GB GPUs in public code state the same 3.12 MiB. A
- * capacity excludes these bytes. */
-#define FRAG_DRIVER_KEEPS ((frag_size)3276800)
-
-/* What can be allocated of a device that reports so many bytes as free. */
-static inline frag_size frag_device_room(frag_size device_free)
-{
-    return device_free > FRAG_DRIVER_KEEPS ? device_free - FRAG_DRIVER_KEEPS
-                                           : 0;
-}
-
 FRAG_END_DECLS
 
 #endif

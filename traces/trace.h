@@ -277,7 +277,7 @@ struct frag_trace {
 /* A note of the reader of a snapshot with OOMs whose limit is not known has
  * these words. A reader that finds the limit otherwise replaces the note. */
 #define FRAG_PEAK_AS_LIMIT \
-    "the memory limit is not known; what the reserved bytes and OOMs show"
+    "the memory limit is not known; the peak of the reserved bytes"
 
 /* The note of the reader of a snapshot of pinned memory without the requested
  * bytes has these words. */

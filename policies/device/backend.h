@@ -17,6 +17,19 @@
 
 FRAG_BEGIN_DECLS
 
+/* Bytes that a full device reports as free although the driver keeps them. Two
+ * H200 (driver 580.159.04, paper/pages/live.md) refuse 2 MiB and report this
+ * much as free; errors of 24 GB GPUs in public code state the same 3.12 MiB. A
+ * capacity excludes these bytes. */
+#define FRAG_DRIVER_KEEPS ((frag_size)3276800)
+
+/* What can be allocated of a device that reports so many bytes as free. */
+static inline frag_size frag_device_room(frag_size device_free)
+{
+    return device_free > FRAG_DRIVER_KEEPS ? device_free - FRAG_DRIVER_KEEPS
+                                           : 0;
+}
+
 typedef uint64_t frag_phys; /* handle of physical memory; 0: none */
 
 struct frag_backend;

@@ -137,18 +137,38 @@ static void put_settings(struct snapshot *s, const char *conf,
     pickler_dict_end(p);
 }
 
-static void put_annotation(struct snapshot *s, const struct frag_mark *m)
+static void put_annotation(struct snapshot *s, const char *stage,
+                           const char *name, uint64_t time_us)
 {
     struct pickler *p = &s->pickler;
 
     pickler_item(p);
     pickler_dict_begin(p);
-    put_choice(s, S_stage, m->kind == FRAG_MARK_BEGIN ? S_START : S_END);
+    put_word(s, S_stage);
+    pickler_text(p, stage);
     put_word(s, S_name);
-    put_string(s, m->name);
+    pickler_text(p, name);
     put_number(s, S_device, s->device->device);
-    put_number(s, S_time_us, m->time / 1000);
+    put_number(s, S_time_us, time_us);
     pickler_dict_end(p);
+}
+
+/* Without recorded times, a microsecond is one event. */
+static uint64_t time_of(const struct frag_device_trace *d, uint64_t event)
+{
+    return d->time ? d->time[event] / 1000 : event;
+}
+
+/* What the entries do not say of the run of a policy: whose it is, and which
+ * memory a call of empty_cache returned. */
+static void put_calls(struct snapshot *s)
+{
+    const struct frag_device_trace *d = s->device;
+
+    put_annotation(s, "fragsim: policy", s->policy, 0);
+    for (uint64_t i = 0; i < d->count; i++)
+        if (d->op[i] == FRAG_EMPTY_CACHE)
+            put_annotation(s, "fragsim: cache emptied", "", time_of(d, i));
 }
 
 static void put_annotations(struct snapshot *s)
@@ -159,7 +179,11 @@ static void put_annotations(struct snapshot *s)
     put_key(s, "external_annotations");
     outer = pickler_list_begin(&s->pickler);
     for (uint64_t i = 0; d->time && i < d->mark_count; i++)
-        put_annotation(s, &d->marks[i]);
+        put_annotation(s, d->marks[i].kind == FRAG_MARK_BEGIN ? "START" : "END",
+                       s->trace->strings[d->marks[i].name],
+                       d->marks[i].time / 1000);
+    if (s->policy)
+        put_calls(s);
     pickler_list_end(&s->pickler, outer);
 }
 
@@ -182,11 +206,12 @@ static void begin_entries(struct snapshot *s)
 
 enum frag_err snapshot_begin(struct snapshot *s, const struct frag_trace *t,
                              const struct frag_device_trace *d,
-                             const char *conf, FILE *out)
+                             const char *policy, const char *conf, FILE *out)
 {
     struct torch_settings settings;
 
-    *s = (struct snapshot){.pickler = {.out = out}, .trace = t, .device = d};
+    *s = (struct snapshot){
+        .pickler = {.out = out}, .trace = t, .device = d, .policy = policy};
     if (conf && !torch_settings_read(conf, &settings))
         return FRAG_NOMEM;
     s->strings = calloc((size_t)t->string_count + 1, sizeof(*s->strings));
@@ -228,8 +253,8 @@ void snapshot_entry(struct snapshot *s, const struct snapshot_entry *e)
     put_number(s, e->action == S_oom ? S_device_free : S_addr, e->addr);
     put_number(s, S_size, e->size);
     put_number(s, S_stream, d->streams[e->stream]);
-    if (d->time && d->count)
-        put_number(s, S_time_us, d->time[at] / 1000);
+    if (d->count && (d->time || s->policy))
+        put_number(s, S_time_us, time_of(d, at));
     if (d->pool_count > 1)
         put_pool(s, S_pool_id, e->pool);
     put_stack(s, is_segment_action(e->action) ? FRAG_NEVER : e->event);
@@ -301,8 +326,7 @@ static void put_texts(struct snapshot *s, const char *const *texts,
 }
 
 /* The notes that the file rests on, under a key that PyTorch does not use. */
-static void put_origin(struct snapshot *s, const char *source,
-                       const struct export_notes *notes)
+static void put_origin(struct snapshot *s, const struct export_notes *notes)
 {
     struct pickler *p = &s->pickler;
     uint64_t outer;
@@ -312,7 +336,7 @@ static void put_origin(struct snapshot *s, const char *source,
     put_key(s, "version");
     pickler_text(p, frag_version);
     put_key(s, "shows");
-    pickler_text(p, source);
+    pickler_text(p, s->policy ? s->policy : "the recorded allocator");
     put_key(s, "trace");
     pickler_text(p, s->trace->path);
     put_key(s, "sha256");
@@ -325,13 +349,12 @@ static void put_origin(struct snapshot *s, const char *source,
     pickler_dict_end(p);
 }
 
-void snapshot_end(struct snapshot *s, const char *source,
-                  const struct export_notes *notes)
+void snapshot_end(struct snapshot *s, const struct export_notes *notes)
 {
     struct pickler *p = &s->pickler;
 
     pickler_list_end(p, s->outer[0]);
-    put_origin(s, source, notes);
+    put_origin(s, notes);
     pickler_dict_end(p);
     pickler_end(p);
 }

@@ -31,6 +31,7 @@ struct snapshot {
     struct pickler pickler;
     const struct frag_trace *trace;
     const struct frag_device_trace *device;
+    const char *policy;      /* whose run it is; NULL: that of the recording */
     uint32_t words[S_WORDS]; /* memo numbers */
     uint32_t *strings;       /* [trace->string_count]: memo numbers */
     uint32_t *stacks;        /* [trace->stack_count]: memo numbers */
@@ -66,11 +67,12 @@ struct snapshot_block {
 };
 
 /* Begins the file and writes all that precedes the entries. `conf` holds the
- * settings of the allocator; NULL: they are not written. NOMEM; then nothing
- * need be freed. */
+ * settings of the allocator; NULL: they are not written. `policy` is as in the
+ * struct. NOMEM; then nothing need be freed. */
 enum frag_err snapshot_begin(struct snapshot *s, const struct frag_trace *t,
                              const struct frag_device_trace *d,
-                             const char *conf, FILE *out) FRAG_MUST_CHECK;
+                             const char *policy, const char *conf,
+                             FILE *out) FRAG_MUST_CHECK;
 void snapshot_entry(struct snapshot *s, const struct snapshot_entry *e);
 /* Ends the entries and begins the list of segments. */
 void snapshot_segments(struct snapshot *s);
@@ -80,9 +82,8 @@ void snapshot_segment_begin(struct snapshot *s,
                             const struct snapshot_segment *g);
 void snapshot_block(struct snapshot *s, const struct snapshot_block *b);
 void snapshot_segment_end(struct snapshot *s);
-/* Ends the segments and the file. `source` says what the snapshot shows. */
-void snapshot_end(struct snapshot *s, const char *source,
-                  const struct export_notes *notes);
+/* Ends the segments and the file. */
+void snapshot_end(struct snapshot *s, const struct export_notes *notes);
 /* Frees the tables; after snapshot_begin, at any time. */
 void snapshot_free(struct snapshot *s);
 

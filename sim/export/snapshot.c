@@ -194,7 +194,7 @@ static void put_recording(struct recording *r, const struct export_notes *notes)
     snapshot_segments(&r->s);
     for (uint64_t i = 0; i < end->segment_count; i++)
         put_recorded_segment(r, &end->segments[i]);
-    snapshot_end(&r->s, "the recorded allocator", notes);
+    snapshot_end(&r->s, notes);
 }
 
 static enum frag_err write_recording(const struct export_job *job, FILE *out,
@@ -211,7 +211,7 @@ static enum frag_err write_recording(const struct export_job *job, FILE *out,
     enum frag_err err = FRAG_NOMEM;
 
     if (r.slots && settings)
-        err = snapshot_begin(&r.s, t, job->device,
+        err = snapshot_begin(&r.s, t, job->device, NULL,
                              t->settings || *settings ? settings : NULL, out);
     if (err == FRAG_OK)
         put_recording(&r, notes);

@@ -22,6 +22,7 @@ struct home {
     frag_stream stream;
     frag_pool pool;
     bool is_small;
+    frag_size held; /* bytes of it */
 };
 
 struct live_block {
@@ -54,36 +55,26 @@ static struct home home_now(const struct showing *w, uint64_t event)
     const struct frag_device_trace *d = w->job->device;
 
     if (event >= d->count || d->op[event] != FRAG_ALLOC)
-        return (struct home){0, 0, false};
-    return (struct home){d->stream[event], d->pool[event],
-                         d->bytes[event] <= TORCH_SMALL_SIZE};
+        return (struct home){0};
+    return (struct home){.stream = d->stream[event],
+                         .pool = d->pool[event],
+                         .is_small = d->bytes[event] <= TORCH_SMALL_SIZE};
 }
 
-static bool add_home(struct showing *w, frag_addr at)
-{
-    if (!GROW(w->homes, w->home_room, w->home_count + 1) ||
-        !live_put(&w->by_addr, at, (uint32_t)w->home_count))
-        return false;
-    w->home_count++;
-    return true;
-}
-
-/* The home that begins at the address; the event under way opens it if it is
- * new, or if it `is_new` at that address. */
-static struct home home_at(struct showing *w, frag_addr at, uint64_t event,
-                           bool is_new)
+/* The home that begins at the address; NULL: the host has no memory. */
+static struct home *home_at(struct showing *w, frag_addr at)
 {
     const struct live_row *row = live_find(&w->by_addr, at);
 
-    if (row && !is_new)
-        return w->homes[row->slot];
-    if (!row && !add_home(w, at)) {
+    if (row)
+        return &w->homes[row->slot];
+    if (!GROW(w->homes, w->home_room, w->home_count + 1) ||
+        !live_put(&w->by_addr, at, (uint32_t)w->home_count)) {
         w->is_short = w->stop = true;
-        return (struct home){0, 0, false};
+        return NULL;
     }
-    row = live_find(&w->by_addr, at);
-    w->homes[row->slot] = home_now(w, event);
-    return w->homes[row->slot];
+    w->homes[w->home_count] = (struct home){0};
+    return &w->homes[w->home_count++];
 }
 
 /* Start of the reservation that has the address. */
@@ -130,26 +121,17 @@ static void put_map(struct showing *w, const struct snapshot_entry *e)
     w->holds_back = true;
 }
 
-static void count_shown(struct showing *w, enum snapshot_word action,
-                        frag_size size)
+/* Returns what is added, modulo 2^64. */
+static frag_size count_shown(struct showing *w, enum snapshot_word action,
+                             frag_size size)
 {
-    if (action == S_segment_alloc || action == S_segment_map)
-        w->shown += size;
-    else
-        w->shown -= size;
+    const bool is_up = action == S_segment_alloc || action == S_segment_map;
+    const frag_size change = is_up ? size : 0 - size;
+
+    w->shown += change;
     if (w->shown > w->shown_max)
         w->shown_max = w->shown;
-}
-
-/* Whether a range that was just added is the only one of its reservation. */
-static bool is_alone(const struct tap *t, const struct placement *p)
-{
-    const struct range *r = ranges_upto(&t->meter->reservations, p->addr);
-    const struct range *first = r ? ranges_from(&t->meter->held, r->at) : NULL;
-    const struct range *next = ranges_from(&t->meter->held, p->addr + p->size);
-
-    return first && first->at == p->addr &&
-           (!next || next->at - r->at >= r->size);
+    return change;
 }
 
 static void put_range(struct showing *w, const struct tap *t,
@@ -157,18 +139,17 @@ static void put_range(struct showing *w, const struct tap *t,
 {
     const bool is_map = action == S_segment_map || action == S_segment_unmap;
     const frag_addr at = is_map ? reservation_at(t, p->addr) : p->addr;
-    const struct home home =
-        home_at(w, at, p->event,
-                action == S_segment_alloc ||
-                    (action == S_segment_map && is_alone(t, p)));
-    const struct snapshot_entry e = {.action = action,
-                                     .addr = p->addr,
-                                     .size = p->size,
-                                     .stream = home.stream,
-                                     .pool = home.pool,
-                                     .event = p->event};
+    struct home *home = home_at(w, at);
+    struct snapshot_entry e = {
+        .action = action, .addr = p->addr, .size = p->size, .event = p->event};
 
-    count_shown(w, action, p->size);
+    if (!home)
+        return;
+    if (!home->held)
+        *home = home_now(w, p->event);
+    e.stream = home->stream;
+    e.pool = home->pool;
+    home->held += count_shown(w, action, p->size);
     if (is_map) {
         put_map(w, &e);
         return;
@@ -331,13 +312,13 @@ static struct snapshot_segment
 segment_of(struct showing *w, const struct tap *t, const struct held_range *h)
 {
     const frag_addr at = h->phys ? reservation_at(t, h->range.at) : h->range.at;
-    const struct home home = home_at(w, at, t->device->count, false);
+    const struct home *home = home_at(w, at);
 
     return (struct snapshot_segment){.addr = h->range.at,
                                      .size = whole_size(t, h),
-                                     .stream = home.stream,
-                                     .pool = home.pool,
-                                     .is_small = home.is_small,
+                                     .stream = home ? home->stream : 0,
+                                     .pool = home ? home->pool : 0,
+                                     .is_small = home && home->is_small,
                                      .is_expandable = h->phys != NULL};
 }
 
@@ -478,7 +459,7 @@ static enum frag_err run(struct showing *w, struct export_notes *notes,
     err = note_run(w, &result, notes);
     frag_run_free(&result);
     if (err == FRAG_OK)
-        snapshot_end(&w->s, job->policies[0].text, notes);
+        snapshot_end(&w->s, notes);
     return err;
 }
 
@@ -489,7 +470,8 @@ enum frag_err snapshot_run(const struct export_job *job, FILE *out,
     char *conf;
     enum frag_err err = make_conf(job, &conf);
 
-    FRAG_THEN(err, snapshot_begin(&w.s, job->trace, job->device, conf, out));
+    FRAG_THEN(err, snapshot_begin(&w.s, job->trace, job->device,
+                                  job->policies[0].text, conf, out));
     if (err == FRAG_OK)
         err = run(&w, notes, e);
     else

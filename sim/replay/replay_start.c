@@ -324,7 +324,6 @@ static void set_reservation(const struct start *s, frag_size whole,
 static enum frag_err set_reservations(struct run *r, struct start *s)
 {
     const struct frag_recorded *recorded = &r->trace->recorded;
-    const frag_size page = frag_reservation_page(recorded);
     frag_size total;
     bool any = false;
 
@@ -337,10 +336,10 @@ static enum frag_err set_reservations(struct run *r, struct start *s)
                                &s->reservation_count, r->error));
     for (uint64_t i = 0; i < recorded->start.segment_count; i++)
         if (s->segments[i].is_expandable)
-            set_reservation(s,
-                            frag_reservation_size(recorded, total, page,
-                                                  s->segments[i].is_small),
-                            &s->segments[i]);
+            set_reservation(
+                s,
+                frag_reservation_size(recorded, total, s->segments[i].is_small),
+                &s->segments[i]);
     return FRAG_OK;
 }
 

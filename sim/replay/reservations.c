@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "policies/device/backend.h"
 #include "traces/grow.h"
 #include "traces/torch_sizes.h"
 
@@ -13,36 +14,15 @@ struct listing {
     uint64_t count, room;
     const struct frag_device_trace *device;
     const struct frag_recorded *recorded; /* of the device */
-    frag_size total, page;                /* of the device, of large segments */
+    frag_size total;                      /* of the device */
 };
 
-static frag_size divisor(frag_size a, frag_size b)
-{
-    while (b) {
-        const frag_size rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-frag_size frag_reservation_page(const struct frag_recorded *r)
-{
-    frag_size page = 0;
-
-    for (uint64_t i = 0; i < r->action_count; i++)
-        if (r->actions[i].action == FRAG_SEGMENT_MAP &&
-            r->actions[i].size > TORCH_SMALL_SEGMENT)
-            page = divisor(page, r->actions[i].size);
-    return page % TORCH_LARGE_SEGMENT ? page : TORCH_LARGE_SEGMENT;
-}
-
 frag_size frag_reservation_size(const struct frag_recorded *r, frag_size total,
-                                frag_size page, bool is_small)
+                                bool is_small)
 {
-    return torch_reservation_size(torch_reserve_of(r->settings), total,
-                                  is_small ? TORCH_SMALL_SEGMENT : page);
+    return torch_reservation_size(
+        torch_reserve_of(r->settings), total,
+        is_small ? TORCH_SMALL_SEGMENT : torch_large_segment_of(r->settings));
 }
 
 /* Whether the reservation is live, and has the stream and the pool. */
@@ -64,33 +44,18 @@ static bool can_hold(const struct listing *l, const struct frag_reservation *r,
     if (!is_of(r, part) || r->unseen)
         return is_of(r, part);
     return (part->addr >= r->addr || r->held) &&
-           end - low <= frag_reservation_size(l->recorded, l->total, l->page,
-                                              r->is_small);
+           end - low <=
+               frag_reservation_size(l->recorded, l->total, r->is_small);
 }
 
-/* Bytes between a reservation and a range; 0 if they meet. */
-static frag_size distance(const struct frag_reservation *r,
-                          const struct frag_reservation *part)
-{
-    if (part->addr > r->end)
-        return part->addr - r->end;
-    return part->end < r->addr ? r->addr - part->end : 0;
-}
-
-/* The live reservation that can hold the range; of several, the nearest. */
+/* The live reservation that can hold the range. */
 static struct frag_reservation *find(const struct listing *l,
                                      const struct frag_reservation *part)
 {
-    struct frag_reservation *best = NULL;
-
-    for (uint64_t i = 0; i < l->count; i++) {
-        struct frag_reservation *r = &l->rows[i];
-
-        if (can_hold(l, r, part) &&
-            (!best || distance(r, part) < distance(best, part)))
-            best = r;
-    }
-    return best;
+    for (uint64_t i = 0; i < l->count; i++)
+        if (can_hold(l, &l->rows[i], part))
+            return &l->rows[i];
+    return NULL;
 }
 
 static bool add_row(struct listing *l, const struct frag_reservation *row)
@@ -149,37 +114,38 @@ static bool add_held(struct listing *l, const struct frag_layout *start)
     return true;
 }
 
-/* Whether requests of the pool use expandable segments where they are on:
- * those of private pools do since PyTorch 2.5 (policies/torch/versions.h). */
-static bool has_pages(const char *settings, uint32_t pool)
-{
-    const char *version = torch_value_of(settings, "torch_version");
-    unsigned minor;
-
-    return !pool || !version || sscanf(version, "2.%u", &minor) != 1 ||
-           minor >= 5;
-}
-
-/* A request that a full device could not serve had reserved addresses, if the
- * pool and stream had none: the first pages had no room. */
+/* Adds the addresses that a request reserved before a full device refused its
+ * first page: none if it had some that were large enough. A request larger than
+ * any reservation reserves anew in each attempt (torch_segments.c). Requests of
+ * private pools use expandable segments since PyTorch 2.5, and are repeated
+ * since 2.13 unless a graph captures them. */
 static bool add_failed(struct listing *l, const struct frag_recorded_action *a,
                        const struct frag_reservation *asked)
 {
-    const frag_size page = asked->is_small ? TORCH_SMALL_SEGMENT : l->page;
     const char *settings = l->recorded->settings;
+    const char *named = torch_value_of(settings, "torch_version");
     const char *expands = torch_value_of(settings, "expandable_segments");
+    const frag_size page = asked->is_small ? TORCH_SMALL_SEGMENT
+                                           : torch_large_segment_of(settings);
+    const bool is_large =
+        a->size > frag_reservation_size(l->recorded, l->total, asked->is_small);
+    unsigned release = 99, count = 1;
 
-    if (!expands || *expands != 'T' ||
-        frag_device_room(a->device_free) / page >=
-            (a->size + page - 1) / page ||
-        a->size > frag_reservation_size(l->recorded, l->total, l->page,
-                                        asked->is_small) ||
-        !has_pages(settings, asked->pool))
+    if (named)
+        sscanf(named, "2.%u", &release);
+    if (!expands || *expands != 'T' || (asked->pool && release < 5) ||
+        (is_large && torch_reserve_of(settings).value > 0) ||
+        frag_device_room(a->device_free) / page >= (a->size + page - 1) / page)
         return true;
     for (uint64_t i = 0; i < l->count; i++)
-        if (is_of(&l->rows[i], asked))
-            return true;
-    return add_row(l, asked);
+        count -= count && !is_large && is_of(&l->rows[i], asked);
+    if (is_large && (!asked->pool ||
+                     (release >= 13 && !l->device->pools[asked->pool].owner)))
+        count++;
+    for (; count; count--)
+        if (!add_row(l, asked))
+            return false;
+    return true;
 }
 
 /* A map in a small pool is one page of 2 MiB, and every map in a large pool is
@@ -217,10 +183,7 @@ enum frag_err frag_reservations(const struct frag_device_trace *d,
                                 frag_size total, struct frag_reservation **out,
                                 uint64_t *count, struct frag_error *e)
 {
-    struct listing l = {.device = d,
-                        .recorded = &d->recorded,
-                        .total = total,
-                        .page = frag_reservation_page(&d->recorded)};
+    struct listing l = {.device = d, .recorded = &d->recorded, .total = total};
 
     if (!add_held(&l, &d->recorded.start) || !add_actions(&l)) {
         free(l.rows);
@@ -235,7 +198,7 @@ frag_size frag_reservations_total(const struct frag_recorded *r,
                                   const struct frag_reservation *rows,
                                   uint64_t count, frag_size total)
 {
-    const frag_size page = frag_reservation_page(r);
+    const frag_size page = torch_large_segment_of(r->settings);
 
     if (torch_reserve_of(r->settings).value > 0)
         return total; /* the ranges do not depend on it alone */
@@ -246,7 +209,7 @@ frag_size frag_reservations_total(const struct frag_recorded *r,
             if (rows[k].addr < rows[i].end || rows[k].made > rows[i].dropped ||
                 rows[i].made > rows[k].dropped || rows[i].unseen ||
                 rows[k].unseen ||
-                frag_reservation_size(r, total, page, rows[i].is_small) <= gap)
+                frag_reservation_size(r, total, rows[i].is_small) <= gap)
                 continue;
             /* Whole pages above 9/8 of the total have to fit in the gap. */
             total = (gap - gap % page) / 9 * 8;

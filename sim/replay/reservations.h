@@ -43,14 +43,9 @@ frag_size frag_reservations_total(const struct frag_recorded *r,
                                   const struct frag_reservation *rows,
                                   uint64_t count, frag_size total);
 
-/* The bytes of a page in large pools, which large_segment_size_mb sets: the
- * largest that divides all recorded maps; 20 MiB if it is a multiple of that or
- * nothing was mapped. */
-frag_size frag_reservation_page(const struct frag_recorded *r);
-
 /* The bytes of a reservation on a device of `total` bytes. */
 frag_size frag_reservation_size(const struct frag_recorded *r, frag_size total,
-                                frag_size page, bool is_small);
+                                bool is_small);
 
 FRAG_END_DECLS
 

@@ -37,7 +37,6 @@ static enum frag_err list_ranges(const struct frag_device_trace *d,
 {
     const struct frag_recorded *r = &d->recorded;
     struct frag_reservation *rows = NULL;
-    const frag_size page = frag_reservation_page(r);
     uint64_t count = 0;
     frag_addr *bases;
     frag_size *sizes;
@@ -52,7 +51,7 @@ static enum frag_err list_ranges(const struct frag_device_trace *d,
         bases[arena->range_count] =
             rows[i].unseen ? FRAG_NO_BASE : rows[i].addr;
         sizes[arena->range_count++] =
-            frag_reservation_size(r, arena->total, page, rows[i].is_small);
+            frag_reservation_size(r, arena->total, rows[i].is_small);
     }
     free(rows);
     return bases && sizes ? FRAG_OK

@@ -167,6 +167,8 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                          "without the answers of a recorded allocator",
                          spec->trace->path);
     choose_limit(&settled, &v);
+    if (!settled.total && v.limit.source == FRAG_LIMIT_DEVICE)
+        settled.total = v.limit.limit; /* at least */
     c.observer.reserved =
         calloc(spec->device->pool_count + 1, sizeof(*c.observer.reserved));
     if (!c.observer.reserved)

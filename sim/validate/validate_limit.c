@@ -188,8 +188,8 @@ static void note_device(const struct frag_recorded_limit *l, const char *peak,
                  "one",
                  frag_size_exact(l->limit, both));
     text_add(text, FRAG_LIMIT_TEXT, "; ",
-             "the reader uses the sum, or the peak of the reserved bytes, %s, "
-             "if that is more, to distinguish empty_cache calls from retries",
+             "the reader uses the peak of the reserved bytes, %s, to "
+             "distinguish empty_cache calls from retries",
              peak);
 }
 

@@ -353,7 +353,8 @@ static bool completes_held(const struct device_build *d,
                            const struct frag_entry *entry)
 {
     return d->holds && entry->kind == FRAG_ENTRY_FREE_COMPLETED &&
-           entry->addr == d->held.addr;
+           entry->addr == d->held.addr &&
+           (!d->has_policy || entry->time == d->held.time);
 }
 
 static bool in_range(const struct frag_entry *entry)

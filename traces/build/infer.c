@@ -16,8 +16,6 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "traces/build/build_device.h"
@@ -131,8 +129,6 @@ static bool ends_early(const struct device_build *d)
 struct judge {
     const struct frag_recorded_settings *settings;
     frag_size large_segment; /* and page of expandable segments */
-    unsigned release;        /* the second number of PyTorch's; UINT_MAX: not
-                                known */
     bool is_full;            /* the limit is the memory of the device */
     frag_size limit;         /* memory limit; FRAG_UNLIMITED if there is none */
     frag_size gc_start; /* with more reserved bytes than this, PyTorch collects
@@ -159,32 +155,15 @@ static frag_size held_before(const struct device_build *d)
     return end - net;
 }
 
-/* The bytes that an attempt takes from a full device: whole pages. */
-static frag_size taken_by(const struct judge *j, frag_size need)
-{
-    return j->settings->expandable && need > TORCH_SMALL_SEGMENT
-               ? (need + j->large_segment - 1) / j->large_segment *
-                     j->large_segment
-               : need;
-}
-
-/* The memory of the device: the peak of the reserved bytes, or more if an OOM
- * shows how much a full device had left. */
-static frag_size highest_held(const struct judge *j,
-                              const struct device_build *d)
+/* The peak of the reserved bytes. */
+static frag_size highest_held(const struct device_build *d)
 {
     frag_size held = held_before(d), highest = held;
 
     for (uint64_t i = 0; i < d->action_count; i++) {
-        const struct frag_recorded_action *a = &d->actions[i];
-        const frag_size room = frag_device_room(a->device_free);
-
-        held = action_sign(a, held);
+        held = action_sign(&d->actions[i], held);
         if (held > highest)
             highest = held;
-        if (a->action == FRAG_OOM_REPORTED && held + room > highest &&
-            room < taken_by(j, torch_segment_size(a->size, j->large_segment)))
-            highest = held + room;
     }
     return highest;
 }
@@ -197,26 +176,23 @@ static bool takes_mapped(const struct frag_recorded_settings *s)
     return s->expandable && s->max_split && s->max_split != UINT64_MAX;
 }
 
-/* The size of the block that the attempt after the run is for; 0: not known. */
-static frag_size block_of(const struct judge *j, const struct flush *f)
-{
-    if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_ALLOC)
-        return torch_round_size(f->size + j->settings->padding,
-                                j->settings->divisions);
-    return f->follow == FOLLOW_OOM ? f->size : 0;
-}
-
 /* The bytes that the attempt after the run obtains; 0: there is none that
  * obtains memory. */
 static frag_size size_of_attempt(const struct judge *j, const struct flush *f)
 {
-    if (f->follow == FOLLOW_CLIENT || !f->size)
+    frag_size need = f->size;
+
+    if (f->follow == FOLLOW_CLIENT || !need)
         return 0;
     if (f->follow == FOLLOW_ALLOC && !takes_mapped(j->settings))
         return 0;
+    if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_ALLOC)
+        need += j->settings->padding;
     return f->follow == FOLLOW_SEGMENT
-               ? f->size
-               : torch_segment_size(block_of(j, f), j->large_segment);
+               ? need
+               : torch_segment_size(
+                     torch_round_size(need, j->settings->divisions),
+                     j->large_segment);
 }
 
 /* Returns whether an attempt that obtains `need` bytes explains the run of
@@ -225,8 +201,9 @@ static bool is_explained(const struct judge *j, frag_size need, frag_size held)
 {
     if (!need)
         return false;
-    if (j->is_full)
-        need = taken_by(j, need);
+    if (j->is_full && j->settings->expandable && need > TORCH_SMALL_SEGMENT)
+        need =
+            (need + j->large_segment - 1) / j->large_segment * j->large_segment;
     return need > j->limit || held > j->limit - need || held > j->gc_start;
 }
 
@@ -437,25 +414,16 @@ static bool completed(const struct columns *c, uint64_t event,
  */
 struct attempt {
     const struct frag_recorded_action *run;
-    frag_size need, size; /* of the memory, of the block; 0: not known */
-    uint64_t event;       /* of the request */
+    frag_size need;
+    uint64_t event; /* of the request */
 };
 
 /* Whether a segment was of the attempt's stream and pool. */
 static bool is_own(const struct columns *c, const struct attempt *t,
                    const struct frag_recorded_action *a)
 {
-    return a->stream == c->stream[t->event] &&
+    return a->action == FRAG_SEGMENT_FREE && a->stream == c->stream[t->event] &&
            c->pool[a->event] == c->pool[t->event];
-}
-
-/* As is_spared, for unmapped pages: the free block that they were in was at
- * least as large. */
-static bool is_spared_range(const struct judge *j, const struct attempt *t,
-                            const struct frag_recorded_action *a)
-{
-    return !takes_mapped(j->settings) && a->size >= t->size &&
-           (t->size <= TORCH_SMALL_SIZE) == (a->size % j->large_segment != 0);
 }
 
 /* Whether the attempt would not have returned that segment of its own then. It
@@ -470,8 +438,6 @@ static bool is_spared(const struct judge *j, const struct columns *c,
     const frag_size split =
         j->settings->max_split ? j->settings->max_split : UINT64_MAX;
 
-    if (a->action == FRAG_SEGMENT_UNMAP)
-        return t->size && is_spared_range(j, t, a);
     if (t->need == TORCH_SMALL_SEGMENT)
         return a->size == t->need;
     if (a->size < split)
@@ -482,8 +448,7 @@ static bool is_spared(const struct judge *j, const struct columns *c,
         return true;
     if (a == t->run || j->gc_start != FRAG_UNLIMITED)
         return false;
-    return a->size > t->need || t->run->size < split ||
-           t->run->action == FRAG_SEGMENT_UNMAP || !is_own(c, t, t->run);
+    return a->size > t->need || t->run->size < split || !is_own(c, t, t->run);
 }
 
 /* Whether a returned segment shows that the run is not of the attempt after it,
@@ -496,12 +461,11 @@ static bool has_spared(const struct parts *p, const struct judge *j,
     const struct flush *f = &d->flushes[p->first];
     const struct attempt t = {.run = &d->actions[f->action],
                               .need = need,
-                              .size = block_of(j, &d->flushes[p->end - 1]),
                               .event = d->flushes[p->end - 1].event + 1};
     const struct frag_recorded_action *end = d->actions + d->action_count;
 
-    if ((!d->has_pool_ids && d->pool_count > 1) || !f->event ||
-        t.event >= c->count || c->op[t.event] != FRAG_ALLOC)
+    if (!d->has_pool_ids || !f->event || t.event >= c->count ||
+        c->op[t.event] != FRAG_ALLOC)
         return false;
     for (const struct frag_recorded_action *a = t.run;
          a < end && a->event < t.event; a++)
@@ -511,29 +475,6 @@ static bool has_spared(const struct parts *p, const struct judge *j,
     return false;
 }
 
-/* Whether an attempt cannot have returned the run, because of its pool: no
- * request of a graph's pool returns cached memory, up to 2.12 no request of a
- * MemPool, but for garbage collection and for its own segments of
- * max_split_size or more. */
-static bool is_barred(const struct parts *p, const struct judge *j,
-                      frag_size held)
-{
-    const struct device_build *d = p->d;
-    const struct columns *c = &d->events;
-    const struct attempt t = {.run = &d->actions[d->flushes[p->first].action],
-                              .event = d->flushes[p->end - 1].event + 1};
-    const frag_pool pool = t.event < c->count && c->op[t.event] == FRAG_ALLOC
-                               ? c->pool[t.event]
-                               : 0;
-    const frag_size split =
-        j->settings->max_split ? j->settings->max_split : UINT64_MAX;
-
-    return pool && (p->pools[pool].owner || j->release < 13) &&
-           held <= j->gc_start &&
-           !(is_own(c, &t, t.run) && t.run->size >= split &&
-             t.run->action == FRAG_SEGMENT_FREE);
-}
-
 /* Whether an attempt returned the memory of the run, and not the program. */
 static bool is_of_attempt(const struct parts *p, const struct judge *j,
                           frag_size held)
@@ -541,8 +482,7 @@ static bool is_of_attempt(const struct parts *p, const struct judge *j,
     const frag_size need = size_of_attempt(j, &p->d->flushes[p->end - 1]);
 
     return p->d->device != FRAG_HOST_DEVICE && !is_deleted_pool(p) &&
-           is_explained(j, need, held) && !is_barred(p, j, held) &&
-           !has_spared(p, j, need);
+           is_explained(j, need, held) && !has_spared(p, j, need);
 }
 
 static void judge_runs(struct parts *p, const struct judge *j,
@@ -618,6 +558,84 @@ static void drop_marked(struct device_build *d)
     c->count = kept;
 }
 
+/* Waits: an attempt that fails waits for the pending frees, then returns cached
+ * memory, and does not search again. Such a free stands before the request in
+ * the file, and after it in the trace. */
+
+static bool is_pending_free(const struct columns *c, uint64_t i)
+{
+    return c->op[i] == FRAG_FREE &&
+           c->op[earlier(c, i, FRAG_FREE_REQUESTED)] == FRAG_FREE_REQUESTED;
+}
+
+/* The block of the request gets a slot of its own. */
+static void renew_slot(struct device_build *d, uint64_t request)
+{
+    struct columns *c = &d->events;
+    const uint32_t old = c->id[request], slot = d->slots++;
+    const struct live_row *row = live_find(&d->live, c->addr[request]);
+
+    for (uint64_t i = request; i < c->count; i++) {
+        if (c->id[i] != old || c->op[i] == FRAG_EMPTY_CACHE)
+            continue;
+        c->id[i] = slot;
+        if (c->op[i] == FRAG_FREE)
+            return;
+    }
+    if (row)
+        ((struct live_row *)(uintptr_t)row)->slot = slot;
+}
+
+/* Moves a request before the `count` events that precede it. */
+static void move_before(struct device_build *d, uint64_t request,
+                        uint64_t count)
+{
+    struct columns *c = &d->events;
+    const uint64_t first = request - count;
+    const frag_time time = c->time[first];
+
+    for (uint64_t i = first; i < request; i++)
+        if (c->id[i] == c->id[request])
+            renew_slot(d, request);
+#define X(name, type)                                                        \
+    {                                                                        \
+        const type moved = c->name[request];                                 \
+        memmove(&c->name[first + 1], &c->name[first], count * sizeof(type)); \
+        c->name[first] = moved;                                              \
+    }
+    COLUMNS(X)
+#undef X
+    c->time[first] = time;
+    for (uint64_t i = 0; i < d->early_count; i++)
+        d->early[i].freed +=
+            d->early[i].freed >= first && d->early[i].freed < request;
+}
+
+static void move_waits(struct device_build *d)
+{
+    struct columns *c = &d->events;
+    uint64_t low = 0; /* events before it stay where they are */
+
+    for (uint64_t i = 0, end; i < d->action_count; i = end) {
+        const uint64_t event = d->actions[i].event;
+        uint64_t count = 0;
+        bool waits = false;
+
+        for (end = i; end < d->action_count && d->actions[end].event == event;
+             end++)
+            waits |= d->actions[end].action != FRAG_SEGMENT_ALLOC &&
+                     d->actions[end].action != FRAG_SEGMENT_MAP;
+        if (waits && event < c->count && c->op[event] == FRAG_ALLOC)
+            while (event - count > low && is_pending_free(c, event - count - 1))
+                count++;
+        if (count)
+            move_before(d, event, count);
+        for (uint64_t k = i; k < end; k++)
+            d->actions[k].event -= count;
+        low = event + 1;
+    }
+}
+
 /* An oom has the size of the block, which includes the padding of the request:
  * subtracts it, so that a replay adds it once. */
 static void subtract_padding(struct device_build *d, frag_size padding)
@@ -630,33 +648,19 @@ static void subtract_padding(struct device_build *d, frag_size padding)
     }
 }
 
-/* The last release that can have written the recording. */
-static unsigned release_of(const struct frag_build *b)
-{
-    const char *named = torch_value_of(b->settings.conf, "torch_version");
-    const char *text = named ? named : b->releases;
-    unsigned first, last = UINT_MAX;
-
-    if (sscanf(text, "2.%u to 2.%u", &first, &last) == 1 &&
-        !strstr(text, "or later"))
-        last = first;
-    return last;
-}
-
 static struct judge judge_of(const struct frag_build *b,
                              const struct device_build *d, frag_size limit)
 {
     const bool is_known = limit && limit != FRAG_UNLIMITED;
     struct judge j = {.settings = &b->settings,
                       .large_segment = torch_large_segment_of(b->settings.conf),
-                      .release = release_of(b),
                       .is_full = !is_known && d->ooms,
                       .limit = is_known ? limit : FRAG_UNLIMITED,
                       .gc_start = FRAG_UNLIMITED};
     double start = b->settings.gc_threshold * (double)limit;
 
     if (j.is_full) /* without a limit, the memory of the device ended */
-        j.limit = highest_held(&j, d);
+        j.limit = highest_held(d);
     if (is_known && start > 0 && start < 0x1p63)
         j.gc_start = (frag_size)start;
     return j;
@@ -675,8 +679,7 @@ static bool is_uncertain(const struct device_build *d)
 
 static enum frag_err note_inference(struct frag_build *b,
                                     const struct device_build *d,
-                                    const struct judge *j, frag_size limit,
-                                    uint64_t explained)
+                                    frag_size limit, uint64_t explained)
 {
     char peak[FRAG_EXACT_TEXT];
 
@@ -701,7 +704,7 @@ static enum frag_err note_inference(struct frag_build *b,
                            ", %s, is used instead to distinguish empty_cache "
                            "calls from retries",
                            FRAG_DEVICE_NAME(d->device),
-                           frag_size_exact(j->limit, peak));
+                           frag_size_exact(highest_held(d), peak));
 }
 
 enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
@@ -750,7 +753,9 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
     FRAG_TRY(judge_flushes(d, &j, &dropped, &explained));
     if (dropped || returned)
         drop_marked(d);
+    if (d->device != FRAG_HOST_DEVICE && j.gc_start == FRAG_UNLIMITED)
+        move_waits(d);
     if (b->settings.padding)
         subtract_padding(d, b->settings.padding);
-    return note_inference(b, d, &j, limit, explained);
+    return note_inference(b, d, limit, explained);
 }
