@@ -219,6 +219,16 @@ struct frag_device_trace {
     uint64_t map_size;
 };
 
+/* The pool of the request during which an action was recorded. */
+static inline frag_pool
+frag_pool_of_action(const struct frag_device_trace *d,
+                    const struct frag_recorded_action *a)
+{
+    return a->event < d->count && d->op[a->event] == FRAG_ALLOC
+               ? d->pool[a->event]
+               : 0;
+}
+
 /* One frame of a call stack. Equal stacks are stored once: stack k consists of
  * frames[stack_first[k]] up to frames[stack_first[k + 1] - 1], innermost frame
  * first. Stack 0 is empty. */

@@ -29,15 +29,6 @@ struct recording {
     uint64_t next; /* row of recorded.actions */
 };
 
-/* The pool of the request during which an action was recorded. */
-static frag_pool pool_of_request(const struct frag_device_trace *d,
-                                 const struct frag_recorded_action *a)
-{
-    return a->event < d->count && d->op[a->event] == FRAG_ALLOC
-               ? d->pool[a->event]
-               : 0;
-}
-
 /* The pool whose memory a segment_free or segment_unmap returned: that of the
  * request which obtained the memory. The actions have no pool of their own. */
 static frag_pool pool_of_memory(const struct frag_device_trace *d,
@@ -49,7 +40,7 @@ static frag_pool pool_of_memory(const struct frag_device_trace *d,
         if ((b->action == FRAG_SEGMENT_ALLOC ||
              b->action == FRAG_SEGMENT_MAP) &&
             a->addr - b->addr < b->size)
-            return pool_of_request(d, b);
+            return frag_pool_of_action(d, b);
     for (uint64_t i = 0; i < start->segment_count; i++)
         if (a->addr - start->segments[i].addr < start->segments[i].size)
             return (frag_pool)start->segments[i].pool;
@@ -63,7 +54,7 @@ static frag_pool pool_of_action(const struct frag_device_trace *d,
         return 0;
     return a->action == FRAG_SEGMENT_FREE || a->action == FRAG_SEGMENT_UNMAP
                ? pool_of_memory(d, a)
-               : pool_of_request(d, a);
+               : frag_pool_of_action(d, a);
 }
 
 static void put_actions(struct recording *r, uint64_t event)

@@ -36,7 +36,6 @@ struct ledger_live {
 };
 
 struct frag_ledger {
-    frag_size alignment; /* of blocks, in bytes */
     struct ranges held, live;
     struct ranges missing;  /* maps that were removed under a live block */
     struct ranges memories; /* of struct memory */
@@ -93,15 +92,7 @@ struct frag_ledger *frag_ledger_open(uint32_t owners)
         frag_ledger_close(l);
         return NULL;
     }
-    if (l)
-        l->alignment = FRAG_ALIGNMENT;
     return l;
-}
-
-void frag_ledger_set_quantum(struct frag_ledger *l, frag_size quantum)
-{
-    if (quantum < FRAG_ALIGNMENT)
-        l->alignment = quantum;
 }
 
 static void free_all(struct ranges *t)
@@ -447,7 +438,7 @@ static bool is_held(const struct frag_ledger *l, frag_addr addr, frag_size size)
 static const char *flaw(const struct frag_ledger *l, frag_size requested,
                         const struct frag_block *block)
 {
-    if (block->addr % l->alignment)
+    if (block->addr % FRAG_ALIGNMENT)
         return "is not aligned to 256 bytes";
     if (block->size < requested)
         return "is smaller than the request";

@@ -22,9 +22,6 @@ struct frag_ledger *frag_ledger_open(uint32_t owners);
 enum frag_err frag_ledger_grow(struct frag_ledger *l,
                                uint32_t owners) FRAG_MUST_CHECK;
 void frag_ledger_close(struct frag_ledger *l); /* NULL is allowed */
-/* The smallest block of the policy, in bytes, if it is below FRAG_ALIGNMENT:
- * blocks need not be aligned to more. */
-void frag_ledger_set_quantum(struct frag_ledger *l, frag_size quantum);
 
 /* Records memory that is held from now on. Either a segment: group and memory
  * are 0. Or a map: `memory` names the physical memory, all of which is mapped,

@@ -194,8 +194,6 @@ static void set_quanta(struct run *r)
 {
     const frag_size own = r->heap.quantum, other = r->spec->quantum;
 
-    if (r->ledger)
-        frag_ledger_set_quantum(r->ledger, own);
     r->picture.quantum = own;
     r->tally.mask = -(other && other < own ? other : own);
 }

@@ -92,6 +92,10 @@ static void remove_mapped(struct listing *l, uint64_t action,
         r->mapped -= a->size < r->mapped ? a->size : r->mapped;
         if (!r->mapped)
             r->dropped = action;
+        /* The request had reserved other addresses before. */
+        while (r->dropped == action && action + 1 < l->recorded->action_count &&
+               l->recorded->actions[action + 1].event == a->event)
+            r->dropped = ++action;
     }
 }
 
@@ -157,13 +161,12 @@ static bool add_actions(struct listing *l)
     for (uint64_t i = 0; i < d->recorded.action_count; i++) {
         const struct frag_recorded_action *a = &d->recorded.actions[i];
         const bool failed = a->action == FRAG_OOM_REPORTED;
-        const bool asks = a->event < d->count && d->op[a->event] == FRAG_ALLOC;
         const struct frag_reservation part = {
             .addr = a->addr,
             .end = a->addr + a->size,
             .mapped = failed ? 0 : a->size,
             .stream = a->stream,
-            .pool = asks ? d->pool[a->event] : 0,
+            .pool = frag_pool_of_action(d, a),
             .is_small =
                 a->size <= (failed ? TORCH_SMALL_SIZE : TORCH_SMALL_SEGMENT),
             .unseen = failed,

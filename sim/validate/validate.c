@@ -89,8 +89,6 @@ static enum frag_err run(struct checked_run *c,
                                            : &frag_policy_torch,
         .params = setup->params,
         .mem = frag_arena_open(&setup->arena),
-        /* PyTorch 2.13 hands out pinned blocks that are too small. */
-        .check = !is_host(c->spec->device),
         .adopt_start = true,
         .repeat = 1,
     };
@@ -167,8 +165,6 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                          "without the answers of a recorded allocator",
                          spec->trace->path);
     choose_limit(&settled, &v);
-    if (!settled.total && v.limit.source == FRAG_LIMIT_DEVICE)
-        settled.total = v.limit.limit; /* at least */
     c.observer.reserved =
         calloc(spec->device->pool_count + 1, sizeof(*c.observer.reserved));
     if (!c.observer.reserved)

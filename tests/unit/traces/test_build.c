@@ -201,16 +201,19 @@ static const struct row {
     {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 cA/0 aC/0 fA:2048/0 sD:2048/0 aD/0",
      4096, "(s) (s) a0 a1 f0 a0 (f) E (s) a2"},
     {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 aC/0 cA/0 fA:2048/0 sD:2048/0 aD/0",
-     4096, "(s) (s) a0 a1 q0 a2 f0 (f) (s) a0"},
+     4096, "(s) (s) a0 a1 q0 a2 (f) (s) a3 f0"},
+    /* The frees for which a failed attempt waited come after its request. */
+    {"sA:4096 aA rA aB cA o9", 0, "(s) a0 q0 a1 (o) a2 f0 f2"},
     {"sA:4096/0 aA/0 rA/0 cA/0 aC/0 fA:4096/0 sD:3072/0 aD/0", 4096,
      "(s) a0 f0 a0 (f) E (s) a1"},
     {"sA:4096/0 aA/0 rA/0 cA/0 aC/0 fA:4096/0 sD:2048/0 aD/0", 4096,
      "(s) a0 f0 a0 (f) (s) a1"},
     {"sA:2048/0 sB:2048/0 aA/0 aB/0 rA/0 cA/0 aC/0 fA:2048/0 sD:2048/1 aD/1",
      4096, "(s) (s) a0 a1 f0 a0 (f) (s) a2"},
-    /* A policy returns memory by itself; empty_cache calls are known. */
-    {"P mA:2048 aA rA cA uA:2048 mB:2048 aB", 0, "(m) a0 f0 (u) (m) a0"},
-    {"P mA:2048 aA rA cA ! uA:2048 mB:2048 aB", 0, "(m) a0 f0 (u) E (m) a0"},
+    /* A policy returns memory by itself; empty_cache calls are known, and a free
+     * that completes at another time was pending. */
+    {"P mA:2048 aA rA cA uA:2048 mB:2048 aB", 0, "(m) a0 q0 (u) (m) a1 f0"},
+    {"P mA:2048 aA rA cA ! uA:2048 mB:2048 aB", 0, "(m) a0 q0 f0 (u) E (m) a0"},
     /* Frees that complete within a run come before it. */
     {"sA:2048 aA aB rA aC fD:2048 cA fE:2048 aF", UINT64_MAX,
      "(s) a0 a1 q0 a2 f0 (f) (f) E a0"},
