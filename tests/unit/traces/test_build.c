@@ -214,11 +214,12 @@ static const struct row {
      * that completes at another time was pending. */
     {"P mA:2048 aA rA cA uA:2048 mB:2048 aB", 0, "(m) a0 q0 (u) (m) a1 f0"},
     {"P mA:2048 aA rA cA ! uA:2048 mB:2048 aB", 0, "(m) a0 q0 f0 (u) E (m) a0"},
-    /* Frees that complete within a run come before it. */
+    /* Frees that complete within a run come before it, or after the request
+     * whose attempt waited for them. */
     {"sA:2048 aA aB rA aC fD:2048 cA fE:2048 aF", UINT64_MAX,
      "(s) a0 a1 q0 a2 f0 (f) (f) E a0"},
     {"mA:2048 aA aB rA aC mD:2048 cA uE:2048 mF:2048 aF", UINT64_MAX,
-     "(m) a0 a1 q0 a2 f0 (m) (u) (m) a0"},
+     "(m) a0 a1 q0 a2 (m) (u) (m) a3 f0"},
     /* Freed without an alloc: live from the start. */
     {"aA rB cB aC", 0, "a1 a0 f1 a1"},
     {"rB cB aB rB cB", 0, "a0 f0 a0 f0"},
