@@ -16,7 +16,7 @@
  *      it, and calls init;
  *   2. adopt is called at most once, if the run starts from memory that is
  *      already in use;
- *   3. alloc, free, free_requested, hear and trim follow in any order;
+ *   3. alloc, free, free_requested, hear, set and trim follow in any order;
  *   4. frag_heap_close calls fini and frees the state.
  *
  * To add a policy, write policies/<name>.c and add POLICY(<name>) to
@@ -92,6 +92,14 @@ struct frag_heard {
      * free follows at once. NULL: of a private pool. */
     const struct frag_block *block;
     frag_stream stream;
+};
+
+/* A change of the settings or of the limit of the program's allocator. */
+struct frag_setting {
+    const char *text; /* as the program passed it, in the grammar of
+                         PYTORCH_CUDA_ALLOC_CONF; NULL: a change of the limit */
+    frag_size limit;  /* text is NULL: of the process, in bytes; FRAG_UNLIMITED:
+                         none */
 };
 
 enum {
@@ -295,6 +303,14 @@ struct frag_policy {
     enum frag_err (*hear)(struct frag_heap *heap,
                           const struct frag_heard *heard);
 
+    /* From here on other settings hold. A policy whose parameters say that they
+     * hold for the whole run ignores it. INVALID: the text is wrong, and what
+     * comes before the error has changed, as in PyTorch; the run continues.
+     * setting is NULL before a repetition: the parameters hold again. NULL if
+     * the policy has no such settings. */
+    enum frag_err (*set)(struct frag_heap *heap,
+                         const struct frag_setting *setting);
+
     /* Returns memory that no live block needs to the backend, as PyTorch's
      * empty_cache does. NULL if the policy has no such call. */
     void (*trim)(struct frag_heap *heap);
@@ -325,7 +341,7 @@ struct frag_policy {
  * `fragsim replay -p ./libmine.so:PARAMS`. tests/package/plugin is an example.
  */
 enum {
-    FRAG_POLICY_ABI = 8, /* rises when this header, or a header that it
+    FRAG_POLICY_ABI = 9, /* rises when this header, or a header that it
                             includes, changes in a way that breaks a plugin
                             that is already compiled */
 };

@@ -7,7 +7,8 @@ The recorder writes PREFIX.rankR.oom.pickle each time the allocator runs out of
 memory (a later file replaces an earlier one), and PREFIX.rankR.exit.pickle when
 the script ends. Beside each of them lies a file of the same name that ends in
 .json: the counters of the allocator, its settings and its limit, which fragsim
-reads too. PREFIX is $FRAGSIM_RECORD, or "snapshot" if it is not set. R is the
+reads too. A snapshot also has the calls that changed the settings or the limit of
+the allocator (class Changes). PREFIX is $FRAGSIM_RECORD, or "snapshot" if it is not set. R is the
 rank of the process: that of torch.distributed, or $RANK as torchrun sets it, or
 0. A program can also import this file and use Recording, or call start(). The
 recorder needs PyTorch 2.1 or later and no other part of fragsim.
@@ -18,8 +19,10 @@ import atexit
 import json
 import os
 import runpy
+import re
 import sys
 import threading
+import time
 from typing import Any
 
 import torch
@@ -56,6 +59,129 @@ def _limit(device: int) -> int:
 def _stats() -> dict[str, dict[str, int]]:
     return {str(number): dict(torch.cuda.memory_stats(number))
             for number in range(torch.cuda.device_count())}
+
+
+class Changes:
+    """Sees the calls that change the settings or the limit of the allocator, and
+    adds them to each snapshot that this process takes: its key
+    "fragsim_settings" has a list of dictionaries, and "fragsim_start" the
+    settings when the history began (traces/import/torch/snapshot_changes.c
+    describes both). A snapshot of a process without such calls has neither."""
+
+    SETTERS = ("_accelerator_setAllocatorSettings",
+               "_cuda_cudaCachingAllocator_set_allocator_settings")
+    FRAMES = 64  # of a stack
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.begin_settings: dict[str, Any] = {}
+        self.fractions: dict[int, float] = {}
+        self.begin_limits: dict[int, int] = {}
+        self._reset: dict[int, int] = {}  # calls that a reset took away
+        self._snapshot = torch.cuda.memory._snapshot
+        torch.cuda.memory._snapshot = self.snapshot
+        for name in self.SETTERS:
+            self._watch(name, lambda text: {"settings": text})
+        self._watch("_cuda_setMemoryFraction", self._fraction)
+        self._watch("_cuda_resetAccumulatedMemoryStats", self._forget)
+
+    @classmethod
+    def of_process(cls) -> Changes:
+        """The one object of the process, also under `fragsim dry`."""
+        memory = torch.cuda.memory
+        if not hasattr(memory, "_fragsim_changes"):
+            memory._fragsim_changes = cls()
+        return memory._fragsim_changes
+
+    def begin(self) -> None:
+        """The history begins."""
+        self.calls.clear()
+        self.begin_settings = self._snapshot()["allocator_settings"]
+        get = getattr(torch._C, "_cuda_getMemoryFraction", lambda _device: 1.0)
+        self.begin_limits = {
+            at: self._limit(at, self.fractions.get(at, get(at)))
+            if at in self.fractions or get(at) < 1 else -1
+            for at in range(torch.cuda.device_count())}
+
+    def _watch(self, name: str, describe: Any) -> None:
+        call = getattr(torch._C, name, None)
+
+        def watched(*args: Any) -> Any:
+            made = {"time_us": time.time_ns() // 1000, "counts": self._counts(),
+                    "frames": self._frames()}
+            described = describe(*args)
+            try:
+                return call(*args)
+            finally:  # a text with an error has an effect up to the error
+                if described:
+                    self.calls.append({**made, **described})
+
+        if call:
+            setattr(torch._C, name, watched)
+
+    def _fraction(self, fraction: float, device: int) -> dict[str, Any]:
+        self.fractions[device] = fraction
+        return {"device": device, "limit": self._limit(device, fraction)}
+
+    def _forget(self, device: int) -> None:
+        self._reset[device] = self._counts()[device]
+
+    @staticmethod
+    def _limit(device: int, fraction: float) -> int:
+        """In bytes, as PyTorch rounds it; -1: none. Before 2.10, a fraction of 1
+        is a limit."""
+        found = re.match(r"(\d+)\.(\d+)", torch.__version__)
+        release = tuple(map(int, found.groups())) if found else (9, 9)
+        if fraction >= 1 and release >= (2, 10):
+            return -1
+        return int(fraction * _total(device) + (0 if release < (2, 13) else 0.5))
+
+    def _counts(self) -> list[int]:
+        """The requests and frees so far, by device."""
+        if not torch.cuda.is_initialized():
+            return []
+        stats = map(torch._C._cuda_memoryStats, range(torch.cuda.device_count()))
+        return [self._reset.get(at, 0) + one["num_ooms"]
+                + one["allocation"]["all"]["allocated"]
+                + one["allocation"]["all"]["freed"]
+                for at, one in enumerate(stats)]
+
+    def _frames(self) -> list[dict[str, Any]]:
+        frames: list[dict[str, Any]] = []
+        frame = sys._getframe(2)
+        while frame and len(frames) < self.FRAMES:
+            code = frame.f_code
+            frames.append({"filename": code.co_filename, "name": code.co_name,
+                           "line": frame.f_lineno})
+            frame = frame.f_back  # type: ignore[assignment]
+        return frames
+
+    def _rows(self, made: dict[str, Any], used: list[int],
+              now: list[int]) -> list[dict[str, Any]]:
+        """The rows of a call: of one device, or of all that were used."""
+        shown = {key: made[key] for key in ("settings", "limit", "time_us",
+                                            "frames") if key in made}
+        counts = made["counts"] or [0] * len(now)
+        return [{"device": at, "calls_after":
+                 -1 if at < 0 else now[at] - counts[at], **shown}
+                for at in used if made.get("device", at) == at]
+
+    def snapshot(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """torch.cuda.memory._snapshot with the changes."""
+        taken: dict[str, Any] = self._snapshot(*args, **kwargs)
+        calls, now = list(self.calls), self._counts()
+        if not calls or not self.begin_settings:
+            return taken
+        used = [at for at, trace in enumerate(taken["device_traces"]) if trace]
+        rows: list[dict[str, Any]] = [
+            {"device": at, "time_us": 0, "limit": self.begin_limits[at]}
+            for at in used]
+        if taken.get("host_traces"):
+            used.append(-1)
+        taken["fragsim_start"] = self.begin_settings
+        taken["fragsim_settings"] = rows + [
+            row for made in calls for row in self._rows(made, used, now)]
+        return taken
 
 
 class Recording:
@@ -95,6 +221,7 @@ class Recording:
         self._late = [number for number, counters in _stats().items()
                       if counters["allocation.all.allocated"]]
         torch.cuda.memory._record_memory_history(**self.history)
+        Changes.of_process().begin()
         self._process = os.getpid()
         atexit.register(self._at_exit)
         _active = self

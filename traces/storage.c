@@ -171,6 +171,8 @@ void frag_trace_close(struct frag_trace *t)
 
 void storage_share_settings(struct frag_trace *t)
 {
-    for (uint32_t i = 0; i < t->device_count; i++)
+    for (uint32_t i = 0; i < t->device_count; i++) {
         t->devices[i].recorded.settings = t->settings;
+        t->devices[i].strings = t->strings;
+    }
 }

@@ -41,7 +41,8 @@ bool storage_keep(struct frag_trace *t, void *array);
  * host has no memory. */
 char *storage_text(struct frag_trace *t, const char *text, size_t length);
 
-/* Lets each device refer to the settings of the trace (frag_recorded). */
+/* Lets each device refer to the settings (frag_recorded) and the strings of the
+ * trace. */
 void storage_share_settings(struct frag_trace *t);
 
 #endif

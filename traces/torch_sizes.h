@@ -56,6 +56,11 @@
 #define TORCH_ALIGN_ASCEND (16 * FRAG_KIB)
 #define TORCH_ALIGN_LEAST  (2 * FRAG_MIB)
 
+/* The setting "follows_changes": True in the settings of a trace whose devices
+ * have changes (struct frag_setting_change): a policy with these settings
+ * changes them there. The key is fragsim's own. */
+#define TORCH_FOLLOWS_KEY "follows_changes"
+
 /* Number of entries of the setting roundup_power2_divisions. Entry k is for
  * sizes from 2^k MiB up to, but not including, 2^(k + 1) MiB. Entry 0 is also
  * for all smaller sizes, the last entry also for all larger sizes. */

@@ -138,6 +138,32 @@ struct frag_mark {
     uint32_t name; /* index in frag_trace.strings */
 };
 
+enum frag_change_kind {
+    FRAG_CHANGE_SETTINGS, /* a call of _set_allocator_settings */
+    FRAG_CHANGE_LIMIT,    /* a call of set_per_process_memory_fraction */
+};
+
+enum frag_change_origin {
+    FRAG_CHANGE_RECORDED, /* the recording has the call */
+    FRAG_CHANGE_FOUND,    /* inferred from what the allocator did */
+    FRAG_CHANGE_EDITED,   /* the user's */
+};
+
+/* The program changed the settings of its allocator. */
+struct frag_setting_change {
+    uint64_t event;  /* directly before the event with this index; the number of
+                        events if it lies after the last one; 0: at the start */
+    frag_time time;  /* 0 if not known */
+    frag_size limit; /* LIMIT: of the process from here on, in bytes;
+                        FRAG_UNLIMITED: none */
+    uint32_t kind;   /* enum frag_change_kind */
+    uint32_t text;   /* SETTINGS: index in frag_trace.strings of the text that
+                        the program passed, in the grammar of
+                        PYTORCH_CUDA_ALLOC_CONF */
+    uint32_t stack;  /* of the call; 0 if not recorded */
+    uint32_t origin; /* enum frag_change_origin */
+};
+
 /* PyTorch's pair of numbers that identifies a pool; (0, 0) is the default pool.
  * A capture of a CUDA graph makes a pool with an owner of its own; a MemPool,
  * or the handle of graph_pool_handle(), has a number and no owner. Source: the
@@ -211,6 +237,10 @@ struct frag_device_trace {
     uint64_t mark_count;
     const struct frag_mark *marks;
 
+    uint64_t change_count;
+    const struct frag_setting_change *changes; /* in the order of the events */
+    const char *const *strings;                /* frag_trace.strings */
+
     struct frag_recorded recorded;
 
     /* The mapped trace file, in which columns may lie; NULL, 0 if there is
@@ -257,7 +287,9 @@ struct frag_trace {
     /* Settings of the recorded allocator, as a PYTORCH_CUDA_ALLOC_CONF string
      * that restores them (rebuilt from the snapshot's allocator_settings); NULL
      * if none were recorded. No snapshot contains the memory fraction, so the
-     * string lacks it. It may have the padding of traces/torch_sizes.h. */
+     * string lacks it. It may have the padding of traces/torch_sizes.h. If a
+     * device has changes, these are the settings at the start, with
+     * TORCH_FOLLOWS_KEY. */
     char *settings;
 
     /* The memory limit of the recorded process, in bytes, as the user or the

@@ -32,12 +32,14 @@ static struct torch_reservation *reservation_of(const struct torch_space *space,
     return r;
 }
 
-static struct torch_reservation *new_reservation(frag_size size)
+static struct torch_reservation *new_reservation(frag_size size, frag_size page)
 {
     struct torch_reservation *r = calloc(1, sizeof(*r));
 
-    if (r)
+    if (r) {
         r->size = size;
+        r->page = page;
+    }
     return r;
 }
 
@@ -79,7 +81,7 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
 
     if (t->conf.reserve.value > 0 && size < least)
         return FRAG_OOM;
-    r = new_reservation(size);
+    r = new_reservation(size, space->page);
     if (!r)
         return FRAG_NOMEM;
     err = heap->mem->ops->va_reserve(heap->mem, size, &r->addr);
@@ -96,12 +98,12 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
 /* Releases the memory of a page that is not mapped; if the device refuses, the
  * handle is kept until the next map or release of the page. */
 static void release_page(struct frag_heap *heap, struct torch_reservation *r,
-                         frag_size page, frag_size at)
+                         frag_size at)
 {
-    frag_phys *phys = &r->pages.page[at / page];
+    frag_phys *phys = &r->pages.page[at / r->page];
 
     if (*phys == TORCH_HELD ||
-        heap->mem->ops->phys_release(heap->mem, *phys, page) == FRAG_OK)
+        heap->mem->ops->phys_release(heap->mem, *phys, r->page) == FRAG_OK)
         *phys = 0;
     else
         r->refused = true;
@@ -110,13 +112,14 @@ static void release_page(struct frag_heap *heap, struct torch_reservation *r,
 /* Releases what is left of the pages [from, to), of which none is mapped. False
  * if the device refuses. */
 static bool release_rest(struct frag_heap *heap, struct torch_reservation *r,
-                         frag_size page, frag_size from, frag_size to)
+                         frag_size from, frag_size to)
 {
     bool empty = true;
 
-    for (uint64_t i = from / page; i < to / page && i < r->pages.known; i++) {
+    for (uint64_t i = from / r->page; i < to / r->page && i < r->pages.known;
+         i++) {
         if (r->pages.page[i])
-            release_page(heap, r, page, i * page);
+            release_page(heap, r, i * r->page);
         empty = empty && !r->pages.page[i];
     }
     return empty;
@@ -125,10 +128,9 @@ static bool release_rest(struct frag_heap *heap, struct torch_reservation *r,
 /* Frees the address range of a reservation in which nothing is mapped. First
  * tries again to release memory whose release failed after its unmap. False if
  * the device refuses. */
-static bool return_range(struct frag_heap *heap, struct torch_reservation *r,
-                         frag_size page)
+static bool return_range(struct frag_heap *heap, struct torch_reservation *r)
 {
-    if (release_rest(heap, r, page, 0, r->size) &&
+    if (release_rest(heap, r, 0, r->size) &&
         heap->mem->ops->va_free(heap->mem, r->addr, r->size) == FRAG_OK)
         return true;
     r->refused = true;
@@ -148,21 +150,22 @@ static void forget_reservation(struct torch_space *space,
 }
 
 static bool unmap_page(struct frag_heap *heap, struct torch_reservation *r,
-                       frag_size page, frag_size at)
+                       frag_size at)
 {
-    if (heap->mem->ops->unmap(heap->mem, r->addr + at, page) != FRAG_OK)
+    if (heap->mem->ops->unmap(heap->mem, r->addr + at, r->page) != FRAG_OK)
         return false;
-    release_page(heap, r, page, at);
+    release_page(heap, r, at);
     return true;
 }
 
 /* Creates memory for the whole range [from, to), then maps it. After a failure
  * nothing of the range is mapped. */
 static enum frag_err map_pages(struct frag_heap *heap,
-                               struct torch_reservation *r, frag_size page,
-                               frag_size from, frag_size to)
+                               struct torch_reservation *r, frag_size from,
+                               frag_size to)
 {
     const struct frag_backend_ops *ops = heap->mem->ops;
+    const frag_size page = r->page;
     frag_size created, mapped = from;
     enum frag_err err = phys_reserve(&r->pages, to / page);
     frag_phys *pages = r->pages.page;
@@ -186,9 +189,9 @@ static enum frag_err map_pages(struct frag_heap *heap,
         return FRAG_OK;
     for (frag_size at = from; at < created; at += page) {
         if (at < mapped)
-            unmap_page(heap, r, page, at);
+            unmap_page(heap, r, at);
         else
-            release_page(heap, r, page, at);
+            release_page(heap, r, at);
     }
     return err;
 }
@@ -227,11 +230,11 @@ static enum frag_err map_block(struct frag_heap *heap,
     const frag_addr addr = b->node.addr;
     const frag_size from = addr - r->addr;
 
-    bytes = frag_round_up(bytes, space->page);
+    bytes = frag_round_up(bytes, r->page);
     if (t->conf.experiments & TORCH_MAPPED_LIMIT &&
         torch_exceeds_limit(t, heap->mem, bytes))
         return FRAG_OOM;
-    FRAG_TRY(map_pages(heap, r, space->page, from, from + bytes));
+    FRAG_TRY(map_pages(heap, r, from, from + bytes));
     torch_hole_remove(space, b);
     if (bytes < b->node.size) {
         struct torch_block *rest = torch_split_high(t, b, b->node.size - bytes);
@@ -303,7 +306,7 @@ static void make_hole(struct torch *t, struct torch_space *space,
 static void drop_reservation(struct frag_heap *heap, struct torch_space *space,
                              struct torch_reservation *r, struct torch_block *b)
 {
-    if (!return_range(heap, r, space->page))
+    if (!return_range(heap, r))
         return;
     torch_hole_remove(space, b);
     forget_reservation(space, r);
@@ -328,7 +331,7 @@ static void repeat_in(struct frag_heap *heap, struct torch_space *space,
             drop_reservation(heap, space, r, b);
             return;
         }
-        (void)release_rest(heap, r, space->page, from, from + b->node.size);
+        (void)release_rest(heap, r, from, from + b->node.size);
     }
 }
 
@@ -351,12 +354,12 @@ void torch_unmap(struct frag_heap *heap, struct torch_space *space,
     struct torch *t = heap->state;
     struct torch_reservation *r = reservation_of(space, b->node.addr);
     const frag_size start = b->node.addr - r->addr;
-    const frag_size from = frag_round_up(start, space->page);
-    const frag_size end = (start + b->node.size) / space->page * space->page;
+    const frag_size from = frag_round_up(start, r->page);
+    const frag_size end = (start + b->node.size) / r->page * r->page;
     frag_size to = from;
 
-    while (to < end && unmap_page(heap, r, space->page, to))
-        to += space->page;
+    while (to < end && unmap_page(heap, r, to))
+        to += r->page;
     if (to <= from)
         return;
     t->reserved -= to - from;
@@ -375,8 +378,8 @@ void torch_expand_fini(struct frag_heap *heap, struct torch_space *space)
 
         for (uint64_t i = 0; i < r->pages.known; i++)
             if (r->pages.page[i])
-                unmap_page(heap, r, space->page, i * space->page);
-        return_range(heap, r, space->page);
+                unmap_page(heap, r, i * r->page);
+        return_range(heap, r);
         forget_reservation(space, r);
     }
 }
@@ -405,7 +408,7 @@ static enum frag_err adopt_reservation(struct torch *t,
     while (r && r->addr != held->reservation)
         r = r->next;
     if (!r) {
-        r = new_reservation(held->reservation_size);
+        r = new_reservation(held->reservation_size, space->page);
         if (!r)
             return FRAG_NOMEM;
         r->addr = held->reservation;

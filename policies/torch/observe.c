@@ -10,11 +10,13 @@ void frag_torch_observe(struct frag_heap *heap,
     t->observer = observer;
 }
 
+/* A block that is oversize when it is freed need not have been so before, if
+ * max_split_size_mb has changed: the current value is then below 0. */
 static void up(struct frag_torch_count *c, uint64_t by)
 {
     c->current += by;
     c->allocated += by;
-    if (c->current > c->peak)
+    if ((int64_t)c->current > (int64_t)c->peak)
         c->peak = c->current;
 }
 

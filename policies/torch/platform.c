@@ -83,17 +83,3 @@ char *torch_settings_for(const char *recorded, const char *releases,
     free(text);
     return out;
 }
-
-char *torch_settings_limited(const char *settings, frag_size limit,
-                             frag_size total)
-{
-    const size_t room = (settings ? strlen(settings) : 0) + 64;
-    char *out = calloc(1, room);
-
-    if (out && settings)
-        strcpy(out, settings);
-    if (out && limit != FRAG_UNLIMITED)
-        text_add(out, room, ",", "per_process_memory_fraction:%.17g",
-                 (double)limit / (double)total);
-    return out;
-}

@@ -1,5 +1,5 @@
 /* platform.h - settings for the replay of a recording: with the rules of its
- * device library (traces/torch_sizes.h), and with its memory limit.
+ * device library (traces/torch_sizes.h).
  */
 #ifndef FRAG_POLICIES_TORCH_PLATFORM_H
 #define FRAG_POLICIES_TORCH_PLATFORM_H
@@ -33,11 +33,5 @@ const char *torch_version_text(const char *settings, const char *releases,
  * replay follows the release that wrote the recording. */
 char *torch_settings_for(const char *recorded, const char *releases,
                          const char *chosen);
-
-/* Returns the settings, which may be NULL, with the limit as a fraction of the
- * device's total behind them, unless it is FRAG_UNLIMITED. The caller frees the
- * result; NULL if the host has no memory. */
-char *torch_settings_limited(const char *settings, frag_size limit,
-                             frag_size total);
 
 #endif

@@ -23,6 +23,8 @@
  * Source: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as
  * recorded on an H200.
  */
+#include <stdlib.h>
+
 #include "policies/torch/torch_state.h"
 
 static enum frag_err torch_configure(void *state, const char *text,
@@ -40,18 +42,59 @@ static void torch_describe(const void *state, FILE *out)
     torch_conf_describe(&t->conf, out);
 }
 
+/* The limit of the parameters. */
+static void set_limit(struct frag_heap *heap)
+{
+    struct torch *t = heap->state;
+
+    t->limit = FRAG_UNLIMITED;
+    if (t->conf.memory_fraction < 1) /* else a run holds for every total */
+        t->limit = torch_conf_limit(&t->conf, frag_backend_total(heap->mem));
+}
+
+static void use_conf(struct frag_heap *heap)
+{
+    struct torch *t = heap->state;
+
+    t->counts_searches = torch_limit_collected(t, heap->mem) != FRAG_UNLIMITED;
+    t->unmaps |= t->conf.expandable_segments;
+    for (uint32_t i = 0; i < t->space_count; i++)
+        t->spaces[i]->page = torch_page(t, t->spaces[i]->is_small);
+}
+
+/* Blocks stay as they are: the settings of a block's request, of its search,
+ * its split and the retries after it, are those of the moment of the request.
+ * Source: CUDAAllocatorConfig is read anew by each malloc, and
+ * setMemoryFraction stores the new limit, in CUDACachingAllocator.cpp of
+ * PyTorch 2.6 to 2.15; a setting per_process_memory_fraction is read once, when
+ * the allocator of a device is made. */
+static enum frag_err torch_set(struct frag_heap *heap,
+                               const struct frag_setting *setting)
+{
+    struct torch *t = heap->state;
+    const enum frag_err err = torch_conf_follow(&t->conf, &t->first, setting);
+
+    if (!t->first)
+        return err;
+    if (!setting)
+        set_limit(heap);
+    else if (!setting->text)
+        t->limit = setting->limit;
+    if (t->conf.expandable_segments && !heap->mem->ops->va_reserve)
+        return FRAG_UNSUPPORTED;
+    use_conf(heap);
+    return err;
+}
+
 static enum frag_err torch_init(struct frag_heap *heap)
 {
     struct torch *t = heap->state;
 
     if (t->conf.expandable_segments && !heap->mem->ops->va_reserve)
         return FRAG_UNSUPPORTED;
-    t->limit = FRAG_UNLIMITED;
-    if (t->conf.memory_fraction < 1) /* else a run holds for every total */
-        t->limit = torch_conf_limit(&t->conf, frag_backend_total(heap->mem));
-    t->counts_searches = torch_limit_collected(t, heap->mem) != FRAG_UNLIMITED;
+    set_limit(heap);
     t->edge.use = TORCH_USED;
-    t->unmaps = t->conf.expandable_segments;
+    use_conf(heap);
     t->ranks_segments = !torch_has_earlier(t->conf.version, TORCH_TIE_RECORD);
     t->ranks_blocks = !torch_has_earlier(t->conf.version, TORCH_TIE_ADDRESS) &&
                       !t->ranks_segments;
@@ -60,6 +103,9 @@ static enum frag_err torch_init(struct frag_heap *heap)
 
 static void torch_fini(struct frag_heap *heap)
 {
+    struct torch *t = heap->state;
+
+    free(t->first);
     torch_segments_fini(heap);
     torch_blocks_fini(heap->state);
 }
@@ -490,6 +536,11 @@ static const struct frag_param torch_params[] = {
              "512): 32 in torch_npu for Ascend; a snapshot of torch_npu sets "
              "it by itself; only fragsim has this setting, PyTorch and "
              "torch_npu refuse it"},
+    {.name = TORCH_FOLLOWS_KEY,
+     .init = "False",
+     .help = "the run follows the changes of settings that the trace has, as "
+             "torch@recorded does (True or False); only fragsim has this "
+             "setting"},
     {.name = TORCH_ALIGN_KEY,
      .init = "0",
      .help = "in expandable segments, blocks of 2 MiB or more start at "
@@ -535,6 +586,7 @@ const struct frag_policy frag_policy_torch = {
     .free_requested = torch_free_requested,
     .trim = torch_release_cached,
     .hear = torch_hear,
+    .set = torch_set,
     .adopt = torch_adopt,
     .check = torch_check,
 };

@@ -118,9 +118,7 @@ static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
     if (!space)
         return FRAG_NOMEM;
     space->searches = &t->pools[pool].searches[is_small];
-    space->page = is_small || t->conf.experiments & TORCH_SMALL_PAGES
-                      ? TORCH_SMALL_SEGMENT
-                      : t->conf.large_segment;
+    space->page = torch_page(t, is_small);
     space->stream = stream;
     space->pool = pool;
     space->is_small = is_small;

@@ -64,7 +64,7 @@ static const char *check_reservation(const struct torch_space *space,
         r = r->next;
     CHECK(r && r->size == size, "the blocks of a reservation do not fill it");
     for (const struct torch_block *b = first; !torch_is_edge(b); b = b->next)
-        CHECK_ALL(check_pages(b, r, space->page));
+        CHECK_ALL(check_pages(b, r, r->page));
     return NULL;
 }
 

@@ -458,6 +458,7 @@ static const struct key keys[] = {
     {"backend", PLACING, read_backend, 0, 0},
     {"torch_version", OWN, read_version, 0, 0},
     {TORCH_PADDING_KEY, OWN, read_padding, 0, 0},
+    {TORCH_FOLLOWS_KEY, OWN, read_switch, AT(follows), 0},
     {TORCH_ALIGN_KEY, FURTHER, read_align, 0, 0},
     {TORCH_PLATFORM_KEY, OWN, read_platform, 0, 0},
     {"experiment", OWN, read_experiments, 0, 0},
@@ -681,6 +682,7 @@ static void drop_unused(struct torch_conf *conf)
     conf->expandable_segments = given.expandable_segments;
     conf->memory_fraction = given.memory_fraction;
     conf->experiments = given.experiments;
+    conf->follows = given.follows;
     conf->pinned_reserve = given.pinned_reserve;
     conf->pinned_cached = given.pinned_cached;
     conf->pinned_round = given.pinned_round;
@@ -691,7 +693,8 @@ static enum frag_err read_all(struct tokens *t, struct torch_conf *conf,
 {
     /* It is the least value of others; PyTorch, too, reads it first. */
     FRAG_TRY(read_first(t, "large_segment_size_mb", conf, e));
-    conf->max_non_split_rounding = conf->large_segment;
+    if (conf->version >= TORCH_PARSER)
+        conf->max_non_split_rounding = conf->large_segment;
     FRAG_TRY(check_ints(t, conf, e));
     FRAG_TRY(read_keys(t, conf, e));
     drop_unused(conf);
@@ -722,6 +725,42 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
                                struct frag_error *e)
 {
     return parse_as(conf, text, 0, e);
+}
+
+enum frag_err torch_conf_change(struct torch_conf *conf, const char *text,
+                                struct frag_error *e)
+{
+    struct tokens t;
+    enum frag_err err;
+
+    conf->max_split = FRAG_UNLIMITED;
+    conf->gc_threshold = 0;
+    memset(conf->divisions, 0, sizeof(conf->divisions));
+    conf->rounds = false;
+    FRAG_TRY(split_text(&t, text, conf->version, e));
+    err = read_all(&t, conf, e);
+    conf->rounds = rounds(conf);
+    free(t.token);
+    return err;
+}
+
+enum frag_err torch_conf_follow(struct torch_conf *conf,
+                                struct torch_conf **first,
+                                const struct frag_setting *setting)
+{
+    if (!conf->follows)
+        return FRAG_OK;
+    if (!*first) {
+        *first = malloc(sizeof(**first));
+        if (!*first)
+            return FRAG_NOMEM;
+        **first = *conf;
+    }
+    if (!setting)
+        *conf = **first;
+    return setting && setting->text
+               ? torch_conf_change(conf, setting->text, NULL)
+               : FRAG_OK;
 }
 
 /* ---- settings without an effect ---- */
@@ -919,4 +958,6 @@ void torch_conf_describe(const struct torch_conf *conf, FILE *out)
         fprintf(out, "," TORCH_ALIGN_KEY ":%llu",
                 (unsigned long long)(conf->align / FRAG_KIB));
     put_experiments(out, conf->experiments);
+    if (conf->follows)
+        fprintf(out, "," TORCH_FOLLOWS_KEY ":True");
 }

@@ -27,6 +27,7 @@
 
 #include <stdio.h>
 
+#include "policies/policy.h"
 #include "policies/torch/versions.h"
 #include "traces/torch_platforms.h"
 
@@ -81,7 +82,8 @@ struct torch_conf {
     frag_size pinned_cached;  /* pinned_max_cached_size_mb */
     frag_size pinned_round;   /* pinned_max_round_threshold_mb */
     bool expandable_segments;
-    bool throws;                  /* throw_on_cudamalloc_oom */
+    bool follows; /* follows_changes: torch_conf_change is for it */
+    bool throws;  /* throw_on_cudamalloc_oom */
     struct torch_reserve reserve; /* expandable_segments_reserve */
     bool rounds; /* `divisions` have an effect in this version */
     uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
@@ -131,6 +133,23 @@ static inline frag_size torch_conf_limit(const struct torch_conf *conf,
  */
 enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
                                struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Changes the settings as PyTorch does in mid-run. Each text first turns off
+ * max_split_size_mb, roundup_power2_divisions and garbage_collection_threshold;
+ * since TORCH_PARSER also max_non_split_rounding_mb. All other keys keep the
+ * values that they have until the text sets them. INVALID as above; then the
+ * keys before the error are set. Source: parseArgs of the two files above, of
+ * PyTorch 2.6 to 2.15. */
+enum frag_err torch_conf_change(struct torch_conf *conf, const char *text,
+                                struct frag_error *e) FRAG_MUST_CHECK;
+
+/* What frag_policy.set does with the settings of a policy: nothing unless they
+ * follow changes. *first is NULL at first; then the settings before all
+ * changes, which the caller frees. A change of the limit changes none. INVALID
+ * as above; NOMEM. */
+enum frag_err
+torch_conf_follow(struct torch_conf *conf, struct torch_conf **first,
+                  const struct frag_setting *setting) FRAG_MUST_CHECK;
 
 /* Writes the settings that affect placement, with all values resolved, in the
  * same grammar. */

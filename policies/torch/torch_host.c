@@ -70,8 +70,10 @@ struct host {
     struct nodes nodes;
     struct host_pool common; /* pool 0, the first of all pools */
     struct host_list live;
-    frag_addr reserve;      /* the segment; 0: not allocated yet */
-    frag_size reserve_used; /* bytes of it */
+    struct torch_conf *first; /* the parameters, once they have changed */
+    frag_addr reserve;        /* the segment; 0: not allocated yet */
+    frag_size reserve_size;   /* bytes */
+    frag_size reserve_used;   /* bytes of it */
     struct frag_torch_observer *observer;
 };
 
@@ -101,6 +103,8 @@ static void host_describe(const void *state, FILE *out)
     if (h->conf.pinned_reserve)
         put_limit(out, "pinned_reserve_segment_size_mb",
                   h->conf.pinned_reserve);
+    if (h->conf.follows)
+        fprintf(out, "," TORCH_FOLLOWS_KEY ":True");
 }
 
 static enum frag_err host_init(struct frag_heap *heap)
@@ -109,6 +113,16 @@ static enum frag_err host_init(struct frag_heap *heap)
 
     h->nodes.size = sizeof(struct host_block);
     return FRAG_OK;
+}
+
+/* A block keeps its size; whether it is cached when it is freed is decided by
+ * the setting of that moment, as is the size of a request. */
+static enum frag_err host_set(struct frag_heap *heap,
+                              const struct frag_setting *setting)
+{
+    struct host *h = heap->state;
+
+    return torch_conf_follow(&h->conf, &h->first, setting);
 }
 
 /* ---- lists ---- */
@@ -175,7 +189,7 @@ static bool cut(struct host *h, struct host_block *b)
 {
     const frag_size whole = torch_round_up(b->size, RESERVE_UNIT);
 
-    if (whole > h->conf.pinned_reserve - h->reserve_used)
+    if (whole > h->reserve_size - h->reserve_used)
         return false;
     b->addr = h->reserve + h->reserve_used;
     b->is_reserved = true;
@@ -188,9 +202,10 @@ static enum frag_err find_memory(struct frag_heap *heap, struct host_block *b)
     const struct frag_backend_ops *ops = heap->mem->ops;
     struct host *h = heap->state;
 
-    if (h->conf.pinned_reserve && !h->reserve)
-        FRAG_TRY(
-            ops->segment_alloc(heap->mem, h->conf.pinned_reserve, &h->reserve));
+    if (h->conf.pinned_reserve && !h->reserve) {
+        h->reserve_size = h->conf.pinned_reserve;
+        FRAG_TRY(ops->segment_alloc(heap->mem, h->reserve_size, &h->reserve));
+    }
     if (h->reserve && cut(h, b))
         return FRAG_OK;
     return ops->segment_alloc(heap->mem, b->size, &b->addr);
@@ -368,7 +383,8 @@ static void host_fini(struct frag_heap *heap)
     }
     if (h->reserve)
         (void)heap->mem->ops->segment_free(heap->mem, h->reserve,
-                                           h->conf.pinned_reserve);
+                                           h->reserve_size);
+    free(h->first);
     nodes_release(&h->nodes);
 }
 
@@ -468,7 +484,7 @@ static const char *host_check(const struct frag_heap *heap)
     for (const struct host_pool *p = &h->common; p; p = p->next)
         for (int k = 0; k < BUCKETS; k++)
             CHECK_ALL(check_list(&p->buckets[k], false, k));
-    CHECK(h->reserve_used <= h->conf.pinned_reserve,
+    CHECK(h->reserve_used <= h->reserve_size,
           "the blocks of the reserve exceed it");
     return NULL;
 }
@@ -511,6 +527,7 @@ const struct frag_policy frag_policy_torch_host = {
     .free_requested = host_free_requested,
     .trim = host_trim,
     .hear = host_hear,
+    .set = host_set,
     .adopt = host_adopt,
     .check = host_check,
 };

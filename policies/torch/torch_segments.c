@@ -14,7 +14,8 @@ static struct torch_space *space_of(const struct torch_pool *pool,
 /* Returns a free block, which is a whole ordinary segment, to the device.
  * UNSUPPORTED if the block is only part of a segment: PyTorch would pass an
  * interior address to cudaFree, which fails. Such a segment was adopted, and is
- * larger than max_split_size lets PyTorch split. */
+ * larger than max_split_size lets PyTorch split; DEVICE: or the settings have
+ * changed since it was split. */
 static enum frag_err release_block(struct frag_heap *heap,
                                    struct torch_space *space,
                                    struct torch_block *b)
@@ -23,7 +24,7 @@ static enum frag_err release_block(struct frag_heap *heap,
     const frag_size size = b->node.size;
 
     if (torch_is_split(b))
-        return FRAG_UNSUPPORTED;
+        return t->first ? FRAG_DEVICE : FRAG_UNSUPPORTED;
     FRAG_TRY(heap->mem->ops->segment_free(heap->mem, b->node.addr, size));
     if (t->observer)
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_FREE, b->node.addr,

@@ -85,6 +85,7 @@ struct torch_reservation {
     struct torch_reservation *next; /* the next one of the same space */
     frag_addr addr;
     frag_size size;          /* whole pages */
+    frag_size page;          /* bytes */
     struct phys_table pages; /* the memory of each page; 0: none; TORCH_HELD:
                                 adopted, its unmap frees the memory */
     bool refused; /* the device refused to take back memory that is no longer
@@ -97,7 +98,7 @@ struct torch_space {
     struct torch_reservation *reservations;
     uint32_t *searches; /* get_free_blocks_call_count of the pool, which all
                            streams of the pool share */
-    frag_size page;     /* page size of its expandable segments, in bytes */
+    frag_size page;     /* page size of its next expandable segment, in bytes */
     frag_stream stream;
     frag_pool pool;
     bool is_small;
@@ -130,8 +131,9 @@ struct torch {
     frag_size reserved; /* bytes of ordinary segments and of mapped pages, of
                            all pools */
     bool rejected; /* throw_on_cudamalloc_oom has refused the current request */
-    bool counts_searches; /* a limit is set and garbage collection is on */
-    bool unmaps;          /* there may be expandable segments */
+    struct torch_conf *first; /* the parameters, once they have changed */
+    bool counts_searches;     /* a limit is set and garbage collection is on */
+    bool unmaps;              /* there may be expandable segments */
     bool ranks_blocks, ranks_segments; /* torch_rank is in use */
     uint64_t ranked;                   /* ranks given so far */
 
@@ -177,6 +179,14 @@ static inline bool torch_is_split(const struct torch_block *b)
 static inline bool torch_is_segment(const struct torch_block *b)
 {
     return !torch_is_split(b) && !b->expandable;
+}
+
+/* The page size of new expandable segments of a pool. */
+static inline frag_size torch_page(const struct torch *t, bool is_small)
+{
+    return is_small || t->conf.experiments & TORCH_SMALL_PAGES
+               ? TORCH_SMALL_SEGMENT
+               : t->conf.large_segment;
 }
 
 /* ---- torch_blocks.c ---- */

@@ -122,12 +122,13 @@ def after():
     _watch_reads(torch)
     _compute_values()
     _assume(torch)
-    _history = _history_of_all(torch)
+    changes = _load("pytorch_record").Changes.of_process()
+    _history = _history_of_all(torch, changes)
     torch.cuda._lazy_call(_history)
     _write_at_end()
 
 
-def _history_of_all(torch):
+def _history_of_all(torch, changes):
     """The history has the whole run: the program's own calls, by which name
     they come, neither end it nor begin it. Returns what does."""
     memory = torch.cuda.memory
@@ -152,6 +153,8 @@ def _history_of_all(torch):
         for name, call in calls.items():
             setattr(torch._C, name, call)
         record(**(wanted if on else {"enabled": None}))
+        if on:
+            changes.begin()
         for name in calls:
             setattr(torch._C, name, no_effect)
 

@@ -12,6 +12,7 @@
 #include "sim/results/row.h"
 #include "traces/facts.h"
 #include "traces/grow.h"
+#include "traces/setting_changes.h"
 #include "traces/text.h"
 #include "traces/torch_sizes.h"
 
@@ -67,6 +68,19 @@ static const char *why_not_adopted(const struct cell_result *on)
                : "their addresses or their kind do not allow it";
 }
 
+static void note_changes(const struct cell_result *on, char text[RELEASE_NOTE])
+{
+    char words[CHANGES_WORDS];
+
+    if (!*changes_words(on->device, words) ||
+        torch_value_of(on->params, TORCH_FOLLOWS_KEY))
+        return;
+    text_add(text, RELEASE_NOTE, ": ",
+             "the trace has %s, which this run ignores: it holds one setting "
+             "for the whole run; torch@recorded follows them",
+             words);
+}
+
 static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])
 {
     frag_size recorded = 0;
@@ -80,6 +94,7 @@ static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])
                  "the run does not start from the recorded segments (%s): %s",
                  FRAG_SHOW_SIZE(start_held(on->device, on->bound.kind)),
                  why_not_adopted(on));
+    note_changes(on, text);
     if (differs(on, &recorded))
         text_add(text, RELEASE_NOTE, ": ",
                  "with the recorded settings, the run reserves %s at most; "

@@ -3,9 +3,11 @@
 #include "sim/export/export_entries.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/version.h"
 #include "traces/import/torch/snapshot_conf.h"
+#include "traces/torch_sizes.h"
 
 static const char *const words[S_WORDS] = {
 #define X(name, text) text,
@@ -116,12 +118,12 @@ static void put_divisions(struct snapshot *s, const struct torch_settings *c)
     pickler_dict_end(&s->pickler);
 }
 
-static void put_settings(struct snapshot *s, const char *conf,
+static void put_settings(struct snapshot *s, const char *key, const char *conf,
                          const struct torch_settings *c)
 {
     struct pickler *p = &s->pickler;
 
-    put_key(s, "allocator_settings");
+    put_key(s, key);
     pickler_dict_begin(p);
     put_key(s, "PYTORCH_CUDA_ALLOC_CONF");
     pickler_text(p, conf);
@@ -204,6 +206,30 @@ static void begin_entries(struct snapshot *s)
     s->outer[1] = pickler_list_begin(p);
 }
 
+/* Prepares the list of changes. False if the host has no memory. */
+static bool keep_changes(struct snapshot *s, const char *conf)
+{
+    const uint64_t count = s->device->change_count;
+
+    if (!count || !torch_value_of(conf, TORCH_FOLLOWS_KEY))
+        return true;
+    s->changes = calloc(count, sizeof(*s->changes));
+    s->conf = strdup(conf);
+    return s->changes && s->conf;
+}
+
+/* The changes before the event have as many calls before them as there are so
+ * far. */
+static void see_changes(struct snapshot *s, uint64_t event)
+{
+    const struct frag_device_trace *d = s->device;
+
+    for (; s->changes && s->change < d->change_count &&
+           d->changes[s->change].event <= event;
+         s->change++)
+        s->changes[s->change] = s->calls;
+}
+
 enum frag_err snapshot_begin(struct snapshot *s, const struct frag_trace *t,
                              const struct frag_device_trace *d,
                              const char *policy, const char *conf, FILE *out)
@@ -216,14 +242,14 @@ enum frag_err snapshot_begin(struct snapshot *s, const struct frag_trace *t,
         return FRAG_NOMEM;
     s->strings = calloc((size_t)t->string_count + 1, sizeof(*s->strings));
     s->stacks = calloc((size_t)t->stack_count + 1, sizeof(*s->stacks));
-    if (!s->strings || !s->stacks) {
+    if (!s->strings || !s->stacks || !keep_changes(s, conf)) {
         snapshot_free(s);
         return FRAG_NOMEM;
     }
     pickler_begin(&s->pickler);
     pickler_dict_begin(&s->pickler);
     if (conf)
-        put_settings(s, conf, &settings);
+        put_settings(s, "allocator_settings", conf, &settings);
     put_annotations(s);
     begin_entries(s);
     return FRAG_OK;
@@ -233,7 +259,11 @@ void snapshot_free(struct snapshot *s)
 {
     free(s->strings);
     free(s->stacks);
+    free(s->changes);
+    free(s->conf);
     s->strings = s->stacks = NULL;
+    s->changes = NULL;
+    s->conf = NULL;
 }
 
 static bool is_segment_action(enum snapshot_word action)
@@ -247,6 +277,9 @@ void snapshot_entry(struct snapshot *s, const struct snapshot_entry *e)
     struct pickler *p = &s->pickler;
     const uint64_t at = e->event < d->count ? e->event : d->count - 1;
 
+    see_changes(s, e->event);
+    s->calls += e->action == S_alloc || e->action == S_oom ||
+                e->action == S_free_requested;
     pickler_item(p);
     pickler_dict_begin(p);
     put_choice(s, S_action, e->action);
@@ -349,11 +382,51 @@ static void put_origin(struct snapshot *s, const struct export_notes *notes)
     pickler_dict_end(p);
 }
 
+static void put_change(struct snapshot *s, uint64_t k)
+{
+    const struct frag_setting_change *x = &s->device->changes[k];
+    const struct frag_trace *t = s->trace;
+    struct pickler *p = &s->pickler;
+
+    pickler_item(p);
+    pickler_dict_begin(p);
+    put_number(s, S_device, s->device->device);
+    put_key(s, x->kind == FRAG_CHANGE_SETTINGS ? "settings" : "limit");
+    if (x->kind == FRAG_CHANGE_SETTINGS)
+        put_string(s, x->text);
+    else
+        pickler_number(p, x->limit);
+    put_key(s, "calls_after");
+    pickler_number(p, s->calls - s->changes[k]);
+    put_number(s, S_time_us, x->time / 1000);
+    put_word(s, S_frames);
+    put_frames(s, x->stack ? t->stack_first[x->stack] : 0,
+               x->stack ? t->stack_first[x->stack + 1] : 0);
+    pickler_dict_end(p);
+}
+
+static void put_changes(struct snapshot *s)
+{
+    struct torch_settings settings;
+    uint64_t outer;
+
+    see_changes(s, UINT64_MAX);
+    if (!s->changes || !torch_settings_read(s->conf, &settings))
+        return;
+    put_settings(s, "fragsim_start", s->conf, &settings);
+    put_key(s, "fragsim_settings");
+    outer = pickler_list_begin(&s->pickler);
+    for (uint64_t k = 0; k < s->device->change_count; k++)
+        put_change(s, k);
+    pickler_list_end(&s->pickler, outer);
+}
+
 void snapshot_end(struct snapshot *s, const struct export_notes *notes)
 {
     struct pickler *p = &s->pickler;
 
     pickler_list_end(p, s->outer[0]);
+    put_changes(s);
     put_origin(s, notes);
     pickler_dict_end(p);
     pickler_end(p);

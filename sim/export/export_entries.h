@@ -35,8 +35,14 @@ struct snapshot {
     uint32_t words[S_WORDS]; /* memo numbers */
     uint32_t *strings;       /* [trace->string_count]: memo numbers */
     uint32_t *stacks;        /* [trace->stack_count]: memo numbers */
-    uint32_t empty;          /* memo number of the stack without frames */
-    uint64_t outer[2];       /* of the open lists, for pickler_list_end */
+    /* The changes of settings, if the settings follow them: [change_count], the
+     * calls before each (traces/import/torch/snapshot_changes.c); NULL: they
+     * are not written. */
+    uint64_t *changes;
+    uint64_t change, calls; /* changes, and calls, so far */
+    char *conf;
+    uint32_t empty;    /* memo number of the stack without frames */
+    uint64_t outer[2]; /* of the open lists, for pickler_list_end */
 };
 
 /* One entry of the history. */

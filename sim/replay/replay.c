@@ -210,12 +210,38 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Number of events to run before the next window, bucket or call of
- * progress. */
-static uint64_t events_to_next(const struct run_progress *c, uint64_t left)
+/* Tells the policy of the changes of settings directly before event i. */
+static enum frag_err change_settings(struct run *r, uint64_t i)
 {
-    uint64_t events = least(left, TALLY_WINDOW);
+    const struct frag_device_trace *t = r->trace;
 
+    for (; r->policy->set && r->change < t->change_count &&
+           t->changes[r->change].event <= i;
+         r->change++) {
+        const struct frag_setting_change *x = &t->changes[r->change];
+        const struct frag_setting setting = {
+            .text =
+                x->kind == FRAG_CHANGE_SETTINGS ? t->strings[x->text] : NULL,
+            .limit = x->limit};
+        const enum frag_err err = r->policy->set(&r->heap, &setting);
+
+        if (err != FRAG_OK && err != FRAG_INVALID)
+            return frag_fail(r->error, err, "%s: a change of settings: %s",
+                             r->policy->name, frag_err_text(err));
+    }
+    return FRAG_OK;
+}
+
+/* Number of events from i on to run before the next change of settings, window,
+ * bucket or call of progress. */
+static uint64_t events_to_next(const struct run *r,
+                               const struct run_progress *c, uint64_t i)
+{
+    const struct frag_device_trace *t = r->trace;
+    uint64_t events = least(run_count(r) - i, TALLY_WINDOW);
+
+    if (r->policy->set && r->change < t->change_count)
+        events = least(events, t->changes[r->change].event - i);
     return c->bucket ? least(events, c->bucket - c->done % c->bucket) : events;
 }
 
@@ -235,9 +261,10 @@ static enum frag_err pass(struct run *r, struct run_progress *c, uint64_t from)
     const uint64_t count = run_count(r);
 
     for (uint64_t i = from; i < count && !r->stop;) {
-        uint64_t events = events_to_next(c, count - i);
-        enum frag_err err;
+        enum frag_err err = change_settings(r, i);
+        const uint64_t events = events_to_next(r, c, i);
 
+        FRAG_TRY(err);
         begin_point(r, c, i);
         err = run_events(r, i, i + events);
         c->done = r->event + 1;
@@ -280,6 +307,16 @@ static enum frag_err finish(struct run *r, uint64_t done, uint64_t from)
                    asks ? t->pool[last] : 0);
 }
 
+/* Between two repetitions. */
+static enum frag_err begin_again(struct run *r)
+{
+    FRAG_TRY(run_drain(r));
+    if (r->change)
+        FRAG_TRY(r->policy->set(&r->heap, NULL));
+    r->change = 0;
+    return FRAG_OK;
+}
+
 static enum frag_err run_all(struct run *r)
 {
     const uint64_t repeat = r->spec->repeat ? r->spec->repeat : 1;
@@ -298,7 +335,7 @@ static enum frag_err run_all(struct run *r)
     for (uint64_t k = 0; k < repeat && !r->stop; k++) {
         r->base = k * run_count(r);
         if (k > 0)
-            FRAG_TRY(run_drain(r));
+            FRAG_TRY(begin_again(r));
         FRAG_TRY(pass(r, &c, k > 0 ? 0 : from));
     }
     if (r->spec->watch && r->spec->watch->ended)

@@ -87,6 +87,7 @@ struct run {
     struct tally tally;
     uint64_t seen;       /* meter.changes at the last run_absorb */
     uint64_t event;      /* index of the current event, over all repetitions */
+    uint64_t change;     /* next row of trace->changes */
     uint64_t base;       /* first event of this repetition: event - base is
                             the index in the trace */
     bool stop;           /* the run ends after this event */

@@ -104,18 +104,23 @@ enum frag_err frag_recorded_arena(const struct frag_device_trace *d,
     return err;
 }
 
-/* The settings with the recorded release and the limit; NULL: no memory. */
-static char *recorded_params(const struct frag_validate *spec, frag_size total)
+/* The settings with the recorded release; NULL: no memory. */
+static char *recorded_params(const struct frag_validate *spec)
 {
     const struct frag_trace *t = spec->trace;
     const char *chosen = spec->settings ? spec->settings : t->settings;
-    char *settings =
-        torch_settings_for(t->settings, t->releases, chosen ? chosen : "");
-    char *params =
-        settings ? torch_settings_limited(settings, spec->limit, total) : NULL;
 
-    free(settings);
-    return params;
+    return torch_settings_for(t->settings, t->releases, chosen ? chosen : "");
+}
+
+/* The changes of the limit set that of the start, too. */
+static bool limit_changes(const struct frag_device_trace *d)
+{
+    bool any = false;
+
+    for (uint64_t i = 0; i < d->change_count; i++)
+        any |= d->changes[i].kind == FRAG_CHANGE_LIMIT;
+    return any;
 }
 
 enum frag_err frag_recorded_setup(const struct frag_validate *spec,
@@ -128,7 +133,9 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
 
     if (spec->device->device != FRAG_HOST_DEVICE)
         FRAG_TRY(frag_recorded_arena(spec->device, spec->total, &s.arena, e));
-    s.params = recorded_params(spec, s.arena.total);
+    if (spec->limit != FRAG_UNLIMITED && !limit_changes(spec->device))
+        s.arena.limit = spec->limit;
+    s.params = recorded_params(spec);
     if (s.params) {
         *out = s;
         return FRAG_OK;

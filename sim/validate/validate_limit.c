@@ -26,6 +26,8 @@ struct scan {
     frag_size retry;  /* the limit was at most this, because of the retries */
     frag_size full;   /* a full device had at most this, because of the OOMs */
     bool pages;       /* expandable segments */
+    bool any_pages;   /* at some time */
+    uint64_t change;  /* the next change of settings */
 };
 
 static void lower(frag_size *bound, frag_size value)
@@ -84,8 +86,8 @@ static void add_retry(struct scan *s, const struct frag_recorded_action *a)
 {
     frag_size need;
 
-    if (s->event != a->event || a->event >= s->device->count ||
-        s->device->op[a->event] != FRAG_ALLOC ||
+    if (s->device->change_count || s->event != a->event ||
+        a->event >= s->device->count || s->device->op[a->event] != FRAG_ALLOC ||
         strstr(s->settings, "garbage_collection_threshold"))
         return;
     need = need_of(s, a);
@@ -93,6 +95,25 @@ static void add_retry(struct scan *s, const struct frag_recorded_action *a)
         return;
     lower(&s->retry, s->before + need - 1);
     s->event = UINT64_MAX;
+}
+
+/* The changes of settings before an event. */
+static void see_changes(struct scan *s, uint64_t event)
+{
+    const struct frag_device_trace *d = s->device;
+
+    for (; s->change < d->change_count && d->changes[s->change].event <= event;
+         s->change++) {
+        const struct frag_setting_change *x = &d->changes[s->change];
+        const char *value =
+            x->kind == FRAG_CHANGE_SETTINGS
+                ? torch_value_of(d->strings[x->text], "expandable_segments")
+                : NULL;
+
+        if (value)
+            s->pages = !strncmp(value, "True", 4);
+        s->any_pages |= s->pages;
+    }
 }
 
 static void add_action(struct scan *s, const struct frag_recorded_action *a)
@@ -122,7 +143,7 @@ static void add_action(struct scan *s, const struct frag_recorded_action *a)
 
 static void settle(struct frag_recorded_limit *l, const struct scan *s)
 {
-    const bool is_device = l->source == FRAG_LIMIT_DEVICE && s->pages;
+    const bool is_device = l->source == FRAG_LIMIT_DEVICE && s->any_pages;
     const frag_size retry = is_device ? FRAG_UNLIMITED : s->retry;
 
     if (l->source == FRAG_LIMIT_NONE)
@@ -157,12 +178,15 @@ frag_recorded_limit(const struct frag_device_trace *d, const char *settings)
                      .full = FRAG_UNLIMITED};
 
     s.pages = strstr(s.settings, "expandable_segments:True") != NULL;
+    s.any_pages = s.pages;
 
     for (uint64_t i = 0; i < r->start.segment_count; i++)
         s.held += r->start.segments[i].size;
     l.least = s.held;
-    for (uint64_t i = 0; i < r->action_count; i++)
+    for (uint64_t i = 0; i < r->action_count; i++) {
+        see_changes(&s, r->actions[i].event);
         add_action(&s, &r->actions[i]);
+    }
     settle(&l, &s);
     return l;
 }

@@ -33,7 +33,6 @@ import harness  # noqa: E402
 import scripts  # noqa: E402
 
 KEPT = os.path.join(harness.ROOT, "traces", "bundled", "releases")
-SMALL = ("full", "throw")  # kinds that need a small device
 # A request that another pool serves on OOM is recorded as one of that pool, so
 # the attempts before it cannot be seen. Whether a retry, or empty_cache or the
 # end of a pool, returned memory right before a request cannot always be seen,
@@ -42,6 +41,9 @@ UNSEEN = {"use_on_oom": "num_sync_all_streams", "ended": "num_alloc_retries",
           "pools": "num_alloc_retries", "throw": "num_alloc_retries",
           "no_split": "num_alloc_retries",
           "ended_limit": "num_alloc_retries"}
+# Before 2.10, a fraction of 1 is a limit, and whether the limit or the driver
+# refused is not seen.
+UNSEEN_BEFORE_10 = {"changes_full": "num_alloc_retries", **UNSEEN}
 # The first release that records pools, and that chooses between free blocks of
 # equal size without regard to their addresses in the recorded process.
 FIRST_WITH_POOLS = FIRST_WITHOUT_ADDRESSES = 12
@@ -52,7 +54,9 @@ def differing(paths):
     done = subprocess.run([harness.FRAGSIM, "validate", *paths], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
-    return re.findall(r"^(.*?), device 0: DIFFERS\n.*\n *(.*)", done.stdout, re.M)
+    judged = re.findall(r"^.*, (?:device 0|host memory): ", done.stdout, re.M)
+    assert len(judged) >= len(paths), f"{len(judged)} of {len(paths)} judged"
+    return re.findall(r"^(.*?), device 0: DIFFERS.*\n.*\n *(.*)", done.stdout, re.M)
 
 
 def check_counters(path):
@@ -117,7 +121,7 @@ def run_kind(python, release, kind, count, folder):
     replayed, and the differences."""
     chunks = min(13, max(1, count // 20))
     env = dict(os.environ,
-               FRAGSIM_DRY_MEMORY="2048" if kind in SMALL else "32768",
+               FRAGSIM_DRY_MEMORY="2048" if kind in scripts.SMALL else "32768",
                LD_LIBRARY_PATH=":".join(
                    os.path.join(harness.BUILD, "dry", name)
                    for name in ("", cuda_of(python))))
@@ -127,12 +131,19 @@ def run_kind(python, release, kind, count, folder):
                    env=env, check=True, stderr=subprocess.DEVNULL)
     paths = glob.glob(os.path.join(folder, "*.pickle"))
     assert paths, (python, kind)
+    unseen = UNSEEN if int(release.split(".")[1]) >= 10 else UNSEEN_BEFORE_10
     faults = [fault for fault in differing(paths)
-              if kind not in UNSEEN or UNSEEN[kind] not in fault[1]]
+              if kind not in unseen or unseen[kind] not in fault[1]]
     asked = [requests_differ(path, release) for path in paths
              if int(release.split(".")[1]) >= FIRST_WITHOUT_ADDRESSES]
-    return len(paths) * each, sum(one is not None for one in asked), \
+    return sum(map(scripts_of, paths)), sum(one is not None for one in asked), \
         faults + [one for one in asked if one]
+
+
+def scripts_of(path):
+    """The number of scripts in a snapshot."""
+    with open(path.replace(".pickle", ".json"), encoding="ascii") as file:
+        return json.load(file)["scripts"]
 
 
 def cuda_of(python):

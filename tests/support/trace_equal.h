@@ -69,6 +69,9 @@ static inline const char *devices_differ(const struct frag_device_trace *x,
     SAME_NUMBER(x->mark_count, y->mark_count);
     if (x->mark_count)
         SAME(x->marks, y->marks, x->mark_count);
+    SAME_NUMBER(x->change_count, y->change_count);
+    if (x->change_count)
+        SAME(x->changes, y->changes, x->change_count);
     SAME_NUMBER(a->action_count, b->action_count);
     SAME_NUMBER(a->has_actions, b->has_actions);
     SAME_NUMBER(a->has_end, b->has_end);

@@ -171,6 +171,17 @@ enum frag_err frag_build_settings(struct frag_build *b,
                                   const struct frag_recorded_settings *s,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Adds a change of the settings or of the limit; its event is not used. It lies
+ * before the last `after` calls of the device, which are requests, failed ones
+ * included, and frees; UINT64_MAX: among the events by its time, at the start
+ * if that is 0. `now`: the settings from then on, without their conf. Changes
+ * come in their order. NOMEM. */
+enum frag_err frag_build_change(struct frag_build *b, uint32_t device,
+                                const struct frag_setting_change *change,
+                                const struct frag_recorded_settings *now,
+                                uint64_t after,
+                                struct frag_error *e) FRAG_MUST_CHECK;
+
 /* Stores frag_trace.releases: the second numbers of the first and the last
  * release of PyTorch 2; UINT32_MAX as the last one stands for all later ones.
  * first <= last. */

@@ -49,6 +49,8 @@ static void device_close(struct device_build *d)
     free(d->start_segments);
     free(d->start_blocks);
     free(d->marks);
+    free(d->changes);
+    free(d->changed);
     free(d->emptied);
     free(d);
 }

@@ -133,6 +133,13 @@ struct device_build {
     struct frag_mark *marks;
     uint64_t mark_count, mark_room;
 
+    struct frag_setting_change *changes;
+    struct build_change {
+        uint64_t after; /* see frag_build_change */
+        struct frag_recorded_settings now;
+    } * changed; /* [change_count] */
+    uint64_t change_count, change_room, changed_room;
+
     /* Numbers of entries: of all kinds, free_requested, free_completed, and
      * failed requests. */
     uint64_t entries, requests, completions, ooms;
@@ -142,7 +149,7 @@ struct device_build {
                         entry */
     uint64_t reused; /* allocs at addresses whose free had not completed */
     bool has_time, has_stack, has_pool_ids;
-    bool has_marks;    /* the events of the marks are known */
+    bool has_marks;    /* the events of the marks and changes are known */
     bool free_streams; /* as in frag_device_trace */
 };
 
@@ -219,6 +226,8 @@ enum frag_err build_pools(struct device_build *d);
 enum frag_err build_free_streams(struct device_build *d);
 enum frag_err build_streams(struct device_build *d);
 enum frag_err build_marks(struct frag_build *b, struct device_build *d);
+/* Places the changes among the events, as these are at the moment. NOMEM. */
+enum frag_err build_changes(struct device_build *d);
 /* Moves the event columns to the trace, which owns them from then on. False if
  * the host has no memory; then the others are still the builder's. */
 bool build_keep_events(struct frag_trace *t, struct frag_device_trace *out,

@@ -63,8 +63,9 @@ static bool keep_tables(struct frag_trace *t, struct frag_device_trace *out,
     out->stream_count = (uint32_t)d->stream_count;
     out->pool_count = (uint32_t)d->pool_count;
     out->mark_count = d->mark_count;
+    out->change_count = d->change_count;
     return KEEP(t, out->streams, d->streams) && KEEP(t, out->pools, d->pools) &&
-           KEEP(t, out->marks, d->marks);
+           KEEP(t, out->marks, d->marks) && KEEP(t, out->changes, d->changes);
 }
 
 static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
@@ -77,6 +78,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(build_flush(d));
     if (!d->stream_count)
         FRAG_TRY(build_stream(b, d, 0, &stream, e));
+    FRAG_TRY(build_changes(d));
     FRAG_TRY(build_infer(b, d, limit));
     FRAG_TRY(build_end(b, d, e));
     FRAG_TRY(build_start(b, d, e));
@@ -84,6 +86,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(build_free_streams(d));
     FRAG_TRY(build_streams(d));
     FRAG_TRY(build_marks(b, d));
+    FRAG_TRY(build_changes(d));
     out->initial = d->initial;
     out->free_streams = d->free_streams;
     if (!build_keep_events(t, out, d) ||

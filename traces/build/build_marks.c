@@ -1,8 +1,10 @@
 /* build_marks.c - stores the boundaries of steps and phases with their times,
  * and at the end places them among the events. Of the events at the same time,
- * a begin is placed before the first and an end after the last. */
+ * a begin is placed before the first and an end after the last. Changes of the
+ * settings are placed by the number of calls after them, or by time. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "traces/build/build_device.h"
 
@@ -61,5 +63,72 @@ enum frag_err build_marks(struct frag_build *b, struct device_build *d)
             at++;
         m->event = at;
     }
+    return FRAG_OK;
+}
+
+enum frag_err frag_build_change(struct frag_build *b, uint32_t device,
+                                const struct frag_setting_change *change,
+                                const struct frag_recorded_settings *now,
+                                uint64_t after, struct frag_error *e)
+{
+    struct device_build *d;
+
+    FRAG_TRY(build_device(b, device, &d, e));
+    if (!GROW(d->changes, d->change_room, d->change_count + 1) ||
+        !GROW(d->changed, d->changed_room, d->change_count + 1))
+        return FRAG_NOMEM;
+    d->changes[d->change_count] = *change;
+    d->changed[d->change_count++] = (struct build_change){after, *now};
+    return FRAG_OK;
+}
+
+/* Whether event i is a request or a call that frees a block. freed: of each
+ * slot, whether its block was freed by such a call or never existed. */
+static bool is_call(const struct columns *c, uint64_t i, bool *freed)
+{
+    bool *slot = &freed[c->id[i]], was = *slot;
+
+    if (c->op[i] == FRAG_ALLOC)
+        *slot = !c->addr[i];
+    if (c->op[i] == FRAG_FREE_REQUESTED)
+        *slot = true;
+    return c->op[i] == FRAG_ALLOC || c->op[i] == FRAG_FREE_REQUESTED ||
+           (c->op[i] == FRAG_FREE && !was);
+}
+
+/* Whether event i comes before a change, `calls` calls being left from i on. A
+ * call of empty_cache, which is not counted, comes before it by its time. */
+static bool comes_before(const struct columns *c, uint64_t i, frag_time time,
+                         uint64_t after, uint64_t calls)
+{
+    if (after == UINT64_MAX)
+        return c->time[i] < time;
+    return calls > after || (calls == after && c->op[i] == FRAG_EMPTY_CACHE &&
+                             c->time[i] < time);
+}
+
+enum frag_err build_changes(struct device_build *d)
+{
+    const struct columns *c = &d->events;
+    uint64_t calls = 0, at = 0;
+    bool *freed;
+
+    if (d->has_marks || !d->change_count)
+        return FRAG_OK;
+    freed = calloc((size_t)d->slots + 1, sizeof(*freed));
+    if (!freed)
+        return FRAG_NOMEM;
+    for (uint64_t i = 0; i < c->count; i++)
+        calls += is_call(c, i, freed);
+    memset(freed, 0, (size_t)d->slots + 1);
+    for (uint64_t i = 0; i < d->change_count; i++) {
+        const frag_time time = d->changes[i].time;
+        const uint64_t after = d->changed[i].after;
+
+        while (at < c->count && comes_before(c, at, time, after, calls))
+            calls -= is_call(c, at++, freed);
+        d->changes[i].event = at;
+    }
+    free(freed);
     return FRAG_OK;
 }

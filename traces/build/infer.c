@@ -130,7 +130,8 @@ struct judge {
     const struct frag_recorded_settings *settings;
     frag_size large_segment; /* and page of expandable segments */
     bool is_full;            /* the limit is the memory of the device */
-    frag_size limit;         /* memory limit; FRAG_UNLIMITED if there is none */
+    bool may_mix;       /* a pool may have ordinary and expandable segments */
+    frag_size limit;    /* memory limit; FRAG_UNLIMITED if there is none */
     frag_size gc_start; /* with more reserved bytes than this, PyTorch collects
                            garbage */
 };
@@ -429,8 +430,9 @@ static bool is_own(const struct columns *c, const struct attempt *t,
 /* Whether the attempt would not have returned that segment of its own then. It
  * would have taken one that is large enough; with max_split_size, a request of
  * that size or more takes one that is less than 20 MiB larger, and a smaller
- * request none of that size. Unless it collects garbage, it returns segments of
- * max_split_size or more before all others, and only one if that is enough. */
+ * request none of that size. Unless it collects garbage or finds a block of an
+ * expandable segment there, it returns segments of max_split_size or more
+ * before all others, and only one if that is enough. */
 static bool is_spared(const struct judge *j, const struct columns *c,
                       const struct attempt *t,
                       const struct frag_recorded_action *a)
@@ -446,7 +448,7 @@ static bool is_spared(const struct judge *j, const struct columns *c,
     if (t->need >= split + TORCH_ROUND_LARGE && a->size >= t->need &&
         a->size - t->need <= TORCH_LARGE_SEGMENT - TORCH_ROUND_LARGE)
         return true;
-    if (a == t->run || j->gc_start != FRAG_UNLIMITED)
+    if (a == t->run || j->gc_start != FRAG_UNLIMITED || j->may_mix)
         return false;
     return a->size > t->need || t->run->size < split || !is_own(c, t, t->run);
 }
@@ -475,18 +477,60 @@ static bool has_spared(const struct parts *p, const struct judge *j,
     return false;
 }
 
-/* Whether an attempt returned the memory of the run, and not the program. */
+/* Whether an attempt returned the memory of the run, and not the program. If
+ * more is held than a limit that was lowered, what an attempt returns first is
+ * not enough. */
 static bool is_of_attempt(const struct parts *p, const struct judge *j,
                           frag_size held)
 {
     const frag_size need = size_of_attempt(j, &p->d->flushes[p->end - 1]);
 
     return p->d->device != FRAG_HOST_DEVICE && !is_deleted_pool(p) &&
-           is_explained(j, need, held) && !has_spared(p, j, need);
+           is_explained(j, need, held) &&
+           ((j->may_mix && held > j->limit) || !has_spared(p, j, need));
 }
 
-static void judge_runs(struct parts *p, const struct judge *j,
-                       uint64_t *dropped, uint64_t *explained)
+static struct judge judge_of(const struct frag_recorded_settings *s,
+                             const struct device_build *d, frag_size limit)
+{
+    const bool is_known = limit && limit != FRAG_UNLIMITED;
+    struct judge j = {.settings = s,
+                      .large_segment = torch_large_segment_of(s->conf),
+                      .is_full = !is_known && d->ooms,
+                      .may_mix = d->change_count,
+                      .limit = is_known ? limit : FRAG_UNLIMITED,
+                      .gc_start = FRAG_UNLIMITED};
+    double start = s->gc_threshold * (double)limit;
+
+    if (j.is_full) /* without a limit, the memory of the device ended */
+        j.limit = highest_held(d);
+    if (is_known && start > 0 && start < 0x1p63)
+        j.gc_start = (frag_size)start;
+    return j;
+}
+
+/* The settings and the limit of a moment. */
+struct now {
+    const struct frag_recorded_settings *settings;
+    frag_size limit;
+    uint64_t change; /* the next one */
+};
+
+static struct judge judge_at(struct now *now, const struct device_build *d,
+                             uint64_t event)
+{
+    for (; now->change < d->change_count &&
+           d->changes[now->change].event <= event;
+         now->change++) {
+        now->settings = &d->changed[now->change].now;
+        if (d->changes[now->change].kind == FRAG_CHANGE_LIMIT)
+            now->limit = d->changes[now->change].limit;
+    }
+    return judge_of(now->settings, d, now->limit);
+}
+
+static void judge_runs(struct parts *p, struct now *now, uint64_t *dropped,
+                       uint64_t *explained)
 {
     struct device_build *d = p->d;
     frag_size held = held_before(d);
@@ -494,6 +538,7 @@ static void judge_runs(struct parts *p, const struct judge *j,
 
     for (p->first = 0; p->first < d->flush_count; p->first = p->end) {
         const uint64_t first = d->flushes[p->first].action;
+        const struct judge j = judge_at(now, d, d->flushes[p->first].event);
         const struct flush *f;
         bool by_attempt;
 
@@ -504,7 +549,7 @@ static void judge_runs(struct parts *p, const struct judge *j,
             f = &d->flushes[p->end++];
         while (f->follow == FOLLOW_PART && p->end < d->flush_count);
         by_attempt = d->has_policy ? !was_emptied(d, f->event, &emptied)
-                                   : is_of_attempt(p, j, held);
+                                   : is_of_attempt(p, &j, held);
         *explained += by_attempt ? p->end - p->first : 0;
         *dropped += judge_run(p, by_attempt);
     }
@@ -512,9 +557,8 @@ static void judge_runs(struct parts *p, const struct judge *j,
 
 /* Decides which candidates are events. *explained: those that an attempt
  * explains. */
-static enum frag_err judge_flushes(struct device_build *d,
-                                   const struct judge *j, uint64_t *dropped,
-                                   uint64_t *explained)
+static enum frag_err judge_flushes(struct device_build *d, struct now *now,
+                                   uint64_t *dropped, uint64_t *explained)
 {
     struct parts p = {.d = d, .pools = d->pools};
     const struct columns *c = &d->events;
@@ -529,7 +573,7 @@ static enum frag_err judge_flushes(struct device_build *d,
         if (c->op[i] == FRAG_ALLOC)
             p.last_request[c->pool[i]] = i + 1;
     if (p.last_request && p.ended)
-        judge_runs(&p, j, dropped, explained);
+        judge_runs(&p, now, dropped, explained);
     free(p.last_request);
     free(p.ended);
     return p.last_request && p.ended ? FRAG_OK : FRAG_NOMEM;
@@ -648,24 +692,6 @@ static void subtract_padding(struct device_build *d, frag_size padding)
     }
 }
 
-static struct judge judge_of(const struct frag_build *b,
-                             const struct device_build *d, frag_size limit)
-{
-    const bool is_known = limit && limit != FRAG_UNLIMITED;
-    struct judge j = {.settings = &b->settings,
-                      .large_segment = torch_large_segment_of(b->settings.conf),
-                      .is_full = !is_known && d->ooms,
-                      .limit = is_known ? limit : FRAG_UNLIMITED,
-                      .gc_start = FRAG_UNLIMITED};
-    double start = b->settings.gc_threshold * (double)limit;
-
-    if (j.is_full) /* without a limit, the memory of the device ended */
-        j.limit = highest_held(d);
-    if (is_known && start > 0 && start < 0x1p63)
-        j.gc_start = (frag_size)start;
-    return j;
-}
-
 /* Returns whether the result depends on the limit: a run of returned segments
  * before an attempt may be part of a retry. */
 static bool is_uncertain(const struct device_build *d)
@@ -736,7 +762,7 @@ enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
 enum frag_err build_infer(struct frag_build *b, struct device_build *d,
                           frag_size limit)
 {
-    struct judge j = judge_of(b, d, limit);
+    struct now now = {&b->settings, limit, 0};
     uint64_t explained, dropped, returned = 0;
 
     if (lacks_completions(d)) {
@@ -750,10 +776,11 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
     d->ends_early = ends_early(d);
     if (d->device == FRAG_HOST_DEVICE)
         returned = place_returned(d, b->settings.pinned_returned);
-    FRAG_TRY(judge_flushes(d, &j, &dropped, &explained));
+    FRAG_TRY(judge_flushes(d, &now, &dropped, &explained));
     if (dropped || returned)
         drop_marked(d);
-    if (d->device != FRAG_HOST_DEVICE && j.gc_start == FRAG_UNLIMITED)
+    if (d->device != FRAG_HOST_DEVICE &&
+        judge_of(&b->settings, d, limit).gc_start == FRAG_UNLIMITED)
         move_waits(d);
     if (b->settings.padding)
         subtract_padding(d, b->settings.padding);

@@ -9,6 +9,8 @@
 #include "traces/edit/edit_parts.h"
 #include "traces/grow.h"
 #include "traces/storage.h"
+#include "traces/text.h"
+#include "traces/torch_sizes.h"
 
 struct frag_edits {
     struct edit *items;
@@ -206,6 +208,29 @@ static enum frag_err check_events(const struct making *m,
                  : edit_fail(m, "no event of %.100s remains", m->trace->path);
 }
 
+/* The settings have TORCH_FOLLOWS_KEY if there are changes. */
+static enum frag_err copy_settings(const struct frag_trace *in,
+                                   struct frag_trace *t)
+{
+    static const char follows[] = TORCH_FOLLOWS_KEY ":True,";
+    const char *given = in->settings ? in->settings : "";
+    bool has_changes = false;
+    char *text;
+
+    for (uint32_t i = 0; i < t->device_count; i++)
+        has_changes |= t->devices[i].change_count > 0;
+    if (!in->settings && !has_changes)
+        return FRAG_OK;
+    if (!strncmp(given, follows, sizeof(follows) - 2))
+        given += strcspn(given, ",") + (strchr(given, ',') != NULL);
+    text = text_make("%.*s%s",
+                     has_changes ? (int)sizeof(follows) - 1 - !*given : 0,
+                     follows, given);
+    t->settings = text ? storage_text(t, text, strlen(text)) : NULL;
+    free(text);
+    return t->settings ? FRAG_OK : FRAG_NOMEM;
+}
+
 /* Gives the trace what the builder does not know. */
 static enum frag_err finish(const struct making *m, const struct ended *ended,
                             struct frag_trace *t)
@@ -219,11 +244,10 @@ static enum frag_err finish(const struct making *m, const struct ended *ended,
         if (ended[i].keeps_start)
             FRAG_TRY(start_copy(&in->devices[i], &t->devices[i], t));
     }
-    if (in->settings)
-        t->settings = storage_text(t, in->settings, strlen(in->settings));
+    FRAG_TRY(copy_settings(in, t));
     if (in->releases)
         t->releases = storage_text(t, in->releases, strlen(in->releases));
-    if ((in->settings && !t->settings) || (in->releases && !t->releases))
+    if (in->releases && !t->releases)
         return FRAG_NOMEM;
     storage_share_settings(t);
     return check_events(m, t);

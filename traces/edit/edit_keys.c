@@ -49,6 +49,15 @@ const struct edit_key_row edit_keys[KEY_COUNT] = {
     [KEY_EVERY_STEPS] = {"every-steps", "N",
         "complete steps between two calls; a call is at the end of a step",
         FORM_COUNT, NULL},
+    [KEY_FROM] = {"from", "EVENT", "the event, from 0, before which the change "
+        "lies", FORM_COUNT, NULL},
+    [KEY_CHANGE] = {"change", "N", "a change of the trace, by the number that "
+        "`fragsim info' prints; it keeps its text", FORM_COUNT, NULL},
+    [KEY_LIMIT] = {"limit", "SIZE", "the limit of the process from there on",
+        FORM_SIZE, NULL},
+    [KEY_SET] = {"set", "SETTINGS", "the settings that are passed, in the "
+        "grammar of PYTORCH_CUDA_ALLOC_CONF. This key is the last one: the rest "
+        "of the edit is its text", FORM_TEXT, NULL},
     [KEY_TO] = {"to", "OWNER:NUMBER", "the pool that takes the requests; it may "
         "be new", FORM_POOL, NULL},
 };

@@ -32,7 +32,11 @@ enum edit_key {
     KEY_EVERY,
     KEY_EVERY_STEPS,
     KEY_TO,
-    KEY_SITE, /* the last: its text may hold commas */
+    KEY_FROM,
+    KEY_CHANGE,
+    KEY_LIMIT,
+    KEY_SITE, /* these two extend to the end: their texts may hold commas */
+    KEY_SET,
     KEY_COUNT
 };
 
@@ -89,11 +93,13 @@ struct making {
 struct edit_source {
     const struct frag_device_trace *device;
     struct blocks blocks;
-    uint32_t *slot;   /* of each block, in the output; UINT32_MAX: none */
-    uint32_t *stacks; /* in the output, for each stack; UINT32_MAX: not yet */
-    uint32_t *pools;  /* in the output, for each pool */
-    uint64_t mark;    /* the next mark */
-    frag_time shift;  /* added to all times, modulo 2^64 */
+    uint32_t *slot;    /* of each block, in the output; UINT32_MAX: none */
+    uint32_t *stacks;  /* in the output, for each stack; UINT32_MAX: not yet */
+    uint32_t *pools;   /* in the output, for each pool */
+    uint64_t mark;     /* the next mark */
+    uint64_t change;   /* the next change of settings */
+    uint64_t left_out; /* 1 + the change that is left out; 0: none */
+    frag_time shift;   /* added to all times, modulo 2^64 */
 };
 
 /* The device that an edit writes. */
@@ -191,9 +197,20 @@ void track_move_time(struct edit_track *track);
 /* Appends the FREEs of all live blocks. */
 enum frag_err track_free_all(struct edit_track *track) FRAG_MUST_CHECK;
 /* Appends the marks of the source that lie before event i, and those directly
- * before it. */
+ * before it; and the changes of settings. */
 enum frag_err track_marks(struct edit_track *track, struct edit_source *s,
                           uint64_t i) FRAG_MUST_CHECK;
+/* Appends a change of settings or of the limit, with that text; NULL: it has
+ * none. NOMEM. */
+enum frag_err track_change(struct edit_track *track, struct edit_source *s,
+                           const struct frag_setting_change *change,
+                           const char *text) FRAG_MUST_CHECK;
+/* The text of a change of settings; NULL: it is one of the limit. */
+static inline const char *change_given(const struct frag_device_trace *d,
+                                       const struct frag_setting_change *x)
+{
+    return x->kind == FRAG_CHANGE_SETTINGS ? d->strings[x->text] : NULL;
+}
 /* Appends all events and marks of the source. */
 enum frag_err track_all(struct edit_track *track,
                         struct edit_source *s) FRAG_MUST_CHECK;
@@ -225,6 +242,8 @@ enum frag_err run_free(struct edit_job *job);
 enum frag_err run_empty_cache(struct edit_job *job);
 enum frag_err run_no_empty_cache(struct edit_job *job);
 enum frag_err run_repeat(struct edit_job *job);
+enum frag_err run_settings(struct edit_job *job);
+enum frag_err run_no_settings(struct edit_job *job);
 
 /* INVALID with "edit "TEXT": MESSAGE". */
 enum frag_err edit_fail(const struct making *m, const char *format, ...)

@@ -211,7 +211,7 @@ static enum frag_err read_pair(const struct reading *r, const char *name,
     return no_such_key(r, name);
 }
 
-/* Reads KEY=VALUE,...; the text of site= extends to the end. */
+/* Reads KEY=VALUE,...; the text of site= and set= extends to the end. */
 static enum frag_err read_pairs(const struct reading *r, char *at)
 {
     while (at && *at) {
@@ -223,7 +223,8 @@ static enum frag_err read_pairs(const struct reading *r, char *at)
                              "\"%.60s\"",
                              r->edit->text, at);
         *equals = '\0';
-        if (!strcmp(at, edit_keys[KEY_SITE].name))
+        if (!strcmp(at, edit_keys[KEY_SITE].name) ||
+            !strcmp(at, edit_keys[KEY_SET].name))
             end = NULL;
         if (end)
             *end++ = '\0';

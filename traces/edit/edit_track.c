@@ -37,7 +37,7 @@ void source_rewind(struct edit_source *s)
 {
     for (uint64_t k = 0; k < s->blocks.count; k++)
         s->slot[k] = UINT32_MAX;
-    s->mark = 0;
+    s->mark = s->change = 0;
 }
 
 void source_close(struct edit_source *s)
@@ -228,6 +228,24 @@ enum frag_err track_free_all(struct edit_track *t)
     return err;
 }
 
+enum frag_err track_change(struct edit_track *t, struct edit_source *s,
+                           const struct frag_setting_change *change,
+                           const char *text)
+{
+    struct frag_setting_change x = *change;
+    struct device_build *d = t->d;
+
+    x.event = d->events.count;
+    if (text)
+        x.text = frag_build_string(t->making->build, text, strlen(text));
+    x.stack = stack_of(t, s, x.stack);
+    if (x.text == UINT32_MAX || x.stack == UINT32_MAX ||
+        !GROW(d->changes, d->change_room, d->change_count + 1))
+        return FRAG_NOMEM;
+    d->changes[d->change_count++] = x;
+    return FRAG_OK;
+}
+
 enum frag_err track_marks(struct edit_track *t, struct edit_source *s,
                           uint64_t i)
 {
@@ -245,6 +263,15 @@ enum frag_err track_marks(struct edit_track *t, struct edit_source *s,
             !GROW(d->marks, d->mark_room, d->mark_count + 1))
             return FRAG_NOMEM;
         d->marks[d->mark_count++] = m;
+    }
+    for (;
+         s->change < from->change_count && from->changes[s->change].event <= i;
+         s->change++) {
+        struct frag_setting_change x = from->changes[s->change];
+
+        x.time += x.time ? s->shift : 0;
+        if (s->change + 1 != s->left_out)
+            FRAG_TRY(track_change(t, s, &x, change_given(from, &x)));
     }
     return FRAG_OK;
 }

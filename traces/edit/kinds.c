@@ -35,6 +35,15 @@ const struct edit_kind edit_kinds[] = {
      HAS(KEY_MARK), 0, HAS(KEY_EVERY) | HAS(KEY_EVERY_STEPS), run_empty_cache},
     {"no-empty-cache", "leave out all empty_cache calls", "no-empty-cache",
      "calls left out of the events", NULL, 0, 0, 0, run_no_empty_cache},
+    {"settings",
+     "add a change of settings, or move one that the trace has; torch@recorded "
+     "follows it", "settings:from=1000,set=expandable_segments:True",
+     "changes added or moved, beside the events", NULL, HAS(KEY_DEVICE),
+     HAS(KEY_FROM), HAS(KEY_SET) | HAS(KEY_LIMIT) | HAS(KEY_CHANGE),
+     run_settings},
+    {"no-settings", "leave out the changes of settings, or one of them",
+     "no-settings:change=2", "changes left out, beside the events", NULL,
+     HAS(KEY_DEVICE) | HAS(KEY_CHANGE), 0, 0, run_no_settings},
     {"repeat",
      "repeat all events; blocks that are live at the end of one repetition are "
      "freed before the next",

@@ -59,6 +59,17 @@ static enum frag_err check_tables(const struct check *c)
             d->marks[i].name >= c->t->string_count)
             return broken(c, "marks", i,
                           "a mark with a valid event, kind and name");
+    for (uint64_t i = 0; i < d->change_count; i++) {
+        const struct frag_setting_change *x = &d->changes[i];
+
+        if (x->event > d->count || (i && x->event < x[-1].event) ||
+            x->kind > FRAG_CHANGE_LIMIT || x->origin > FRAG_CHANGE_EDITED ||
+            (x->text >= c->t->string_count && !x->kind) ||
+            (x->stack >= c->t->stack_count && x->stack))
+            return broken(c, "changes", i,
+                          "a change with a valid event, kind, text, stack and "
+                          "origin");
+    }
     return FRAG_OK;
 }
 

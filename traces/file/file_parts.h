@@ -63,7 +63,7 @@ extern const struct trace_column trace_addr, trace_streams, trace_first,
     trace_text;
 extern const struct trace_table trace_actions, trace_start_segments,
     trace_start_blocks, trace_end_segments, trace_end_blocks, trace_pools,
-    trace_marks, trace_frames;
+    trace_marks, trace_changes, trace_frames;
 
 /* Returns the rows of an event column; NULL if the trace lacks the column. */
 const void *trace_event_data(const struct frag_device_trace *d,

@@ -109,9 +109,9 @@ static enum frag_err read_recorded(const struct trace_reader *r, hid_t at,
                        &rec->end);
 }
 
-/* Reads the tables of streams, pools and marks. If the tables of streams or
- * pools are absent, complete() makes them. Rows of events that are not in the
- * tables are found by frag_trace_check. */
+/* Reads the tables of streams, pools, marks and changes. If the tables of
+ * streams or pools are absent, complete() makes them. Rows of events that are
+ * not in the tables are found by frag_trace_check. */
 static enum frag_err read_tables(const struct trace_reader *r, hid_t at,
                                  const char *where, struct frag_device_trace *d)
 {
@@ -134,6 +134,9 @@ static enum frag_err read_tables(const struct trace_reader *r, hid_t at,
     FRAG_TRY(
         trace_read_table(r, at, where, &trace_marks, &rows, &d->mark_count));
     d->marks = rows;
+    FRAG_TRY(trace_read_table(r, at, where, &trace_changes, &rows,
+                              &d->change_count));
+    d->changes = rows;
     return FRAG_OK;
 }
 
@@ -390,10 +393,10 @@ static enum frag_err read_all(const struct trace_reader *r)
 
     FRAG_TRY(read_root(r));
     FRAG_TRY(read_all_devices(r));
-    storage_share_settings(t);
     FRAG_TRY(trace_read_texts(r, "strings", &t->strings, &t->string_count));
     FRAG_TRY(trace_read_texts(r, "notes", &t->notes, &t->note_count));
     FRAG_TRY(trace_read_stacks(r));
+    storage_share_settings(t);
     FRAG_TRY(trace_file_check(t, r->e));
     for (uint32_t i = 0; i < t->device_count; i++)
         FRAG_TRY(frag_trace_check(&t->devices[i], r->path, r->e));

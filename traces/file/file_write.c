@@ -93,6 +93,8 @@ static bool put_device(hid_t at, const struct frag_device_trace *d)
         trace_put_column(group, &trace_streams, d->streams, d->stream_count) &&
         trace_put_table(group, &trace_pools, d->pools, d->pool_count) &&
         trace_put_table(group, &trace_marks, d->marks, d->mark_count) &&
+        (!d->change_count ||
+         trace_put_table(group, &trace_changes, d->changes, d->change_count)) &&
         put_recorded(group, d);
     return trace_close_group(group, fine);
 }

@@ -75,6 +75,16 @@ static const struct trace_field mark_fields[] = {
     FIELD(frag_mark, event, TRACE_U64), FIELD(frag_mark, time, TRACE_U64),
     FIELD(frag_mark, kind, TRACE_U32), FIELD(frag_mark, name, TRACE_U32), END};
 
+static const struct trace_field change_fields[] = {
+    FIELD(frag_setting_change, event, TRACE_U64),
+    FIELD(frag_setting_change, time, TRACE_U64),
+    FIELD(frag_setting_change, limit, TRACE_U64),
+    FIELD(frag_setting_change, kind, TRACE_U32),
+    FIELD(frag_setting_change, text, TRACE_U32),
+    FIELD(frag_setting_change, stack, TRACE_U32),
+    FIELD(frag_setting_change, origin, TRACE_U32),
+    END};
+
 static const struct trace_field frame_fields[] = {
     FIELD(frag_frame, file, TRACE_U32), FIELD(frag_frame, function, TRACE_U32),
     FIELD(frag_frame, line, TRACE_U32), END};
@@ -104,6 +114,10 @@ const struct trace_table trace_pools = {
 const struct trace_table trace_marks = {
     "marks", "1,ns,1,1", "step and phase boundaries; name is a row of /strings",
     sizeof(struct frag_mark), mark_fields};
+const struct trace_table trace_changes = {
+    "changes", "1,ns,byte,1,1,1,1",
+    "changes of the settings or the limit; text is a row of /strings",
+    sizeof(struct frag_setting_change), change_fields};
 const struct trace_table trace_frames = {
     "frames", "1,1,1", "stack frames, innermost first; rows of /strings",
     sizeof(struct frag_frame), frame_fields};

@@ -3,7 +3,7 @@
  * read files by trace.h.
  *
  *   /                          attributes schema_name "fragsim-trace",
- *                              schema_version "1.0", tool, source_path,
+ *                              schema_version "1.1", tool, source_path,
  *                              source_format, source_sha256, settings,
  *                              releases
  *   /devices/<n>               attributes slots, initial, has_actions, has_end,
@@ -11,7 +11,7 @@
  *   /devices/<n>/events/       op id bytes stream pool time stack
  *   /devices/<n>/recorded/     addr actions start_segments start_blocks
  *                              end_segments end_blocks
- *   /devices/<n>/              streams pools marks
+ *   /devices/<n>/              streams pools marks changes (since 1.1)
  *   /strings/                  text first: string k is text[first[k]] up to the
  *                              0 before first[k + 1]
  *   /stacks/                   frames first
@@ -34,7 +34,7 @@
 /* The number after the point rises if something is added, and that before it
  * if a program that reads the earlier layout would read wrong values; files of
  * another number before the point are refused. */
-#define TRACE_SCHEMA_VERSION "1.0"
+#define TRACE_SCHEMA_VERSION "1.1"
 
 extern const char *const trace_file_format; /* "hdf5" */
 

@@ -220,6 +220,9 @@ static enum frag_err hand_over(struct extension *x, struct frag_trace *t,
         while (d->mark_count &&
                d->marks[d->mark_count - 1].event > x->blocks->events)
             d->mark_count--;
+        while (d->change_count &&
+               d->changes[d->change_count - 1].event > x->blocks->events)
+            d->change_count--;
         err = frag_trace_check(d, t->path, x->error);
     }
     return err == FRAG_NOMEM ? frag_no_memory(x->error, "the completed trace")

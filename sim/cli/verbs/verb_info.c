@@ -11,6 +11,7 @@
 #include "sim/results/row.h"
 #include "traces/facts.h"
 #include "traces/printable.h"
+#include "traces/setting_changes.h"
 
 struct info_values {
     struct common common;
@@ -123,6 +124,21 @@ static void print_pools(FILE *out, const struct device_view *v)
     }
 }
 
+static void print_changes(FILE *out, const struct frag_device_trace *d)
+{
+    if (d->change_count)
+        fprintf(out, "  %-26s %" PRIu64 "\n", "changes of settings",
+                d->change_count);
+    for (uint64_t i = 0; i < d->change_count; i++) {
+        const struct frag_setting_change *x = &d->changes[i];
+        char text[CHANGE_TEXT];
+
+        printable_line(out, "    %-3" PRIu64 " at event %-12" PRIu64 " %s (%s)",
+                       i + 1, x->event, change_text(d, x, text),
+                       change_origins[x->origin]);
+    }
+}
+
 static void print_device(FILE *out, const struct device_view *v)
 {
     fprintf(out, "\n%s\n", FRAG_DEVICE_NAME(v->d.device));
@@ -131,6 +147,8 @@ static void print_device(FILE *out, const struct device_view *v)
         if (c->offset == offsetof(struct device_view, d.pool_count) &&
             v->d.pool_count > 1)
             print_pools(out, v);
+        if (c->offset == offsetof(struct device_view, d.mark_count))
+            print_changes(out, &v->d);
     }
     if (v->facts.duration)
         fprintf(out, "  %-26s %.3f s\n", "duration",
@@ -208,6 +226,23 @@ static void json_streams(struct frag_json *j, const struct frag_device_trace *d)
     frag_json_end(j);
 }
 
+static void json_changes(struct frag_json *j, const struct frag_device_trace *d)
+{
+    frag_json_new_array(j, 4, "settings_changes");
+    for (uint64_t i = 0; i < d->change_count; i++) {
+        const struct frag_setting_change *x = &d->changes[i];
+        const bool sets = x->kind == FRAG_CHANGE_SETTINGS;
+
+        frag_json_new_object(j, 5, NULL);
+        frag_json_number(j, "event", x->event);
+        frag_json_text(j, "settings", sets ? d->strings[x->text] : NULL);
+        frag_json_count(j, "limit_bytes", sets ? FRAG_UNLIMITED : x->limit);
+        frag_json_text(j, "origin", change_origins[x->origin]);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
 static void json_device(struct frag_json *j, const struct device_view *v)
 {
     const struct frag_device_trace *d = &v->d;
@@ -222,6 +257,7 @@ static void json_device(struct frag_json *j, const struct device_view *v)
     frag_json_bool(j, "has_recorded_answers", d->recorded.has_actions);
     json_streams(j, d);
     json_pools(j, v);
+    json_changes(j, d);
     frag_json_end(j);
 }
 

@@ -12,6 +12,7 @@
 #include "sim/results/row.h"
 #include "sim/validate/validate.h"
 #include "traces/printable.h"
+#include "traces/setting_changes.h"
 
 struct validate_values {
     struct common common;
@@ -148,16 +149,17 @@ static void json_notes(struct frag_json *j, const struct frag_trace *t,
 }
 
 static void show_json(struct frag_json *j, const struct frag_trace *t,
-                      uint32_t device, const struct frag_validation *r,
-                      const struct remarks *m)
+                      const struct frag_device_trace *d,
+                      const struct frag_validation *r, const struct remarks *m)
 {
     char version[TORCH_VERSION_TEXT];
 
     frag_json_new_object(j, 2, NULL);
     frag_json_text(j, "trace", t->path);
-    frag_json_number(j, "device", device);
+    frag_json_number(j, "device", d->device);
     frag_json_text(j, "torch_version",
                    torch_version_text(t->settings, t->releases, version));
+    frag_json_number(j, "settings_changes", changes_count(d));
     frag_json_text(j, "mode", "anchored");
     frag_json_bool(j, "exact", r->verdict == FRAG_VERDICT_EXACT);
     JSON_ROW(j, frag_validation, r,
@@ -202,10 +204,11 @@ static void show_later(FILE *out, const struct frag_validation *r)
                 FRAG_SHOW_SIZE(r->end_reserved_recorded));
 }
 
-static void show_text(FILE *out, const struct frag_trace *t, uint32_t device,
+static void show_text(FILE *out, const struct frag_trace *t,
+                      const struct frag_device_trace *d,
                       const struct frag_validation *r)
 {
-    char version[TORCH_VERSION_TEXT];
+    char version[TORCH_VERSION_TEXT], changes[CHANGES_WORDS];
     static const char *const verdicts[] = {
         [FRAG_VERDICT_EXACT] = "exact",
         [FRAG_VERDICT_TO_LAST] = "exact up to the last entry",
@@ -213,8 +216,9 @@ static void show_text(FILE *out, const struct frag_trace *t, uint32_t device,
         [FRAG_VERDICT_NO_EVIDENCE] = "not enough to judge",
     };
 
-    printable_line(out, "%s, %s: %s", t->path, FRAG_DEVICE_NAME(device),
-                   verdicts[r->verdict]);
+    changes_words(d, changes);
+    printable_line(out, "%s, %s: %s%s%s", t->path, FRAG_DEVICE_NAME(d->device),
+                   verdicts[r->verdict], *changes ? " with " : "", changes);
     fprintf(out,
             "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64
             " of %" PRIu64 ", final blocks %" PRIu64 " of %" PRIu64
@@ -268,15 +272,14 @@ static void show(struct validate_work *w, const struct frag_validate *spec,
                  const struct frag_validation *r, const char *release)
 {
     const struct frag_trace *t = spec->trace;
-    const uint32_t device = spec->device->device;
     const struct remarks m = remarks_of(spec->device, r, release);
 
     for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
         printable_line(stderr, "%s: %s", t->path, m.texts[i]);
     if (w->json)
-        show_json(w->json, t, device, r, &m);
+        show_json(w->json, t, spec->device, r, &m);
     else
-        show_text(w->out, t, device, r);
+        show_text(w->out, t, spec->device, r);
 }
 
 static enum frag_err judge(struct validate_work *w, const struct setting *s,

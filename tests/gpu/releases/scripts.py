@@ -55,18 +55,25 @@ KINDS = {
                  "expandable_segments:True,expandable_segments_reserve:1G",
                  "expandable_segments:True,expandable_segments_reserve:0.0071"],
                 2, 0, False, ""),
+    # The settings change in mid-run; ..._limit: the limit too.
+    "changes": (BASIC + EXPANDABLE, 2, 0.05, False, ""),
+    "changes_limit": (BASIC + EXPANDABLE, 2, 0, True, ""),
+    "changes_full": (BASIC + EXPANDABLE, 2, 0, False, ""),  # a small device
 }
+CHANGES = [text for text in BASIC + EXPANDABLE if "large" not in text] + \
+    ["expandable_segments:False"] * 4
 
 
 # The first release, 2.N, that has what a kind uses.
 SINCE = {"no_split": 11, "throw": 12, "reserve": 15}
+SMALL = ("full", "throw", "changes_full")  # kinds that need a small device
 LOG = ["op,id,bytes,stream"]
 
 
 class Script:
     """A random program: its sizes, its live blocks."""
 
-    def __init__(self, rng, streams, recorded, empties):
+    def __init__(self, rng, streams, recorded, empties, changes):
         self.rng, self.streams, self.recorded = rng, streams, recorded
         self.empties = empties  # calls of empty_cache: a snapshot does not tell
         #                         them from releases before a retry
@@ -78,6 +85,7 @@ class Script:
         self.level = rng.randint(4, 60)
         self.live = []  # tensors and their ids
         self.captured = None  # the stream of a capture in progress
+        self.changes = changes  # those that the script may make
 
     def draw(self):
         low, high = self.rng.choice(self.ranges)
@@ -111,9 +119,21 @@ class Script:
         while self.live:
             self.pop()
 
+    def change(self):
+        if self.changes == "limits" and self.rng.random() < 0.3:
+            torch.cuda.set_per_process_memory_fraction(
+                self.rng.choice([0.05, 0.1, 0.2, 0.4, 1.0]))
+            return
+        try:
+            torch.cuda.memory._set_allocator_settings(self.rng.choice(CHANGES))
+        except (ValueError, RuntimeError):
+            pass  # a value that an earlier change forbids
+
     def step(self):
         rng = self.rng
-        if rng.random() < self.recorded and self.live:
+        if self.changes and rng.random() < 0.03:
+            self.change()
+        elif rng.random() < self.recorded and self.live:
             rng.choice(self.live)[0].record_stream(rng.choice(self.streams))
         elif self.empties and not self.captured and rng.random() < 0.004:
             torch.cuda.empty_cache()
@@ -180,8 +200,8 @@ class Pools:
         graphs.append(graph)
 
 
-def run_script(rng, streams, recorded, calls, pools, empties):
-    script = Script(rng, streams, recorded, empties)
+def run_script(rng, streams, recorded, calls, pools, empties, changes):
+    script = Script(rng, streams, recorded, empties, changes)
     at = 0
     while at < calls:
         if pools.kind and rng.random() < 0.05:
@@ -194,10 +214,20 @@ def run_script(rng, streams, recorded, calls, pools, empties):
     return script
 
 
+def write(path, counters, log):
+    """Writes the files of a snapshot."""
+    stats = torch.cuda.memory_stats()
+    torch.cuda.memory._dump_snapshot(path + ".pickle")
+    if log:
+        with open(path + ".csv", "w", encoding="ascii") as file:
+            file.write("\n".join(LOG) + "\n")
+    with open(path + ".json", "w", encoding="ascii") as file:
+        json.dump({"stats": stats, **counters}, file)
+
+
 def run_chunk(folder, name, kind, seed):
     settings, stream_count, recorded, limited, pool_kind = KINDS[kind]
     scripts, calls = int(os.environ["SCRIPTS"]), int(os.environ["CALLS"])
-    memory = torch.cuda.memory
     total = torch.cuda.get_device_properties(0).total_memory
     streams = [torch.cuda.default_stream()] + \
         [torch.cuda.Stream() for _ in range(stream_count - 1)]
@@ -205,39 +235,44 @@ def run_chunk(folder, name, kind, seed):
     conf = os.environ.get("PYTORCH_ALLOC_CONF", "")
     limit = rng.choice([0.05, 0.1, 0.2, 0.4]) if limited or "garbage" in conf \
         else 1.0
+    changes = ""
+    if kind.startswith("changes"):
+        changes = "limits" if limited else "settings"
+        pytorch_record.Changes.of_process()
     torch.cuda.set_per_process_memory_fraction(limit)
-    memory._record_memory_history(context=None, max_entries=8000000)
+    torch.cuda.memory._record_memory_history(context=None, max_entries=8000000)
+    if changes:
+        pytorch_record.Changes.of_process().begin()
+    path = os.path.join(folder, name)
+    counters = {"total_memory": total, "seed": seed, "conf": conf,
+                "torch": torch.__version__}
+    if kind not in SMALL or limit < 1:
+        counters["cap"] = 0 if limit == 1 else int(limit * total)
     pools = Pools(pool_kind, rng)
     kept = []
     try:
-        for _ in range(scripts):
+        for counters["scripts"] in range(1, scripts + 1):
             kept.append(run_script(rng, streams, recorded, calls, pools,
                                    limit == 1 and
-                                   kind not in ("full", "throw")))
+                                   kind not in SMALL, changes))
             if len(kept) > 2:
                 kept.pop(0).clear()
-        if kind in ("full", "throw"):  # an OOM shows how much the device has
+            if changes:
+                write(path, counters, False)
+        if kind in SMALL:  # an OOM shows how much the device has
             LOG.extend([f"alloc,0,{2 * total},0", "free,0,,"])
             torch.empty(2 * total, dtype=torch.uint8, device="cuda")
     except torch.OutOfMemoryError:
         pass
     except RuntimeError as error:  # deleted pools can break PyTorch's own state
-        if "INTERNAL ASSERT" in str(error):
+        # After a change PyTorch can pass a part of a segment to cudaFree: what was
+        # written before is kept.
+        if "INTERNAL ASSERT" in str(error) or changes:
             os._exit(0)
         raise
-    path = os.path.join(folder, name)
-    stats = torch.cuda.memory_stats()
-    memory._dump_snapshot(path + ".pickle")
     # Which of several segments with a reserve is used depends on addresses.
-    if not pool_kind and not recorded and kind != "reserve":
-        with open(path + ".csv", "w", encoding="ascii") as file:
-            file.write("\n".join(LOG) + "\n")
-    counters = {"stats": stats, "total_memory": total, "seed": seed,
-                "conf": conf, "torch": torch.__version__}
-    if kind not in ("full", "throw") or limit < 1:
-        counters["cap"] = 0 if limit == 1 else int(limit * total)
-    with open(path + ".json", "w", encoding="ascii") as file:
-        json.dump(counters, file)
+    write(path, counters, not pool_kind and not recorded and not changes and
+          kind != "reserve")
     os._exit(0)  # the stand-ins would complain of what is still held
 
 
@@ -248,7 +283,8 @@ def main():
     for chunk in range(int(chunks)):
         own = int(seed) * 1000003 + chunk
         settings = KINDS[kind][0]
-        os.environ["PYTORCH_ALLOC_CONF"] = settings[own % len(settings)]
+        for name in "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF":
+            os.environ[name] = settings[own % len(settings)]
         subprocess.run([sys.executable, "-W", "ignore", __file__, "chunk", folder,
                         f"{chunk}", kind, f"{own}"], check=False)
 
@@ -256,5 +292,8 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1] == "chunk":
         import torch
+        sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..",
+                                        "..", "traces"))
+        import pytorch_record
         run_chunk(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
     main()

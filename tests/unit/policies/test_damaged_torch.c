@@ -142,7 +142,7 @@ static void an_expandable_segment_that_is_not_right_is_found(void **state)
            "the lists of holes are not the unmapped blocks of their spaces");
     DAMAGE(space->holes->right, space->holes, check(),
            "the holes of a space are not in the order of addresses");
-    DAMAGE(space->page, 2 * space->page, check(), "a hole is not whole pages");
+    DAMAGE(r->page, 2 * r->page, check(), "a hole is not whole pages");
     canvas_close(&canvas);
 }
 

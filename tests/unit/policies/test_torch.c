@@ -9,6 +9,7 @@
  *   a/1=5    allocate in pool 1      a@1/1=5   on stream 1 in pool 1
  *   whole1   pool 1 does not split   graph1    it belongs to captures
  *   end1     pool 1 has ended        ended1    and returns its cache at once
+ *   set:X    the settings X are passed in mid-run; limit:10MiB, limit:inf
  *
  * Scripts with pools and with settings of later releases have the rules that
  * random scripts showed in PyTorch 2.12 to 2.15 (tests/gpu/releases).
@@ -186,11 +187,26 @@ static bool tells(struct rig *r, const char *word)
     return false;
 }
 
+/* Whether the word changes the settings or the limit. */
+static bool changes(struct rig *r, const char *word)
+{
+    struct frag_setting setting = {NULL, FRAG_UNLIMITED};
+
+    if (!strncmp(word, "set:", 4))
+        setting.text = word + 4;
+    else if (strncmp(word, "limit:", 6) != 0)
+        return false;
+    else if (strcmp(word, "limit:inf") != 0)
+        assert_int_equal(frag_size_parse(word + 6, &setting.limit), FRAG_OK);
+    (void)frag_policy_torch.set(&r->heap, &setting);
+    return true;
+}
+
 static void step(struct rig *r, const char *word)
 {
     const struct frag_block *b = &r->blocks[(int)word[1]];
 
-    if (tells(r, word))
+    if (tells(r, word) || changes(r, word))
         return;
     if (!strcmp(word, "trim")) {
         frag_policy_torch.trim(&r->heap);
@@ -261,6 +277,34 @@ static const struct script {
     {"xpu: one growing range a pool",
      "platform:xpu,expandable_segments:True,large_segment_size_mb:40", 0,
      "a=3MiB b=30MiB", "a0+0 b0+3145728", "m20M@0+0 m20M@0+20M"},
+    {"changed: a free segment is refused, and is taken later",
+     "follows_changes:True", 0,
+     "a=5MiB -a set:max_split_size_mb:20 b=5MiB set: c=20MiB d=5MiB",
+     "b1+0 c0+0 d1+5242880", "+20M@0 +20M@1"},
+    {"changed: pages are not used once they are off, and later are",
+     "follows_changes:True,expandable_segments:True", 0,
+     "a=30MiB -a set:expandable_segments:False b=10MiB "
+     "set:expandable_segments:True c=10MiB trim",
+     "b1+0 c0+0", "m40M@0+0 +10M@1 u20M@0+20M"},
+    {"changed: pages outlive other settings, which a text resets",
+     "follows_changes:True", 0,
+     "set:expandable_segments:True set:roundup_power2_divisions:2 "
+     "a=3146240 set:max_split_size_mb:40 b=3146240",
+     "a0+0 b0+4194304", "m20M@0+0"},
+    {"changed: an error leaves what comes before it", "follows_changes:True",
+     0, "set:expandable_segments:True,max_split_size_mb:1 a=3MiB", "a0+0",
+     "m20M@0+0"},
+    {"changed: a lower limit returns free segments and refuses",
+     "follows_changes:True", 0,
+     "a=30MiB b=30MiB -a limit:40MiB c=36MiB limit:inf d=20MiB",
+     "b1+0 c! d2+0", "+30M@0 +30M@1 -30M@0 ?36M@0 +20M@2"},
+    {"changed: garbage is collected from then on", "follows_changes:True",
+     1000, "a=100MiB b=420MiB -a -b "
+     "set:garbage_collection_threshold:0.5 e=430MiB", "e2+0",
+     "+100M@0 +420M@1 -100M@0 -420M@1 +430M@2"},
+    {"changed: not for settings of the whole run", "max_split_size_mb:20", 0,
+     "a=5MiB -a set: b=5MiB limit:1MiB c=30MiB", "b1+0 c2+0",
+     "+20M@0 +20M@1 +30M@2"},
     {"expandable: one growing range a pool", "expandable_segments:True", 0,
      "a=3MiB b=30MiB c=512 -b d=100MiB",
      "a0+0 c1+0 d0+3145728",

@@ -351,6 +351,82 @@ static void settings_decide_what_an_attempt_explains(void **state)
     }
 }
 
+/* A change lies before the last `after` calls; `time` places it without. */
+static uint64_t place_of(const char *script, uint64_t after, frag_time time)
+{
+    const struct frag_recorded_settings now = {.gc_threshold = 0};
+    struct frag_build *b = frag_build_open("x", "test");
+    struct frag_trace *t;
+    uint64_t place;
+
+    if (feed(b, script) != FRAG_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(
+        frag_build_change(b, 0,
+                          &(struct frag_setting_change){
+                              .kind = FRAG_CHANGE_LIMIT, .time = time},
+                          &now, after, &error),
+        FRAG_OK);
+    t = finish(b, 0);
+    assert_int_equal(t->devices[0].change_count, 1);
+    place = t->devices[0].changes[0].event;
+    frag_trace_close(t);
+    return place;
+}
+
+static void changes_are_placed_among_the_calls(void **state)
+{
+    /* Events: a(A) a(B) q(A) a(C) f(A) f(B) a-(failed) f-(failed) a(D). */
+    static const char script[] = "aA:1 aB:1 rA:1 aC:1 cA:1 rB:1 cB:1 o9 aD:1";
+
+    (void)state;
+    assert_int_equal(place_of(script, 0, 0), 9);
+    assert_int_equal(place_of(script, 1, 0), 7);
+    assert_int_equal(place_of(script, 2, 0), 6);
+    assert_int_equal(place_of(script, 3, 0), 4);
+    assert_int_equal(place_of(script, 4, 0), 3);
+    assert_int_equal(place_of(script, 7, 0), 0);
+    assert_int_equal(place_of(script, 99, 0), 0);
+    assert_int_equal(place_of(script, UINT64_MAX, 0), 0);
+    assert_int_equal(place_of(script, UINT64_MAX, 1003), 3);
+    assert_int_equal(place_of(script, UINT64_MAX, 9999), 9);
+    /* A call of empty_cache is not counted: the time decides. */
+    assert_int_equal(place_of("sA:2048 aA:1 rA:1 cA:1 fA:2048 aB:1", 1, 1003),
+                     2);
+    assert_int_equal(place_of("sA:2048 aA:1 rA:1 cA:1 fA:2048 aB:1", 1, 1005),
+                     3);
+}
+
+/* The same run of returned segments is a retry under the limit of its moment,
+ * and a call of empty_cache under that of the start. */
+static void changes_decide_what_an_attempt_explains(void **state)
+{
+    const struct frag_recorded_settings now = {.gc_threshold = 0};
+    static const frag_size limits[] = {30, 300};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct frag_build *b = frag_build_open("x", "test");
+        struct frag_trace *t;
+        char text[200];
+
+        if (feed(b, "sA:20480 aA:12000 rA:12000 cA:12000 fA:20480 sB:24576 "
+                    "aB:24576") != FRAG_OK)
+            fail_msg("%s", error.text);
+        assert_int_equal(frag_build_change(b, 0,
+                                           &(struct frag_setting_change){
+                                               .kind = FRAG_CHANGE_LIMIT,
+                                               .limit = limits[i] << 20},
+                                           &now, 1, &error),
+                         FRAG_OK);
+        t = finish(b, FRAG_UNLIMITED);
+        describe(&t->devices[0], text, sizeof(text));
+        if (!strstr(text, "E") != !i)
+            fail_msg("limit %d: %s", (int)limits[i], text);
+        frag_trace_close(t);
+    }
+}
+
 static void broken_sequences_are_refused(void **state)
 {
     static const char *const scripts[] = {
@@ -442,6 +518,8 @@ int main(void)
         cmocka_unit_test(entries_become_events),
         cmocka_unit_test(padding_is_in_the_size_of_an_oom),
         cmocka_unit_test(settings_decide_what_an_attempt_explains),
+        cmocka_unit_test(changes_are_placed_among_the_calls),
+        cmocka_unit_test(changes_decide_what_an_attempt_explains),
         cmocka_unit_test(broken_sequences_are_refused),
         cmocka_unit_test(sizes_are_rounded_as_pytorch_does),
         cmocka_unit_test(text_is_interned_up_to_its_first_0),

@@ -991,6 +991,8 @@ static void wrong_edits_are_explained(void **unused)
         {"free:at=step", "expected step-begin|step-end"},
         {"keep:pool=1", "expected pools such as 0:1"},
         {"keep:stream=1+", "expected numbers separated by +"},
+        {"settings:from=1", "expected one of change=N, limit=SIZE or set="},
+        {"settings:set=a:1", "expected from=EVENT"},
         {"keep:foo", "expected KEY=VALUE, found \"foo\""},
         {"no-empty-cache:min=1", "expected no key, found \"min\""},
         {"interleave:file=x", "fragsim 0.2 removed it: processes"},
@@ -1026,6 +1028,8 @@ static void edits_that_do_not_fit_are_explained(void **unused)
         {"keep:site=atention", "did you mean \"attention\"?"},
         {"scale:factor=1e30", "would exceed 2^63 - 1"},
         {"keep:max=1,min=9999;no-empty-cache", "no event of list remains"},
+        {"settings:from=999,set=a:1", "has 160 events"},
+        {"no-settings:change=1", "has 0 changes of settings"},
     };
     static struct columns c;
 
@@ -1235,6 +1239,60 @@ static struct frag_trace *with_two_devices(struct columns *c,
     return t;
 }
 
+/* The changes of a device as text: event and what is set, * if edited. */
+static void expect_changes(const struct frag_trace *t, const char *text,
+                           const char *wanted)
+{
+    struct frag_trace *out_trace = applied(t, text);
+    const struct frag_device_trace *d = &out_trace->devices[0];
+    char found[400] = "";
+
+    for (uint64_t i = 0; i < d->change_count; i++) {
+        const struct frag_setting_change *x = &d->changes[i];
+        char limit[40];
+
+        snprintf(limit, sizeof(limit), "limit %d", (int)x->limit);
+        sprintf(found + strlen(found), "%s%d %s%s", i ? "; " : "",
+                (int)x->event, x->kind ? limit : d->strings[x->text],
+                x->origin == FRAG_CHANGE_EDITED ? "*" : "");
+    }
+    if (strcmp(found, wanted) != 0)
+        fail_msg("%s: \"%s\", expected \"%s\"", text, found, wanted);
+    assert_int_equal(d->change_count != 0,
+                     out_trace->settings &&
+                         strstr(out_trace->settings, "follows_changes:True"));
+    frag_trace_close(out_trace);
+}
+
+static void changes_of_settings_are_edited(void **unused)
+{
+    static const struct frag_setting_change changes[] = {
+        {.event = 20, .text = 1, .stack = 2},
+        {.event = 30, .kind = FRAG_CHANGE_LIMIT, .limit = 5}};
+    static char settings[] = "follows_changes:True,max_split_size_mb:40";
+    static struct columns c;
+    struct frag_trace *t;
+
+    (void)unused;
+    make(&in, 5, 0);
+    t = trace_of(&in, &c);
+    expect_changes(t, "settings:from=7,set=a:1,b:2", "7 a:1,b:2*");
+    expect_changes(t, "settings:from=160,limit=9", "160 limit 9*");
+    t->settings = settings;
+    c.device.changes = changes;
+    c.device.change_count = 2;
+    c.device.strings = t->strings;
+    expect_changes(t, "no-settings", "");
+    expect_changes(t, "no-settings:change=1", "30 limit 5");
+    expect_changes(t, "no-settings:change=1;no-settings:change=1", "");
+    expect_changes(t, "settings:from=25,limit=9",
+                   "20 forward; 25 limit 9*; 30 limit 5");
+    expect_changes(t, "settings:from=40,change=1", "30 limit 5; 40 forward*");
+    expect_changes(t, "settings:from=1,change=2", "1 limit 5*; 20 forward");
+    expect_changes(t, "slice:events=21..50", "12 forward; 21 limit 5");
+    expect_changes(t, "repeat:times=1", "20 forward; 30 limit 5");
+}
+
 static void devices_are_edited_apart(void **unused)
 {
     static struct columns c;
@@ -1275,6 +1333,7 @@ int main(void)
         cmocka_unit_test(added_events_stay_added),
         cmocka_unit_test(the_start_stays_if_its_blocks_do),
         cmocka_unit_test(tables_hold_what_is_used),
+        cmocka_unit_test(changes_of_settings_are_edited),
         cmocka_unit_test(devices_are_edited_apart),
     };
 

@@ -133,6 +133,23 @@ enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
     return FRAG_OK;
 }
 
+enum frag_err frag_build_change(struct frag_build *b, uint32_t device,
+                                const struct frag_setting_change *x,
+                                const struct frag_recorded_settings *now,
+                                uint64_t after, struct frag_error *e)
+{
+    (void)e;
+    note_down(b, "change %d", (int)device);
+    if (x->kind == FRAG_CHANGE_SETTINGS)
+        note_down(b, " '%s'", b->strings[x->text]);
+    else
+        note_down(b, " limit %" PRId64, (int64_t)x->limit);
+    note_down(b, " %" PRIu64 " after %" PRId64 " stack %u: %d %g %" PRId64 "\n",
+              x->time, (int64_t)after, x->stack, now->expandable,
+              now->gc_threshold, (int64_t)now->max_split);
+    return FRAG_OK;
+}
+
 uint32_t frag_build_string(struct frag_build *b, const char *text,
                            size_t length)
 {
@@ -585,6 +602,39 @@ static void keys_come_in_any_order_and_unknown_ones_are_read_over(void **state)
         "settings '' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
 }
 
+/* The settings at the start are those of the trace; each change keeps what its
+ * text does not reset. */
+static void changes_of_settings_are_read(void **state)
+{
+    (void)state;
+    expect(
+        "{'segments':[],'device_traces':[[{'action':'oom','device_free':1,"
+        "'size':2,'stream':3},{'action':'snapshot'}]],"
+        "'allocator_settings':{'PYTORCH_CUDA_ALLOC_CONF':''},"
+        "'fragsim_start':{'PYTORCH_CUDA_ALLOC_CONF':"
+        "'garbage_collection_threshold:0.5',"
+        "'garbage_collection_threshold':0.5},"
+        "'fragsim_settings':["
+        "{'device':0,'time_us':0,'limit':-1},"
+        "{'device':0,'time_us':5,'calls_after':7,'settings':"
+        "'expandable_segments:True','frames':[{'name':'f','filename':'a.py',"
+        "'line':3}]},"
+        "{'device':-1,'time_us':6,'settings':'max_split_size_mb:64'},"
+        "{'device':1,'time_us':6,'calls_after':0,'limit':4096}]}",
+        "entry 0 oom 1 2 3 0\n"
+        "stack 1 a.py:3:f\n"
+        "settings '' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+        "settings 'garbage_collection_threshold:0.5' 0.5 0 0 0 0 0 0 0 0 0 0 0 "
+        "0 0 0 0 0 0\n"
+        "settings 'follows_changes:True,garbage_collection_threshold:0.5' 0.5 "
+        "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+        "change 0 limit -1 0 after -1 stack 0: 0 0.5 -1\n"
+        "change 0 'expandable_segments:True' 5000 after 7 stack 1: 1 0 -1\n"
+        "change -1 'max_split_size_mb:64' 6000 after -1 stack 0: 1 0 "
+        "67108864\n"
+        "change 1 limit 4096 6000 after 0 stack 0: 1 0 67108864\n");
+}
+
 static void one_entry_is_what_true_keeps(void **state)
 {
     static const char text[] = "{'segments':[],'device_traces':[[{'action':"
@@ -902,6 +952,9 @@ static void what_is_missing_or_of_a_wrong_type_is_named(void **state)
         {SEGMENT("'address':1,'total_size':9,'stream':0,'segment_type':'small',"
                  "'device':1024,'blocks':[]"),
          ": a segment, number 0: expected less than 1024 for the key 'device'"},
+        {"{'segments':[],'fragsim_settings':[{'device':0,'time_us':1}]}",
+         ": a change of settings, number 1: expected the key 'settings', found "
+         "none"},
         {"{'segments':[],'external_annotations':[{'stage':'END','name':'x'}]}",
          ": an annotation, number 0: expected the key 'time_us', found none"},
     };
@@ -1096,6 +1149,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_list_of_entries_is_a_device),
         cmocka_unit_test(segments_come_before_their_blocks),
         cmocka_unit_test(keys_come_in_any_order_and_unknown_ones_are_read_over),
+        cmocka_unit_test(changes_of_settings_are_read),
         cmocka_unit_test(one_entry_is_what_true_keeps),
         cmocka_unit_test(stacks_are_told_once_and_shared),
         cmocka_unit_test(frames_that_differ_in_the_line_are_different),

@@ -106,6 +106,17 @@ static void add_texts(struct frag_build *b)
 
     TRY(frag_build_mark(b, 1, FRAG_MARK_BEGIN, 3500, "step 1", 6, &error));
     TRY(frag_build_mark(b, 1, FRAG_MARK_END, 5000, "step 1", 6, &error));
+    TRY(frag_build_change(
+        b, 0,
+        &(struct frag_setting_change){
+            .text = frag_build_string(b, "max_split_size_mb:20", 20),
+            .time = 6000,
+            .stack = 1},
+        &settings, 1, &error));
+    TRY(frag_build_change(
+        b, 0,
+        &(struct frag_setting_change){.kind = FRAG_CHANGE_LIMIT, .limit = 77},
+        &settings, 0, &error));
     TRY(frag_build_note(b, "made by %s", "hand"));
     TRY(frag_build_settings(b, &settings, &error));
 }
@@ -180,6 +191,9 @@ static void what_is_written_is_read_again(void **state)
     assert_int_equal(t->devices[1].initial, 1);
     assert_int_equal(t->devices[1].recorded.start.segment_count, 1);
     assert_int_equal(t->devices[1].mark_count, 2);
+    assert_int_equal(t->devices[0].change_count, 2);
+    assert_string_equal(t->devices[0].strings[t->devices[0].changes[0].text],
+                        "max_split_size_mb:20");
     TRY(frag_trace_write(t, in_folder("a.h5", path), &error));
     again = reopened(path);
     difference = traces_differ(t, again);
@@ -446,6 +460,12 @@ static void tables_that_do_not_hold_together_are_refused(void **state)
         "put(\"devices/1/marks\", 0, \"event\", 99)",
         "put(\"devices/1/marks\", 0, \"kind\", 2)",
         "put(\"devices/1/marks\", 0, \"name\", 99)",
+        "put(\"devices/0/changes\", 0, \"event\", 99)",
+        "put(\"devices/0/changes\", 0, \"event\", 5)",
+        "put(\"devices/0/changes\", 0, \"kind\", 2)",
+        "put(\"devices/0/changes\", 0, \"text\", 99)",
+        "put(\"devices/0/changes\", 0, \"stack\", 99)",
+        "put(\"devices/0/changes\", 0, \"origin\", 3)",
         "put(\"devices/1/pools\", 0, \"owner\", 1)",
         "put(\"stacks/frames\", 0, \"file\", 99)",
         "f[\"stacks/first\"][1] = 99",

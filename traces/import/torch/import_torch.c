@@ -38,7 +38,9 @@ enum {
     T_SETTINGS,
     T_ANNOTATIONS,
     T_HOST_SEGMENTS,
-    T_HOST_TRACES
+    T_HOST_TRACES,
+    T_CHANGES,
+    T_START
 };
 
 static const struct field snapshot_fields[WORD_COUNT] = {
@@ -49,6 +51,8 @@ static const struct field snapshot_fields[WORD_COUNT] = {
     [W_allocator_settings] = {DONE, T_SETTINGS, K_SETTINGS, false, false},
     [W_external_annotations] = {DONE, T_ANNOTATIONS, K_ANNOTATIONS, false,
                                 false},
+    [W_changes] = {DONE, T_CHANGES, K_CHANGES, false, false},
+    [W_start] = {DONE, T_START, K_START, false, false},
 };
 
 static enum frag_err snapshot_add(void *user, uint8_t kind,
@@ -87,6 +91,8 @@ static const struct pickle_member members[] = {
     {W_allocator_settings, K_SETTINGS},
     {W_external_annotations, K_ANNOTATIONS},
     {W_trace_alloc_overflowed, K_OVERFLOWS},
+    {W_changes, K_CHANGES},
+    {W_start, K_START},
     {0, 0},
 };
 
@@ -125,6 +131,7 @@ static const struct field *const fields[KIND_COUNT] = {
     [K_FRAME] = frame_fields,         [K_SEGMENT] = segment_fields,
     [K_BLOCK] = block_fields,         [K_SETTINGS] = settings_fields,
     [K_DIVISIONS] = divisions_fields, [K_ANNOTATION] = annotation_fields,
+    [K_START] = settings_fields,      [K_CHANGE] = change_fields,
 };
 
 static const struct pickle_schema schema = {
@@ -167,6 +174,8 @@ static enum frag_err import(struct import *in, struct frag_error *e)
     if (!in->pickle)
         return import_no_memory(in, e);
     FRAG_TRY(pickle_read(in->pickle, e));
+    FRAG_TRY(settings_finish(in, e));
+    FRAG_TRY(changes_finish(in, e));
     FRAG_TRY(origin_apply(in, e));
     if (in->unknown_actions)
         FRAG_TRY(frag_build_note(
@@ -218,6 +227,7 @@ static enum frag_err torch_read(struct frag_source *source,
     free(in->strings);
     live_fini(&in->registered);
     free(in->conf);
+    free(in->changes);
     free(in);
     return err;
 }

@@ -55,6 +55,11 @@
     X(emptied, "fragsim: cache emptied")                  \
     X(emptied_before, "fragsim: empty_cache")             \
     X(user_metadata, "user_metadata")                     \
+    X(changes, "fragsim_settings")                        \
+    X(start, "fragsim_start")                             \
+    X(settings, "settings")                               \
+    X(limit, "limit")                                     \
+    X(after, "calls_after")                               \
     OCTAVES(X)
 
 enum word {
@@ -83,7 +88,10 @@ enum word {
     X(DIVISIONS, divisions)         \
     X(ANNOTATIONS, annotations)     \
     X(ANNOTATION, annotation)       \
-    X(OVERFLOWS, overflows)
+    X(OVERFLOWS, overflows)         \
+    X(START, start)                 \
+    X(CHANGES, setting_changes)     \
+    X(CHANGE, setting_change)
 
 enum kind {
 #define X(name, kind) K_##name,
@@ -116,7 +124,8 @@ struct field {
 
 /* The keys of each dictionary that has an object, each [WORD_COUNT]. */
 extern const struct field entry_fields[], frame_fields[], segment_fields[],
-    block_fields[], settings_fields[], divisions_fields[], annotation_fields[];
+    block_fields[], settings_fields[], divisions_fields[], annotation_fields[],
+    change_fields[];
 
 enum { SLOTS = 16, DEVICES_MAX = 1024, FRAME_CACHE = 1 << 12 };
 
@@ -181,6 +190,13 @@ struct import {
 
     struct torch_settings settings;
     char *conf; /* the settings that the builder received; NULL: none yet */
+    char differs[201]; /* the variable that differs from them; "": none */
+    struct change_read {
+        struct frag_setting_change x;
+        uint64_t after, text; /* text: of the pickle */
+        uint32_t device;
+    } * changes; /* passed to the builder when the settings are known */
+    uint64_t change_count, change_room;
     bool has_expandable; /* a segment is expandable, or an entry maps memory */
     struct origin origin;
 };
@@ -208,6 +224,17 @@ enum frag_err settings_add_platform(struct import *in,
                                     enum torch_platform_id platform,
                                     frag_size padding, frag_size align,
                                     struct frag_error *e);
+
+/* The settings for the builder, without their conf. */
+struct frag_recorded_settings settings_recorded(const struct torch_settings *s);
+
+/* Passes the changes to the builder. NOMEM. */
+enum frag_err changes_finish(struct import *in, struct frag_error *e);
+
+/* Adds a note if the settings in force differed from the variable, and
+ * TORCH_FOLLOWS_KEY if there are changes. Called when the snapshot was read.
+ * NOMEM. */
+enum frag_err settings_finish(struct import *in, struct frag_error *e);
 
 /* Whether the host's allocator makes blocks of such a size under the settings
  * that were read: a power of two up to the threshold. */

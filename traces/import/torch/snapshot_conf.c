@@ -244,7 +244,6 @@ static bool read_conf(const char *conf, struct torch_settings *s, char **rest)
 
     *rest = malloc(strlen(conf) + 2);
     if (text && *rest) {
-        *s = torch_settings_default();
         drop_white_space(text);
         read_items(s, text, *rest);
         free(text);
@@ -259,7 +258,21 @@ bool torch_settings_read(const char *conf, struct torch_settings *out)
 {
     char *rest;
 
+    *out = torch_settings_default();
     if (!read_conf(conf, out, &rest))
+        return false;
+    free(rest);
+    return true;
+}
+
+bool torch_settings_change(const char *conf, struct torch_settings *s)
+{
+    char *rest;
+
+    s->max_split = UINT64_MAX;
+    s->gc_threshold = 0;
+    memset(s->divisions, 0, sizeof(s->divisions));
+    if (!read_conf(conf, s, &rest))
         return false;
     free(rest);
     return true;
@@ -269,7 +282,7 @@ char *torch_settings_conf(const struct torch_settings *s, const char *conf,
                           bool *rebuilt)
 {
     const char *conf_text = conf ? conf : "";
-    struct torch_settings from_conf;
+    struct torch_settings from_conf = torch_settings_default();
     char *rest, *out;
 
     if (!read_conf(conf_text, &from_conf, &rest))

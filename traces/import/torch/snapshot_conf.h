@@ -27,6 +27,10 @@ struct torch_settings torch_settings_default(void);
  * then *out is unchanged. */
 bool torch_settings_read(const char *conf, struct torch_settings *out);
 
+/* Changes the settings as a text that is passed in mid-run does
+ * (policies/torch/torch_conf.h). False if the host has no memory. */
+bool torch_settings_change(const char *conf, struct torch_settings *s);
+
 /* Returns a conf string that restores s. If `conf` restores s, the result is a
  * copy of `conf` and *rebuilt is false. If not, the result is the other keys of
  * `conf`, then the values of s, and *rebuilt is true. NULL as `conf` means that

@@ -75,35 +75,61 @@ static double as_double(uint64_t bits)
     return d;
 }
 
-static enum frag_err feed_settings(struct import *in, const char *conf_text,
-                                   struct frag_error *e)
+struct frag_recorded_settings settings_recorded(const struct torch_settings *s)
 {
-    const struct torch_settings *s = &in->settings;
     struct frag_recorded_settings out = {.gc_threshold = s->gc_threshold,
                                          .max_split = s->max_split,
                                          .pinned_returned =
                                              s->pinned_cached + 1,
                                          .expandable = s->expandable};
+
+    memcpy(out.divisions, s->divisions, sizeof(out.divisions));
+    return out;
+}
+
+static enum frag_err feed_settings(struct import *in, const char *conf_text,
+                                   struct frag_error *e)
+{
+    const struct torch_settings *s = &in->settings;
+    struct frag_recorded_settings out = settings_recorded(s);
     bool rebuilt = false;
     char *conf = torch_settings_conf(s, conf_text, &rebuilt);
     enum frag_err err;
 
     if (!conf)
         return import_no_memory(in, e);
-    memcpy(out.divisions, s->divisions, sizeof(out.divisions));
     out.conf = conf;
     out.padding = torch_padding_of(conf);
     err = frag_build_settings(in->build, &out, e);
-    if (err == FRAG_OK && rebuilt && conf_text)
-        err = frag_build_note(
+    snprintf(in->differs, sizeof(in->differs), "%s",
+             rebuilt && conf_text ? conf_text : "");
+    free(in->conf);
+    in->conf = conf;
+    return err;
+}
+
+enum frag_err settings_finish(struct import *in, struct frag_error *e)
+{
+    char *conf;
+    enum frag_err err = FRAG_OK;
+
+    if (*in->differs)
+        FRAG_TRY(frag_build_note(
             in->build,
-            "the settings in force differed from %s ('%.200s'); the trace has "
+            "the settings in force differed from %s ('%s'); the trace has "
             "the settings in force: %.200s",
             torch_platforms[in->origin.seen[TORCH_XPU] ? TORCH_XPU : TORCH_CUDA]
                 .variable,
-            conf_text, conf);
-    free(in->conf);
-    in->conf = conf;
+            in->differs, in->conf));
+    if (!in->change_count || torch_value_of(in->conf, TORCH_FOLLOWS_KEY))
+        return FRAG_OK;
+    conf =
+        text_make(TORCH_FOLLOWS_KEY ":True%s%s",
+                  in->conf && *in->conf ? "," : "", in->conf ? in->conf : "");
+    if (!conf)
+        return import_no_memory(in, e);
+    err = feed_settings(in, conf, e);
+    free(conf);
     return err;
 }
 
@@ -139,12 +165,12 @@ static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
                                    struct frag_error *e)
 {
     struct import *in = user;
-    const struct object *o = &in->objects[K_SETTINGS];
+    const struct object *o = &in->objects[kind];
     const unsigned slot = object_has(o, C_CONF_OF_XPU) ? C_CONF_OF_XPU : C_CONF;
     char *conf_text = NULL;
     enum frag_err err;
 
-    (void)kind, (void)result;
+    (void)result;
     if (object_has(o, C_SPLIT))
         in->settings.max_split = o->value[C_SPLIT];
     if (object_has(o, C_GC))
@@ -182,6 +208,16 @@ static const struct pickle_member members[] = {{W_divisions, K_DIVISIONS},
 
 const struct pickle_kind torch_settings = {
     .name = "the allocator's settings",
+    .shape = PICKLE_IS_DICT,
+    .members = members,
+    .begin = settings_begin,
+    .add = object_add,
+    .seal = settings_seal,
+};
+
+/* The settings at the start of the history (snapshot_changes.c). */
+const struct pickle_kind torch_start = {
+    .name = "the allocator's settings at the start",
     .shape = PICKLE_IS_DICT,
     .members = members,
     .begin = settings_begin,

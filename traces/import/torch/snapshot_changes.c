@@ -1,0 +1,112 @@
+/* snapshot_changes.c - reads the changes of settings that fragsim's recorders
+ * (traces/pytorch_record.py, `fragsim dry`) write into a snapshot.
+ *
+ * The key "fragsim_settings" has a list of dictionaries, in the order of the
+ * calls, one for each device that a call concerns:
+ *
+ *   device          number of the device; -1: pinned host memory
+ *   settings        the text that was passed to _set_allocator_settings; or
+ *   limit           the limit that set_per_process_memory_fraction set, in
+ *                   bytes; -1: none
+ *   calls_after     number of requests of the device, refused ones included,
+ * and of frees after the call up to the snapshot: the ring buffer of the
+ * history may have lost those before; absent or -1: the time places the change
+ *   time_us         of the call; 0: before the history
+ *   frames          stack of the call, as of an entry
+ *
+ * The key "fragsim_start" has the settings when the history began, in the form
+ * of allocator_settings, which has those of the end; it stands after that key
+ * and before the list.
+ */
+#include "traces/import/torch/import_torch.h"
+
+enum { X_DEVICE, X_SETTINGS, X_LIMIT, X_AFTER, X_TIME, X_FRAMES };
+
+const struct field change_fields[WORD_COUNT] = {
+    [W_device] = {WHOLE, X_DEVICE, 0, true, true},
+    [W_settings] = {TEXT, X_SETTINGS, 0, false, false},
+    [W_limit] = {WHOLE, X_LIMIT, 0, false, true},
+    [W_after] = {WHOLE, X_AFTER, 0, false, true},
+    [W_time_us] = {WHOLE, X_TIME, 0, false, false},
+    [W_frames] = {1 << PICKLE_RESULT, X_FRAMES, K_FRAMES, false, false},
+};
+
+static enum frag_err change_seal(void *user, uint8_t kind, uint32_t *result,
+                                 struct frag_error *e)
+{
+    struct import *in = user;
+    struct object *o = &in->objects[kind];
+    const bool sets = object_has(o, X_SETTINGS);
+    const uint64_t device = o->value[X_DEVICE];
+    struct change_read c = {
+        .x = {.kind = sets ? FRAG_CHANGE_SETTINGS : FRAG_CHANGE_LIMIT,
+              .limit = sets ? 0 : o->value[X_LIMIT],
+              .stack =
+                  object_has(o, X_FRAMES) ? (uint32_t)o->value[X_FRAMES] : 0},
+        .after = object_has(o, X_AFTER) ? o->value[X_AFTER] : UINT64_MAX,
+        .text = o->value[X_SETTINGS],
+        .device = device < DEVICES_MAX ? (uint32_t)device : FRAG_HOST_DEVICE,
+    };
+
+    (void)result;
+    FRAG_TRY(object_check(in, kind, e));
+    FRAG_TRY(object_time(in, kind, X_TIME, &c.x.time, e));
+    o->number++;
+    if (!sets && !object_has(o, X_LIMIT))
+        return object_bad(in, kind, "the key", W_settings, "none", e);
+    if (!GROW(in->changes, in->change_room, in->change_count + 1))
+        return import_no_memory(in, e);
+    in->changes[in->change_count++] = c;
+    return FRAG_OK;
+}
+
+/* Changes *now as the call did. A call for several devices has the same text
+ * for each. */
+static enum frag_err take_text(struct import *in, struct change_read *c,
+                               struct torch_settings *now)
+{
+    size_t length;
+    const char *given = pickle_text(in->pickle, c->text, &length);
+    char *text = strndup(given, length);
+    const bool done = text && torch_settings_change(text, now);
+
+    if (done)
+        c->x.text = frag_build_string(in->build, text, length);
+    free(text);
+    return done && c->x.text != UINT32_MAX ? FRAG_OK : FRAG_NOMEM;
+}
+
+enum frag_err changes_finish(struct import *in, struct frag_error *e)
+{
+    struct torch_settings now = in->settings;
+    enum frag_err err = FRAG_OK;
+
+    if (!in->conf)
+        now = torch_settings_default();
+    for (uint64_t i = 0; err == FRAG_OK && i < in->change_count; i++) {
+        struct change_read *c = &in->changes[i];
+        struct frag_recorded_settings recorded;
+
+        if (c->x.kind == FRAG_CHANGE_SETTINGS)
+            err = take_text(in, c, &now);
+        recorded = settings_recorded(&now);
+        if (err == FRAG_OK)
+            err = frag_build_change(in->build, c->device, &c->x, &recorded,
+                                    c->after, e);
+    }
+    return err == FRAG_NOMEM ? import_no_memory(in, e) : err;
+}
+
+const struct pickle_kind torch_setting_change = {
+    .name = "a change of settings",
+    .shape = PICKLE_IS_DICT,
+    .begin = object_begin,
+    .add = object_add,
+    .seal = change_seal,
+};
+
+const struct pickle_kind torch_setting_changes = {
+    .name = "the list of changes of settings",
+    .element = K_CHANGE,
+    .begin = list_begin_once,
+};

@@ -1,0 +1,29 @@
+/* setting_changes.h - words for the changes of settings in a trace. */
+#ifndef FRAG_TRACES_SETTING_CHANGES_H
+#define FRAG_TRACES_SETTING_CHANGES_H
+
+#include "traces/trace.h"
+
+FRAG_BEGIN_DECLS
+
+/* The words of enum frag_change_origin. */
+extern const char *const change_origins[];
+
+/* The changes in mid-run, which are those after the first event of the
+ * recording. */
+uint64_t changes_count(const struct frag_device_trace *d);
+
+enum { CHANGE_TEXT = 240, CHANGES_WORDS = 64 };
+/* Writes what holds after a change: the settings, "defaults", or the limit.
+ * Returns text. */
+const char *change_text(const struct frag_device_trace *d,
+                        const struct frag_setting_change *change,
+                        char text[CHANGE_TEXT]);
+/* Writes "2 changes of settings (recorded)"; "" if there is none. Returns
+ * text. */
+const char *changes_words(const struct frag_device_trace *d,
+                          char text[CHANGES_WORDS]);
+
+FRAG_END_DECLS
+
+#endif
