@@ -279,7 +279,7 @@ static const struct script {
      "a=3MiB b=30MiB", "a0+0 b0+3145728", "m20M@0+0 m20M@0+20M"},
     {"changed: a free segment is refused, and is taken later",
      "follows_changes:True", 0,
-     "a=5MiB -a set:max_split_size_mb:20 b=5MiB set: c=20MiB d=5MiB",
+     "a=5MiB -a set:max_split_size_mb:20 b=5MiB set: c=16MiB d=5MiB",
      "b1+0 c0+0 d1+5242880", "+20M@0 +20M@1"},
     {"changed: pages are not used once they are off, and later are",
      "follows_changes:True,expandable_segments:True", 0,
