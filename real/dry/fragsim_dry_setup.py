@@ -24,6 +24,8 @@ from fragsim_dry import NEWEST, TRIED, release_of
 REPLACED = re.compile(r"(nvidia-|cuda-|triton|pytorch-triton)")
 KEPT = "nvidia-cudnn-"
 DEFAULT = "torch==2.11.0"  # whose allocator fragsim models
+# An older cuDNN plans nothing without a device; any 9 serves PyTorch 2.6 and 2.7.
+OLD_CUDNN, FIRST_CUDNN = r"(nvidia-cudnn-cu\d+) *\(?==9\.[0-7]\.[\d.]*\)?", r"\1==9.8.0.87"
 
 
 def fail(words):
@@ -147,6 +149,11 @@ def main():
     check_build(metadata)
     version = version_of(metadata)
     plain, bare = split_requirements(metadata, kept)
+    newer = [re.sub(OLD_CUDNN, FIRST_CUDNN, one) for one in bare]
+    if newer != bare:
+        say("cuDNN is 9.8 in place of the older one that PyTorch %s requires, which "
+            "plans nothing without a device: its workspaces may differ" % version)
+    bare = newer
     say("2 of 3: %s" % (" ".join(map(name_of, bare)) or "nothing is kept of CUDA"))
     if bare:
         run(*pip, "--no-deps", *bare)

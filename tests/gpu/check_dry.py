@@ -512,6 +512,11 @@ def check_processes(folder):
         path = trace.replace(".pickle", f"-rank{rank}.pickle")
         assert path in done.stdout and len(entries(path)) == 4, done.stdout
         os.remove(path)
+    # torch.compile starts its workers so.
+    done = python("import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, "
+                  f"'-c', {code!r}], env={{**os.environ, 'PYTHONPATH': "
+                  "os.pathsep.join(sys.path)}).returncode)")
+    assert "peak allocated 1 GiB" in done.stdout, done.stdout
 
 
 def check_deaths(folder):

@@ -100,6 +100,15 @@ def main():
         assert "torch==2.15.0, vision==2.0\n" in done.stdout and \
             "PyTorch 2.15.0 is newer than 2.11" in done.stdout and \
             "the functions that it calls are there" in done.stdout, done.stdout
+        # A cuDNN that plans nothing without a device is replaced.
+        wheel(index, "torch", "2.6.0", [
+            'nvidia-cudnn-cu12==9.1.0.70; platform_system == "Linux"'], "12.4")
+        for version in ("9.1.0.70", "9.8.0.87"):
+            wheel(index, "nvidia-cudnn-cu12", version)
+        done = setup(index, place + "8", "--", "torch==2.6.0")
+        assert "nvidia-cudnn-cu12==9.8.0.87, torch==2.6.0\n" in done.stdout and \
+            "cuDNN is 9.8 in place of the older one that PyTorch 2.6.0 requires" \
+            in done.stderr, (done.stdout, done.stderr)
         # Packages that require torch are installed without what is replaced.
         pip = [os.path.join(place, "bin", "python"), "-m", "pip", "install",
                "--no-index", "--find-links", index, "-q", "trainer"]

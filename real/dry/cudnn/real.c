@@ -115,7 +115,8 @@ static void start(void)
     }
     if (make_device() != CUDNN_SUCCESS) {
         backend.device = NULL;
-        lacks("found an older one than 9.8");
+        lacks("found an older one than 9.8; pip install --no-deps "
+              "nvidia-cudnn-cu12==9.8.0.87 takes its place");
         return;
     }
     if (strcmp(frag_dry_gpu()->id, "h200") != 0)

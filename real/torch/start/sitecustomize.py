@@ -127,3 +127,5 @@ elif "torch" in sys.modules:  # a .pth file was faster
 else:
     sys.meta_path.insert(0, Finder())
 run_next()
+if DRY:  # torch.compile starts Python with the folders of sys.path as PYTHONPATH
+    sys.path.append(HERE)
