@@ -1,6 +1,6 @@
 /* pinned.h - the pinned host memory of the process: which ranges are pinned, by
  * runtime or driver. Memory that they allocate has no physical pages until the
- * program writes it. Private to real/dry/.
+ * program writes it. For the stand-ins only.
  */
 #ifndef FRAG_REAL_DRY_DRIVER_PINNED_H
 #define FRAG_REAL_DRY_DRIVER_PINNED_H

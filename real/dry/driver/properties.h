@@ -1,5 +1,5 @@
 /* properties.h - the properties and attributes of a GPU, in the layouts of the
- * driver and of the runtime. Private to real/dry/.
+ * driver and of the runtime. For the stand-ins only.
  */
 #ifndef FRAG_REAL_DRY_DRIVER_PROPERTIES_H
 #define FRAG_REAL_DRY_DRIVER_PROPERTIES_H
