@@ -60,6 +60,7 @@
  * have changes (struct frag_setting_change): a policy with these settings
  * changes them there. The key is fragsim's own. */
 #define TORCH_FOLLOWS_KEY "follows_changes"
+#define TORCH_FOLLOWED    "the program's own changes" /* in answers */
 
 /* Number of entries of the setting roundup_power2_divisions. Entry k is for
  * sizes from 2^k MiB up to, but not including, 2^(k + 1) MiB. Entry 0 is also
@@ -161,6 +162,12 @@ static inline frag_size torch_padding_of(const char *settings)
     const frag_size padding = value ? strtoull(value, NULL, 10) : 0;
 
     return padding <= TORCH_PADDING_MOST ? padding : 0;
+}
+
+/* Whether they mean what the program set while it ran: nothing to export. */
+static inline bool torch_is_followed(const char *settings)
+{
+    return torch_value_of(settings, TORCH_FOLLOWS_KEY) != NULL;
 }
 
 /* The alignment by such settings, in bytes; 0 if they do not set it. */

@@ -358,9 +358,10 @@ static void add_enough(const struct verdict *v, const struct verdict_need *n,
                        char *text)
 {
     const frag_size bound = v->question.about.bound.bytes;
-    const frag_size bytes = verdict_need_bytes(n);
+    const bool is_known = n->bytes != FRAG_UNLIMITED;
+    const frag_size bytes = is_known ? verdict_need_bytes(n) : 0;
 
-    if (!n->is_open && bytes > bound)
+    if (is_known && !n->is_open && bytes > bound)
         text_add(text, VERDICT_TEXT, " ", "at least %s", FRAG_SHOW_SIZE(bytes));
     else
         text_add(text, VERDICT_TEXT, " ",

@@ -13,6 +13,7 @@
 #include "traces/facts.h"
 #include "traces/name.h"
 #include "traces/printable.h"
+#include "traces/torch_sizes.h"
 
 /* Words of a command line that stand for something else. */
 #define THE_TRACE    "@trace"
@@ -76,7 +77,9 @@ static enum frag_err put_needs(const struct triage *t, const struct shown *on,
         const struct verdict_need *n = &t->verdict.needs[i];
 
         printable_line(on->out, "%-28s  %s",
-                       *n->setting ? n->setting : "default",
+                       torch_is_followed(n->setting) ? TORCH_FOLLOWED
+                       : *n->setting                 ? n->setting
+                                                     : "default",
                        n->bytes == FRAG_UNLIMITED ? "not known"
                                                   : FRAG_SHOW_SIZE(n->bytes));
     }

@@ -9,6 +9,7 @@
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 #include "traces/torch_platforms.h"
+#include "traces/torch_sizes.h"
 
 /* The relative change as "+12.3 %"; "new" if the base is 0 and the found value
  * is not. Returns text. */
@@ -23,7 +24,10 @@ static const char *change(double base, double found, char text[32])
 
 static const char *settings_of(const char *text)
 {
-    return !text ? "the recorded settings" : *text ? text : "PyTorch's default";
+    return !text                     ? "the recorded settings"
+           : torch_is_followed(text) ? TORCH_FOLLOWED
+           : *text                   ? text
+                                     : "PyTorch's default";
 }
 
 /* ---- text ---- */
@@ -232,6 +236,9 @@ static void print_export(const struct tune_ladder *l, FILE *out)
               out);
     if (!best->text)
         fprintf(out, "# each job keeps the settings that it had\n");
+    else if (torch_is_followed(best->text))
+        fputs("# the program sets its settings itself: nothing to export\n",
+              out);
     else if (*best->text)
         fprintf(out, "%sexport %s='%s'\n", sign, variable, best->text);
     else

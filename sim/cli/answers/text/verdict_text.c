@@ -7,6 +7,7 @@
 #include "traces/printable.h"
 #include "traces/text.h"
 #include "traces/torch_platforms.h"
+#include "traces/torch_sizes.h"
 
 const char *verdict_export(const struct verdict *v, char text[VERDICT_LINE])
 {
@@ -14,6 +15,8 @@ const char *verdict_export(const struct verdict *v, char text[VERDICT_LINE])
     const char *sign = v->action == VERDICT_SETTING ? "" : "# ";
 
     *text = '\0';
+    if (v->rung && torch_is_followed(v->rung->text))
+        return text;
     if (v->rung && *v->rung->text)
         snprintf(text, VERDICT_LINE, "%sexport %s='%s'", sign, variable,
                  v->rung->text);
@@ -45,7 +48,9 @@ static const struct frag_gpu *smallest_gpu(frag_size need)
 
 static const char *name_of(const struct verdict_need *n)
 {
-    return *n->setting ? n->setting : "PyTorch's default settings";
+    return torch_is_followed(n->setting) ? TORCH_FOLLOWED
+           : *n->setting                 ? n->setting
+                                         : "PyTorch's default settings";
 }
 
 static void add_need(const struct verdict_need *n, char *text)
