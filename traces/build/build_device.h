@@ -228,6 +228,9 @@ enum frag_err build_streams(struct device_build *d);
 enum frag_err build_marks(struct frag_build *b, struct device_build *d);
 /* Places the changes among the events, as these are at the moment. NOMEM. */
 enum frag_err build_changes(struct device_build *d);
+/* Places those that were found, which are all or none, in the interval in which
+ * each lies, as the addresses of requests tell. NOMEM. */
+enum frag_err build_found(const struct frag_build *b, struct device_build *d);
 /* Moves the event columns to the trace, which owns them from then on. False if
  * the host has no memory; then the others are still the builder's. */
 bool build_keep_events(struct frag_trace *t, struct frag_device_trace *out,

@@ -79,6 +79,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     if (!d->stream_count)
         FRAG_TRY(build_stream(b, d, 0, &stream, e));
     FRAG_TRY(build_changes(d));
+    FRAG_TRY(build_found(b, d));
     FRAG_TRY(build_infer(b, d, limit));
     FRAG_TRY(build_end(b, d, e));
     FRAG_TRY(build_start(b, d, e));
@@ -87,6 +88,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(build_streams(d));
     FRAG_TRY(build_marks(b, d));
     FRAG_TRY(build_changes(d));
+    FRAG_TRY(build_found(b, d));
     out->initial = d->initial;
     out->free_streams = d->free_streams;
     if (!build_keep_events(t, out, d) ||

@@ -174,6 +174,7 @@ static enum frag_err import(struct import *in, struct frag_error *e)
     if (!in->pickle)
         return import_no_memory(in, e);
     FRAG_TRY(pickle_read(in->pickle, e));
+    FRAG_TRY(changes_find(in, e));
     FRAG_TRY(settings_finish(in, e));
     FRAG_TRY(changes_finish(in, e));
     FRAG_TRY(origin_apply(in, e));
@@ -228,6 +229,7 @@ static enum frag_err torch_read(struct frag_source *source,
     live_fini(&in->registered);
     free(in->conf);
     free(in->changes);
+    free(in->toggles);
     free(in);
     return err;
 }

@@ -197,6 +197,18 @@ struct import {
         uint32_t device;
     } * changes; /* passed to the builder when the settings are known */
     uint64_t change_count, change_room;
+    enum taken {
+        TAKEN_NONE,
+        TAKEN_ORDINARY,
+        TAKEN_EXPANDABLE
+    } taken[DEVICES_MAX], /* the kind of segment that a device took last */
+        first_taken;
+    struct toggle {
+        uint32_t device;
+        frag_time time; /* of the first segment of the new kind */
+        bool expandable;
+    } * toggles;
+    uint64_t toggle_count, toggle_room;
     bool has_expandable; /* a segment is expandable, or an entry maps memory */
     struct origin origin;
 };
@@ -228,8 +240,19 @@ enum frag_err settings_add_platform(struct import *in,
 /* The settings for the builder, without their conf. */
 struct frag_recorded_settings settings_recorded(const struct torch_settings *s);
 
+/* Notes which kind of segment the entry takes. If it is not that of the segment
+ * before, the program switched expandable_segments between the two. NOMEM. */
+enum frag_err changes_see(struct import *in, uint32_t device,
+                          const struct frag_entry *entry, struct frag_error *e);
+/* Makes changes of these, with a note, unless the snapshot has changes or no
+ * settings: each lies before the first segment of the new kind. Called before
+ * settings_finish. NOMEM. */
+enum frag_err changes_find(struct import *in, struct frag_error *e);
 /* Passes the changes to the builder. NOMEM. */
 enum frag_err changes_finish(struct import *in, struct frag_error *e);
+
+/* Passes the settings to the builder again: they were changed. NOMEM. */
+enum frag_err settings_again(struct import *in, struct frag_error *e);
 
 /* Adds a note if the settings in force differed from the variable, and
  * TORCH_FOLLOWS_KEY if there are changes. Called when the snapshot was read.

@@ -18,7 +18,12 @@
  * of allocator_settings, which has those of the end; it stands after that key
  * and before the list.
  */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "traces/import/torch/import_torch.h"
+#include "traces/text.h"
 
 enum { X_DEVICE, X_SETTINGS, X_LIMIT, X_AFTER, X_TIME, X_FRAMES };
 
@@ -60,18 +65,97 @@ static enum frag_err change_seal(void *user, uint8_t kind, uint32_t *result,
     return FRAG_OK;
 }
 
+/* ---- changes that the snapshot does not tell ---- */
+
+enum frag_err changes_see(struct import *in, uint32_t device,
+                          const struct frag_entry *entry, struct frag_error *e)
+{
+    const enum taken kind =
+        entry->kind == FRAG_ENTRY_SEGMENT_MAP     ? TAKEN_EXPANDABLE
+        : entry->kind == FRAG_ENTRY_SEGMENT_ALLOC ? TAKEN_ORDINARY
+                                                  : TAKEN_NONE;
+    enum taken before;
+
+    if (!kind || device >= DEVICES_MAX)
+        return FRAG_OK;
+    if (!in->first_taken)
+        in->first_taken = kind;
+    before = in->taken[device] ? in->taken[device] : in->first_taken;
+    in->taken[device] = kind;
+    if (kind == before || !entry->time)
+        return FRAG_OK;
+    if (!GROW(in->toggles, in->toggle_room, in->toggle_count + 1))
+        return import_no_memory(in, e);
+    in->toggles[in->toggle_count++] =
+        (struct toggle){device, entry->time, kind == TAKEN_EXPANDABLE};
+    return FRAG_OK;
+}
+
+enum frag_err changes_find(struct import *in, struct frag_error *e)
+{
+    if (in->change_count || !in->toggle_count || !in->conf)
+        return FRAG_OK;
+    if (!GROW(in->changes, in->change_room, in->toggle_count))
+        return import_no_memory(in, e);
+    for (uint64_t i = 0; i < in->toggle_count; i++)
+        in->changes[in->change_count++] =
+            (struct change_read){.x = {.kind = FRAG_CHANGE_SETTINGS,
+                                       .time = in->toggles[i].time,
+                                       .origin = FRAG_CHANGE_FOUND},
+                                 .after = UINT64_MAX,
+                                 .text = i,
+                                 .device = in->toggles[i].device};
+    in->settings.expandable = in->first_taken == TAKEN_EXPANDABLE;
+    FRAG_TRY(settings_again(in, e));
+    return frag_build_note(
+        in->build,
+        "the snapshot has the settings of its end; the program switched "
+        "expandable_segments %" PRIu64 " times, as ordinary segments stand "
+        "beside mapped ones: each change is placed directly before the first "
+        "segment of the new kind, and may lie anywhere after the segment "
+        "before "
+        "it. Other settings may have changed, too",
+        in->toggle_count);
+}
+
+/* The text of a change that was found: the settings of the snapshot's end but
+ * for expandable_segments. NULL: no memory. */
+static char *found_text(struct import *in, const struct change_read *c)
+{
+    struct torch_settings rest = in->settings;
+    bool rebuilt;
+    char *conf, *text;
+
+    rest.expandable = false;
+    conf = torch_settings_conf(&rest, NULL, &rebuilt);
+    text = conf ? text_make("expandable_segments:%s%s%s",
+                            in->toggles[c->text].expandable ? "True" : "False",
+                            *conf ? "," : "", conf)
+                : NULL;
+    free(conf);
+    return text;
+}
+
+/* The text of a change that the snapshot tells. */
+static char *told_text(struct import *in, const struct change_read *c)
+{
+    size_t length;
+    const char *given = pickle_text(in->pickle, c->text, &length);
+
+    return strndup(given, length);
+}
+
 /* Changes *now as the call did. A call for several devices has the same text
  * for each. */
 static enum frag_err take_text(struct import *in, struct change_read *c,
                                struct torch_settings *now)
 {
-    size_t length;
-    const char *given = pickle_text(in->pickle, c->text, &length);
-    char *text = strndup(given, length);
+    char *text =
+        c->x.origin == FRAG_CHANGE_FOUND ? found_text(in, c) : told_text(in, c);
     const bool done = text && torch_settings_change(text, now);
 
     if (done)
-        c->x.text = frag_build_string(in->build, text, length);
+        c->x.text = frag_build_string(in->build, text, strlen(text));
     free(text);
     return done && c->x.text != UINT32_MAX ? FRAG_OK : FRAG_NOMEM;
 }

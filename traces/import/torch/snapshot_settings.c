@@ -108,6 +108,18 @@ static enum frag_err feed_settings(struct import *in, const char *conf_text,
     return err;
 }
 
+enum frag_err settings_again(struct import *in, struct frag_error *e)
+{
+    char differs[sizeof(in->differs)], *conf = strdup(in->conf);
+    enum frag_err err;
+
+    memcpy(differs, in->differs, sizeof(differs));
+    err = conf ? feed_settings(in, conf, e) : import_no_memory(in, e);
+    memcpy(in->differs, differs, sizeof(differs));
+    free(conf);
+    return err;
+}
+
 enum frag_err settings_finish(struct import *in, struct frag_error *e)
 {
     char *conf;

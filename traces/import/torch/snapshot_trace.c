@@ -153,6 +153,7 @@ static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
     in->has_entries = true;
     in->has_expandable |= kind == FRAG_ENTRY_SEGMENT_MAP;
     origin_see_entry(&in->origin, &entry);
+    FRAG_TRY(changes_see(in, device, &entry, e));
     return frag_build_entry(in->build, device, &entry, o->where, e);
 }
 
