@@ -128,4 +128,4 @@ else:
     sys.meta_path.insert(0, Finder())
 run_next()
 if DRY:  # torch.compile starts Python with the folders of sys.path as PYTHONPATH
-    sys.path.append(HERE)
+    sys.path.insert(0, HERE)
