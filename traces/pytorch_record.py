@@ -96,7 +96,7 @@ class Changes:
     def begin(self) -> None:
         """The history begins."""
         self.calls.clear()
-        self.begin_settings = self._snapshot()["allocator_settings"]
+        self.begin_settings = self._snapshot().get("allocator_settings", {})
         get = getattr(torch._C, "_cuda_getMemoryFraction", lambda _device: 1.0)
         self.begin_limits = {
             at: self._limit(at, self.fractions.get(at, get(at)))
@@ -169,9 +169,10 @@ class Changes:
     def snapshot(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """torch.cuda.memory._snapshot with the changes."""
         taken: dict[str, Any] = self._snapshot(*args, **kwargs)
-        calls, now = list(self.calls), self._counts()
+        calls = list(self.calls)
         if not calls or not self.begin_settings:
             return taken
+        now = self._counts()
         used = [at for at, trace in enumerate(taken["device_traces"]) if trace]
         rows: list[dict[str, Any]] = [
             {"device": at, "time_us": 0, "limit": self.begin_limits[at]}
