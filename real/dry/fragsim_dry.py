@@ -372,7 +372,7 @@ def _assume(torch):
                     _override(torch, library, kind, name)
 
 
-# ---- for fragsim.pytest_plugin ----
+# ---- for fragsim.pytest_plugin, which calls write_trace too ----
 
 def begin_trace():
     """The trace and the peaks begin now, with the blocks that are live."""
@@ -480,11 +480,16 @@ def _nothing_imported(torch):
         torch.__getattr__ = imports
 
 
+def write_trace(path):
+    import torch
+    with _nothing_imported(torch):
+        torch.cuda.memory._dump_snapshot(path)
+
+
 def _write_files():
     import torch
     base = os.path.join(FOLDER, str(os.getpid()))
-    with _nothing_imported(torch):
-        torch.cuda.memory._dump_snapshot(base + ".part")
+    write_trace(base + ".part")
     notes = base + ".notes-part"
     _loaded[0].frag_dry_notes_write(os.fsencode(notes))
     with open(notes, "a", encoding="utf-8") as file:

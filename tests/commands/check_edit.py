@@ -126,8 +126,8 @@ def check_manual(folder):
         done = subprocess.run(
             [FRAGSIM, "edit", "run.pickle.xz", "-e", example, "-f", "-o",
              "x.h5"], capture_output=True, text=True, cwd=folder, check=False)
-        # The recording has no stacks and other handles of streams.
-        unfit = re.search("site=|stream=", example)
+        # The recording has no stacks, no changes and other handles of streams.
+        unfit = re.search("site=|stream=|change=", example)
         assert done.returncode == (2 if unfit else 0), (example, done.stderr)
         assert f'edit "{example}"' in done.stderr, (example, done.stderr)
 
