@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py [OPTION...] ENVIRONMENT...: runs the programs of this folder under `fragsim
+"""run_releases.py [OPTION...] ENVIRONMENT...: runs the programs of this folder under `fragsim
 dry` with each environment, and prints what each needs.
 
 An environment is a folder that `fragsim dry --setup` made, with numpy, torchvision,
