@@ -6,6 +6,7 @@
  * such a segment before ordinary ones are taken, and on again at the first. */
 #include <stdlib.h>
 
+#include "traces/binary_search.h"
 #include "traces/build/build_device.h"
 
 /* The ranges that were ever mapped, by address; they may overlap. */
@@ -55,19 +56,12 @@ static bool find_mapped(const struct device_build *d, struct mapped *m)
 static bool is_inside(const struct mapped *m, const struct columns *c,
                       uint64_t i)
 {
-    size_t from = 0, to = m->count;
+    uint64_t at;
 
     if (c->op[i] != FRAG_ALLOC || !c->addr[i])
         return false;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-
-        if (m->rows[middle].to <= c->addr[i])
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < m->count && m->rows[from].from <= c->addr[i];
+    SEARCH(at, m->count, row, m->rows[row].to <= c->addr[i]);
+    return at < m->count && m->rows[at].from <= c->addr[i];
 }
 
 /* The place of a change after event `from` and at `to` at the latest. */
