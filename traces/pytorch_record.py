@@ -78,7 +78,7 @@ class Changes:
         self.fractions: dict[int, float] = {}
         self.begin_limits: dict[int, int] = {}
         self._reset: dict[int, int] = {}  # calls that a reset took away
-        self._snapshot = torch.cuda.memory._snapshot
+        self._snapshot = getattr(torch.cuda.memory, "_snapshot", dict)
         torch.cuda.memory._snapshot = self.snapshot
         for name in self.SETTERS:
             self._watch(name, lambda text: {"settings": text})

@@ -219,7 +219,7 @@ sed 's/\(FRAG_POLICY_ABI = \)[0-9]*,/\1999,/' \
 # shellcheck disable=SC2086
 cc $flags -shared -fPIC -Iprefix/include/fragsim other.c -o other.so
 refused ./other.so "./other.so was built for version 999 of the policy" \
-    "interface, but this fragsim has version 8: build the plugin again"
+    "interface, but this fragsim has version 9: build the plugin again"
 
 echo '#include <policies/policy.h>
 static const struct frag_policy half = {.name = "half"};

@@ -606,10 +606,25 @@ static void drop_marked(struct device_build *d)
  * memory, and does not search again. Such a free stands before the request in
  * the file, and after it in the trace. */
 
-static bool is_pending_free(const struct columns *c, uint64_t i)
+/* What the events before `at` did last to each slot. */
+struct frees {
+    uint8_t *last;    /* ALLOC or FREE_REQUESTED, or the FREE after one */
+    uint8_t *pending; /* whether that FREE had been requested before */
+    uint64_t at;
+};
+
+static void see_frees(struct frees *f, const struct columns *c, uint64_t to)
 {
-    return c->op[i] == FRAG_FREE &&
-           c->op[earlier(c, i, FRAG_FREE_REQUESTED)] == FRAG_FREE_REQUESTED;
+    for (; f->at < to; f->at++) {
+        const uint8_t op = c->op[f->at];
+        const uint32_t id = c->id[f->at];
+
+        if (op != FRAG_ALLOC && !frag_op_frees(op))
+            continue;
+        if (op == FRAG_FREE)
+            f->pending[id] = f->last[id] == FRAG_FREE_REQUESTED;
+        f->last[id] = op;
+    }
 }
 
 /* The block of the request gets a slot of its own. */
@@ -655,7 +670,20 @@ static void move_before(struct device_build *d, uint64_t request,
             d->early[i].freed >= first && d->early[i].freed < request;
 }
 
-static void move_waits(struct device_build *d)
+/* The pending frees that stand directly before a request, from `low` on. */
+static uint64_t count_waits(struct frees *f, const struct columns *c,
+                            uint64_t low, uint64_t request)
+{
+    uint64_t count = 0;
+
+    see_frees(f, c, request);
+    while (request - count > low && c->op[request - count - 1] == FRAG_FREE &&
+           f->pending[c->id[request - count - 1]])
+        count++;
+    return count;
+}
+
+static void move_all(struct device_build *d, struct frees *f)
 {
     struct columns *c = &d->events;
     uint64_t low = 0; /* events before it stay where they are */
@@ -670,14 +698,29 @@ static void move_waits(struct device_build *d)
             waits |= d->actions[end].action != FRAG_SEGMENT_ALLOC &&
                      d->actions[end].action != FRAG_SEGMENT_MAP;
         if (waits && event < c->count && c->op[event] == FRAG_ALLOC)
-            while (event - count > low && is_pending_free(c, event - count - 1))
-                count++;
-        if (count)
+            count = count_waits(f, c, low, event);
+        if (count) {
             move_before(d, event, count);
+            f->last[c->id[event - count]] = FRAG_ALLOC;
+            f->at = event + 1;
+        }
         for (uint64_t k = i; k < end; k++)
             d->actions[k].event -= count;
         low = event + 1;
     }
+}
+
+static enum frag_err move_waits(struct device_build *d)
+{
+    const size_t room = (size_t)(d->slots + d->action_count + 1);
+    struct frees f = {calloc(room, 1), calloc(room, 1), 0};
+    const bool done = f.last && f.pending;
+
+    if (done)
+        move_all(d, &f);
+    free(f.last);
+    free(f.pending);
+    return done ? FRAG_OK : FRAG_NOMEM;
 }
 
 /* An oom has the size of the block, which includes the padding of the request:
@@ -781,7 +824,7 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
         drop_marked(d);
     if (d->device != FRAG_HOST_DEVICE &&
         judge_of(&b->settings, d, limit).gc_start == FRAG_UNLIMITED)
-        move_waits(d);
+        FRAG_TRY(move_waits(d));
     if (b->settings.padding)
         subtract_padding(d, b->settings.padding);
     return note_inference(b, d, limit, explained);

@@ -8,8 +8,6 @@
 #include "real/dry/dry_shadow.h"
 #include "real/dry/runtime/runtime.h"
 
-cudaError_t cudaGetDevice(int *device);
-
 enum { GRAPH = 100 << 10, LAUNCH = 8 << 10 }; /* bytes */
 
 static struct graph {
@@ -26,7 +24,7 @@ void graph_begin(void)
     before = frag_dry_launches();
 }
 
-void graph_end(uint64_t number)
+void graph_end(uint64_t number, int device)
 {
     struct graph *g = malloc(sizeof(*g));
 
@@ -34,8 +32,8 @@ void graph_end(uint64_t number)
         abort();
     *g = (struct graph){
         .number = number,
-        .bytes = GRAPH + LAUNCH * (int64_t)(frag_dry_launches() - before)};
-    cudaGetDevice(&g->device);
+        .bytes = GRAPH + LAUNCH * (int64_t)(frag_dry_launches() - before),
+        .device = device};
     pthread_mutex_lock(&lock);
     g->next = graphs;
     graphs = g;

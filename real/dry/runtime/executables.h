@@ -13,8 +13,8 @@
 
 /* A capture begins. */
 void graph_begin(void);
-/* It ended, and the graph has this number. */
-void graph_end(uint64_t number);
+/* It ended on the device, and the graph has this number. */
+void graph_end(uint64_t number, int device);
 /* The graph was made executable, or that was destroyed. */
 void graph_take(uint64_t number);
 void graph_return(uint64_t number);

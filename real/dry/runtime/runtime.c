@@ -619,7 +619,7 @@ EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
     const cudaError_t code = answer(cuStreamEndCapture(stream, (void **)out));
 
     if (code == cudaSuccess)
-        graph_end(capture_of(*out));
+        graph_end(capture_of(*out), device);
     return code;
 }
 

@@ -200,7 +200,7 @@ static enum frag_err import(struct import *in, struct frag_error *e)
             "the program registered them (cudaHostRegister); they are left out",
             FRAG_DEVICE_NAME(FRAG_HOST_DEVICE), in->registered_count,
             FRAG_SHOW_SIZE(in->registered_bytes)));
-    release_find(in);
+    (void)release_find(in);
     return note_missing(in, e);
 }
 

@@ -209,6 +209,7 @@ struct import {
         bool expandable;
     } * toggles;
     uint64_t toggle_count, toggle_room;
+    bool has_policy;     /* a policy of fragsim served the program */
     bool has_expandable; /* a segment is expandable, or an entry maps memory */
     struct origin origin;
 };
@@ -263,9 +264,10 @@ enum frag_err settings_finish(struct import *in, struct frag_error *e);
  * that were read: a power of two up to the threshold. */
 bool settings_round_to(const struct import *in, frag_size size);
 
-/* Tells the builder which releases of PyTorch write snapshots with these keys.
+/* Tells the builder which releases of PyTorch write snapshots with these keys,
+ * and returns the first: N of 2.N; 0 if it is not known.
  */
-void release_find(const struct import *in);
+uint32_t release_find(const struct import *in);
 
 /* Objects: the callbacks of a pickle_kind. */
 enum frag_err object_begin(void *user, uint8_t kind, struct frag_error *e);

@@ -25,6 +25,9 @@
 #include "traces/import/torch/import_torch.h"
 #include "traces/text.h"
 
+/* The release of PyTorch 2 since which private pools have expandable segments,
+ * too (policies/torch/versions.c): before, both kinds need no change. */
+enum { POOLS_EXPAND = 5 };
 enum { X_DEVICE, X_SETTINGS, X_LIMIT, X_AFTER, X_TIME, X_FRAMES };
 
 const struct field change_fields[WORD_COUNT] = {
@@ -93,7 +96,8 @@ enum frag_err changes_see(struct import *in, uint32_t device,
 
 enum frag_err changes_find(struct import *in, struct frag_error *e)
 {
-    if (in->change_count || !in->toggle_count || !in->conf)
+    if (in->change_count || !in->toggle_count || !in->conf || in->has_policy ||
+        release_find(in) < POOLS_EXPAND)
         return FRAG_OK;
     if (!GROW(in->changes, in->change_room, in->toggle_count))
         return import_no_memory(in, e);

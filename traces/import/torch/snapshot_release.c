@@ -31,12 +31,12 @@ static const struct key {
     {K_SNAPSHOT, W_host_segments, 14, 14},
 };
 
-void release_find(const struct import *in)
+uint32_t release_find(const struct import *in)
 {
     uint32_t first = 0, last = UINT32_MAX;
 
     if (torch_platforms[origin_of(in)].rules)
-        return; /* its keys are not those of PyTorch for CUDA */
+        return 0; /* its keys are not those of PyTorch for CUDA */
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         const struct key *k = &keys[i];
         const struct object *o = &in->objects[k->kind];
@@ -51,4 +51,5 @@ void release_find(const struct import *in)
     }
     if (first <= last && (first || last != UINT32_MAX))
         frag_build_releases(in->build, first, last);
+    return first;
 }

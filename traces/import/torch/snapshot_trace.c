@@ -227,8 +227,10 @@ static enum frag_err annotation_seal(void *user, uint8_t kind, uint32_t *result,
     FRAG_TRY(object_time(in, K_ANNOTATION, A_TIME, &time, e));
     o->number++;
     name = pickle_text(in->pickle, o->value[A_NAME], &length);
-    if (stage == W_policy && device < DEVICES_MAX)
+    if (stage == W_policy && device < DEVICES_MAX) {
+        in->has_policy = true;
         return frag_build_policy(in->build, (uint32_t)device, name, length, e);
+    }
     if ((stage == W_emptied || stage == W_emptied_before) &&
         device < DEVICES_MAX)
         return frag_build_emptied(in->build, (uint32_t)device, time, e);
