@@ -513,7 +513,8 @@ static struct judge judge_of(const struct frag_recorded_settings *s,
 struct now {
     const struct frag_recorded_settings *settings;
     frag_size limit;
-    uint64_t change; /* the next one */
+    uint64_t change;    /* the next one */
+    struct judge judge; /* of these, once `settings` of it is set */
 };
 
 static struct judge judge_at(struct now *now, const struct device_build *d,
@@ -525,8 +526,11 @@ static struct judge judge_at(struct now *now, const struct device_build *d,
         now->settings = &d->changed[now->change].now;
         if (d->changes[now->change].kind == FRAG_CHANGE_LIMIT)
             now->limit = d->changes[now->change].limit;
+        now->judge.settings = NULL;
     }
-    return judge_of(now->settings, d, now->limit);
+    if (!now->judge.settings)
+        now->judge = judge_of(now->settings, d, now->limit);
+    return now->judge;
 }
 
 static void judge_runs(struct parts *p, struct now *now, uint64_t *dropped,
@@ -805,7 +809,7 @@ enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
 enum frag_err build_infer(struct frag_build *b, struct device_build *d,
                           frag_size limit)
 {
-    struct now now = {&b->settings, limit, 0};
+    struct now now = {.settings = &b->settings, .limit = limit};
     uint64_t explained, dropped, returned = 0;
 
     if (lacks_completions(d)) {
