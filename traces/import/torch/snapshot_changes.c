@@ -1,6 +1,6 @@
 /* snapshot_changes.c - reads the changes of settings that fragsim's recorders
- * (traces/pytorch_record.py, `fragsim dry`) write into a snapshot, and finds the
- * switches of expandable_segments in snapshots that nobody wrote them into.
+ * (traces/pytorch_record.py, `fragsim dry`) write into a snapshot, and finds
+ * the switches of expandable_segments in snapshots that nobody wrote them into.
  *
  * The key "fragsim_settings" has a list of dictionaries, in the order of the
  * calls, one for each device that a call concerns:
