@@ -15,9 +15,8 @@
  *   time_us         of the call; 0: before the history
  *   frames          stack of the call, as of an entry
  *
- * The key "fragsim_start" has the settings when the history began, in the form
- * of allocator_settings, which has those of the end; it stands after that key
- * and before the list.
+ * The key "fragsim_start" has the settings when the history began, as
+ * allocator_settings has those of the end, and stands between it and the list.
  */
 #include <inttypes.h>
 #include <stdlib.h>
