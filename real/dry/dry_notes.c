@@ -48,6 +48,19 @@ void frag_dry_note(enum dry_note kind, const char *name)
     pthread_mutex_unlock(&lock);
 }
 
+static void (*say_room)(void);
+
+void frag_dry_on_room(void (*on_room)(void))
+{
+    say_room = on_room;
+}
+
+void frag_dry_room_read(void)
+{
+    if (say_room)
+        say_room();
+}
+
 int frag_dry_notes_write(const char *path)
 {
     FILE *file = fopen(path, "w");

@@ -29,6 +29,11 @@ enum dry_note {
 /* Counts one more note of that kind about `name`, which is copied. */
 void frag_dry_note(enum dry_note kind, const char *name);
 
+/* The program asks how much memory of a device is free: `on_room` says where.
+ */
+void frag_dry_room_read(void);
+void frag_dry_on_room(void (*on_room)(void));
+
 /* Writes all notes to the file as above; 0, or -1 with errno. The process does
  * this itself at its end. */
 int frag_dry_notes_write(const char *path);

@@ -18,7 +18,8 @@ and when a fault ends it (real/dry/dry_live.h):
               CUDA_VISIBLE_DEVICES; `host`, the most bytes of host memory that
               the process had; and `exact`, `drawn`, `assumed` and `read`, the
               reads of values of the device, whose name has the operator, the
-              line of the program, and what was read
+              line of the program, and what was read; and `room`, whose name is a
+              line that asks how much memory is free
 
 A read yields what FRAGSIM_DRY_ASSUME says, KIND=VALUE with a comma between them (the
 kinds are those of ASSUMED below, and a value is a number, or, for a count, a part of the
@@ -120,6 +121,7 @@ def after():
     global _history
     import torch
     _watch_reads(torch)
+    _watch_room()
     _compute_values()
     _assume(torch)
     changes = _load("pytorch_record").Changes.of_process()
@@ -297,11 +299,16 @@ def _line(frame):
     return "a thread of PyTorch, such as the backward pass"
 
 
-def _operation():
-    """The operator that reads, and the one of the program that contains it."""
+def _operators():
+    """The operator that runs, and the one of the program that contains it."""
     names = [ctypes.create_string_buffer(128) for _ in range(2)]
     _loaded[0].frag_dry_operators(names[0], names[1], ctypes.c_size_t(128))
-    inner, outer = (name.value.decode() for name in names)
+    return [name.value.decode() for name in names]
+
+
+def _operation():
+    """The operators that read, as text."""
+    inner, outer = _operators()
     kind = "item" if inner == "_local_scalar_dense" else inner or "copy"
     if outer in ("", inner, "item", "is_nonzero") or outer.startswith("to"):
         return kind
@@ -357,6 +364,20 @@ def _watch_reads(torch):
 
     _kept.append(on_read)
     _loaded[0].frag_dry_on_read(on_read)
+
+
+def _watch_room():
+    """Counts where the program asks how much memory is free. PyTorch asks, too, when
+    an operator gets no memory."""
+    @ctypes.CFUNCTYPE(None)
+    def on_room():
+        if any(_operators()):
+            return
+        text = _line(sys._getframe().f_back)
+        _reads["room", text] = _reads.get(("room", text), 0) + 1
+
+    _kept.append(on_room)
+    _loaded[0].frag_dry_on_room(on_room)
 
 
 def _assume(torch):

@@ -640,6 +640,50 @@ def check_tries(folder):
     assert "interrupted" in done.stderr, done.stderr
 
 
+# A server: its cache is half of what is free.
+SERVER = """import torch
+weights = torch.empty(8 << 30)
+cache = torch.empty((torch.room() // 2 >> 30) << 30)
+"""
+
+
+def check_room(folder):
+    """A program that asks how much memory is free has no need that holds for other
+    GPUs; several GPUs run it once each."""
+    done = python(SERVER, "--gpu", "h100")
+    first = done.stdout.splitlines()[0]
+    assert first == "takes 43 GiB of the GPU; with expandable_segments:True " \
+        "43.008 GiB: fits on the NVIDIA H100 80GB HBM3, of which 35.661 GiB stay free", first
+    rows = [line.split()[0] for line in done.stdout.splitlines() if " GiB  " in line]
+    assert "h100" in rows and "h200" not in rows, rows
+    for words in ("1  <string>:3", "the answer holds for the NVIDIA H100"):
+        assert words in done.stdout, done.stdout
+    path = os.path.join(folder, "x.json")
+    python(SERVER, "--gpu", "h100", "--json", path)
+    fits = {row["gpu"]: row["fits"] for row in results(path)[0]["gpus"]}
+    assert fits.pop("h100") == [True, True]
+    assert set(map(str, fits.values())) == {"[None, None]"}, fits
+    done = python(SERVER, "--gpu", "all", "--json", path, "-f")
+    found = {row["gpu"]: row["need_bytes"] // GIB for row in results(path)}
+    assert set(found) == set(GPUS) and found["h100"] == 43 and \
+        found["l4"] == 14 and found["t4"] == 11, found
+    assert all(row["fits"] and row["asks_free_memory"] and
+               row["fits_gpus"] == [row["gpu"]] for row in results(path))
+    done = python("import torch; b = torch.empty(20 << 30)", "--gpu", "l4,t4")
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert rows == [
+        ["l4", "21.964", "GiB", "done", "20", "GiB", "20", "GiB", "260", "MiB",
+         "1.707", "GiB", "fits"],
+        ["t4", "14.56", "GiB", "done", "20", "GiB", "20", "GiB", "150", "MiB", "0",
+         "B", "does", "not", "fit"]], rows
+    python("import torch; b = torch.empty(20 << 30)", "--gpu", "t4,t4", code=1)
+    done = dry("--gpu", "h100,h300", "--", "true", code=2)
+    assert "h300" in done.stderr, done.stderr
+    for options in (("--memory", "8GiB"), ("--try", "1")):
+        done = dry("--gpu", "all", *options, "--", "true", code=2)
+        assert "need one GPU" in done.stderr, done.stderr
+
+
 def check_refusals(folder):
     for name, words in (("h300", "The GPUs are b200, h200, gb10"),
                         ("a100", 'did you mean "a100-80"?'),
@@ -690,7 +734,7 @@ def check_command():
     check_marks()
     for check in (check_answer, check_history, check_unified, check_verdict, check_steps, check_rest,
                   check_sharing, check_processes, check_deaths,
-                  check_tries, check_refusals):
+                  check_tries, check_room, check_refusals):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)
 

@@ -467,6 +467,7 @@ cu_result cuCtxSynchronize(void)
 
 cu_result cuMemGetInfo_v2(size_t *left, size_t *total)
 {
+    frag_dry_room_read();
     ENTER();
     NEEDS_CONTEXT();
     *left = dry.capacity > dry_current()->used

@@ -98,6 +98,7 @@ DRY_EXPORT int nvmlDeviceGetMemoryInfo(handle device, struct memory *out)
 {
     size_t total = 0;
 
+    frag_dry_room_read();
     cuDeviceTotalMem_v2(&total, (int)device - 1);
     out->total = total;
     out->used = frag_dry_used((int)device - 1);

@@ -34,29 +34,36 @@ struct dry_values {
 struct dry_scene {
     char libraries[PATH_MAX], module[PATH_MAX];
     char devices[32], memory[32];
-    char output[ROOM]; /* "" without -o */
-    char *path;        /* PYTHONPATH; owned */
-    char *folder;      /* of the files of all processes; owned */
-    struct frag_gpu gpu;
-    char name[128]; /* of the GPU, if it has another size */
+    char output[ROOM];          /* "" without -o */
+    char *path;                 /* PYTHONPATH; owned */
+    char *folder;               /* of the files of all processes; owned */
+    const struct frag_gpu *gpu; /* NULL: several, one after another */
+    struct frag_gpu changed;    /* the GPU, if it has another size */
+    char name[128];
 };
+
+/* Whether --gpu has several GPUs. */
+static bool is_list(const struct dry_values *v)
+{
+    return v->gpu && (!strcmp(v->gpu, "all") || strchr(v->gpu, ','));
+}
 
 /* Sets the GPU. False if there is none of that name. */
 static bool find_gpu(const struct dry_values *v, struct dry_scene *p)
 {
     const struct frag_gpu *g = frag_gpu_find(v->gpu ? v->gpu : "h200");
 
-    if (!g)
-        return false;
-    p->gpu = *g;
-    if (v->memory) {
-        p->gpu.total = v->memory;
-        p->gpu.memory_source = "as --memory says";
+    p->gpu = g;
+    if (g && v->memory) {
+        p->changed = *g;
+        p->changed.total = v->memory;
+        p->changed.memory_source = "as --memory says";
         snprintf(p->name, sizeof(p->name), "%s with %s", g->name,
                  FRAG_SHOW_SIZE(v->memory));
-        p->gpu.name = p->name;
+        p->changed.name = p->name;
+        p->gpu = &p->changed;
     }
-    return true;
+    return g || is_list(v);
 }
 
 /* Whether the user named the GPU, so that the exit code says whether it is
@@ -155,7 +162,7 @@ static enum frag_err run_program(const struct dry_values *v,
                                  int *status, struct frag_error *e)
 {
     const struct setting settings[] = {
-        {"FRAGSIM_DRY_GPU", p->gpu.id},
+        {"FRAGSIM_DRY_GPU", p->gpu->id},
         {"FRAGSIM_DRY_ENDLESS", v->strict ? NULL : "1"},
         {"FRAGSIM_DRY_DEVICES", p->devices},
         {"FRAGSIM_DRY_MEMORY", v->memory ? p->memory : NULL},
@@ -308,7 +315,7 @@ static enum frag_err find_run(const struct dry_values *v,
                               struct dry_answer *a, struct frag_error *e)
 {
     FRAG_TRY(make_folder(v, p, e));
-    a->gpu = &p->gpu;
+    a->gpu = p->gpu;
     a->runs = 1;
     a->is_kept = *p->output != '\0';
     FRAG_TRY(run_program(v, command, draw, p, &a->status, e));
@@ -381,9 +388,9 @@ static int run_once(const struct call *call, const struct dry_values *v,
     FRAG_THEN(err, answer_write(call, &(const struct answer){dry_put, NULL, &a},
                                 v->json, &e));
     if (err == FRAG_OK && is_judged(v))
-        no = dry_any_lacks_memory(&a)      ? EXIT_UNKNOWN
-             : dry_all_fit(&a, &p->gpu, 0) ? EXIT_DONE
-                                           : EXIT_NO;
+        no = dry_any_lacks_memory(&a)     ? EXIT_UNKNOWN
+             : dry_all_fit(&a, p->gpu, 0) ? EXIT_DONE
+                                          : EXIT_NO;
     dry_answer_free(&a);
     if (a.status == 0 || a.status > 128 || err != FRAG_INVALID)
         code = cli_fail(call, err, &e); /* else the program said why */
@@ -407,13 +414,16 @@ static bool is_ended(int status)
            status == 128 + SIGTERM || status == 128 + SIGHUP;
 }
 
-/* Runs the program with a value; the files of the run are removed. */
-static enum frag_err try_value(void *user, const struct texts *command,
-                               struct dry_answer *a, struct frag_error *e)
+/* Runs the program on a GPU; the files of the run are removed. */
+static enum frag_err try_once(void *user, const struct texts *command,
+                              const struct frag_gpu *gpu, struct dry_answer *a,
+                              struct frag_error *e)
 {
     const struct tries *t = user;
-    const enum frag_err err = find_answer(t->v, command, t->p, a, e);
+    enum frag_err err;
 
+    t->p->gpu = gpu;
+    err = find_answer(t->v, command, t->p, a, e);
     temporary_remove(t->p->folder);
     t->p->folder = NULL;
     if (is_ended(a->status))
@@ -431,9 +441,11 @@ static int run_tries(const struct call *call, const struct dry_values *v,
     struct tries tries = {v, p};
     struct dry_try t = {.values = v->tried,
                         .command = &v->common.args,
-                        .judged = is_judged(v) ? &p->gpu : NULL,
+                        .gpus = is_list(v) ? v->gpu : NULL,
+                        .gpu = p->gpu,
+                        .judged = is_judged(v) ? p->gpu : NULL,
                         .color = cli_colors(&v->common, stdout),
-                        .run = try_value,
+                        .run = try_once,
                         .user = &tries};
     enum frag_err err = dry_try_check(&t, &e);
     bool fits = false;
@@ -495,15 +507,19 @@ static int dry_run(const struct call *call, const void *values)
         return cli_misuse(call, "%s", gpu_unknown(v->gpu, "--memory", unknown));
     if (v->devices < 1 || v->devices > FRAG_GPUS_MOST)
         return cli_misuse(call, "--gpus: expected 1 to %d", FRAG_GPUS_MOST);
-    if (v->out && v->tried)
-        return cli_misuse(call, "--output keeps one run and --try makes "
-                                "several: leave out one of them");
+    if (is_list(v) && (v->memory || v->tried))
+        return cli_misuse(call, "--gpu %s: --memory and --try need one GPU",
+                          v->gpu);
+    if (v->out && (v->tried || is_list(v)))
+        return cli_misuse(call, "--output keeps one run and --try or several "
+                                "GPUs make several: leave out one of them");
     code = cli_may_replace(call, v->out, v->force);
     if (code == EXIT_DONE && v->json)
         code = cli_may_replace(call, v->json, v->force);
     if (code != EXIT_DONE)
         return code;
-    code = v->tried ? run_tries(call, v, &p) : run_once(call, v, &p);
+    code =
+        v->tried || is_list(v) ? run_tries(call, v, &p) : run_once(call, v, &p);
     temporary_remove(p.folder);
     free(p.path);
     return code;
@@ -514,7 +530,8 @@ static const struct option_row options[] = {
     {"gpu", 0, "NAME", OPTION_TEXT, AT(gpu), NULL,
      "the GPU: " FRAG_GPU_IDS
      "; exit code 1 if the program does not fit it (default: h200, and the "
-     "exit code is that of the program)"},
+     "exit code is that of the program); several with commas, or all: run it "
+     "once on each"},
     {"gpus", 0, "N", OPTION_NUMBER, AT(devices), NULL,
      "number of GPUs of the machine (default: 1), of which "
      "CUDA_VISIBLE_DEVICES selects as on a GPU"},
@@ -605,6 +622,11 @@ const struct verb verb_dry = {
         "default, work of the device ends at once; with --busy it ends only "
         "when the program waits. For a program that uses memory on several "
         "streams, the truth is between the two.\n\n"
+        "A program that asks how much memory is free, as a server does that "
+        "takes the rest for its cache, has no need: the answer holds for the "
+        "GPU that was named. With --gpu all, or several with commas, the "
+        "program runs once on each, and the answer is a table with what it "
+        "takes there and what stays free.\n\n"
         "With --try, the answer is a table with what the program needs at "
         "each value, and the largest value that fits each GPU: the largest "
         "number, or, of values that are not all numbers, the one that needs "
@@ -614,7 +636,7 @@ const struct verb verb_dry = {
         "that it ran with, it is 1; if the traces lack a part of the memory, "
         "so that there is no verdict, it is 6. With --try, it is 1 "
         "if no value fits that GPU, or any GPU of the table if none is "
-        "named.",
+        "named; with several GPUs, if the program fits none of them.",
     .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",
     .options = options,
     .size = sizeof(struct dry_values),

@@ -24,6 +24,7 @@
                "computed")                                                     \
     X("size", "workspaces whose size is not known; they were 0 bytes, or as "  \
               "said here")                                                     \
+    X("room", "lines of the program that ask how much memory is free")         \
     X("guess", "answers that a GPU would compute; those of the stand-ins are " \
                "fixed")                                                        \
     X("lacks", "functions that the stand-ins lack; they failed")
@@ -106,6 +107,9 @@ frag_size dry_room(const struct dry_answer *a, const struct dry_device *d,
 /* Whether that is enough under the setting. */
 bool dry_fits(const struct dry_answer *a, const struct dry_device *d,
               const struct frag_gpu *g, size_t way);
+/* What stays free of the GPU of the answer as the program ran; 0 if it does not
+ * fit. */
+frag_size dry_left(const struct dry_answer *a, const struct dry_device *d);
 /* Whether all devices fit the GPU under the setting. */
 bool dry_all_fit(const struct dry_answer *a, const struct frag_gpu *g,
                  size_t way);
@@ -115,7 +119,10 @@ frag_size dry_least(const struct dry_answer *a, const struct dry_device *d,
 /* Whether the smallest needs of all runs are enough for the GPU. */
 bool dry_may_fit(const struct dry_answer *a, const struct frag_gpu *g,
                  size_t way);
-/* Whether the program read values that hang on drawn numbers. */
+/* Whether the answer holds for that GPU, too: not for another than that on
+ * which the program ran if it asks how much memory is free. */
+bool dry_tells(const struct dry_answer *a, const struct frag_gpu *g);
+/* Whether the processes have a note of that kind (fragsim_dry.py). */
 bool dry_has(const struct dry_answer *a, const char *kind);
 /* Sets the bounds of the device to those of its own run; the peak reserved as
  * the program ran is that which PyTorch counted. */

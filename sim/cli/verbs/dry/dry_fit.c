@@ -1,4 +1,6 @@
 /* dry_fit.c - what the runs need of a GPU, and whether it has that much. */
+#include <string.h>
+
 #include "sim/arena/arena.h"
 #include "sim/cli/verbs/dry/dry_answer.h"
 
@@ -47,6 +49,13 @@ bool dry_fits(const struct dry_answer *a, const struct dry_device *d,
     return need != FRAG_UNLIMITED && need <= dry_room(a, d, g);
 }
 
+frag_size dry_left(const struct dry_answer *a, const struct dry_device *d)
+{
+    return dry_fits(a, d, a->gpu, 0)
+               ? dry_room(a, d, a->gpu) - dry_need(a, d, 0)
+               : 0;
+}
+
 bool dry_all_fit(const struct dry_answer *a, const struct frag_gpu *g,
                  size_t way)
 {
@@ -77,6 +86,11 @@ bool dry_may_fit(const struct dry_answer *a, const struct frag_gpu *g,
     return true;
 }
 
+bool dry_tells(const struct dry_answer *a, const struct frag_gpu *g)
+{
+    return !strcmp(g->id, a->gpu->id) || !dry_has(a, "room");
+}
+
 size_t dry_sharers(const struct dry_answer *a, const struct dry_device *d)
 {
     size_t n = 0;
@@ -91,7 +105,7 @@ const struct frag_gpu *dry_smallest(const struct dry_answer *a, size_t way)
     const struct frag_gpu *smallest = NULL;
 
     for (const struct frag_gpu *g = frag_gpus; g->id; g++)
-        if (dry_all_fit(a, g, way))
+        if (dry_tells(a, g) && dry_all_fit(a, g, way))
             smallest = g;
     return smallest;
 }

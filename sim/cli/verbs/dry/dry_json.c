@@ -42,7 +42,7 @@ static void put_fits(struct frag_json *j, const char *key,
                      const struct dry_answer *a, const struct dry_device *d,
                      const struct frag_gpu *g, size_t way)
 {
-    if (dry_any_lacks_memory(a))
+    if (dry_any_lacks_memory(a) || !dry_tells(a, g))
         frag_json_null(j, key);
     else
         frag_json_bool(j, key, dry_fits(a, d, g, way));

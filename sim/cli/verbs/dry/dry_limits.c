@@ -129,6 +129,16 @@ static void say_drawn(const struct dry_answer *a, const struct sink *s)
             a->runs, a->left_out);
 }
 
+static void say_room(const struct dry_answer *a, const struct sink *s)
+{
+    if (dry_has(a, "room"))
+        say(s,
+            "the program asks how much memory is free, so what it takes may "
+            "follow from that and is no need: the answer holds for the %s "
+            "alone; --gpu all runs it on each GPU",
+            a->gpu->name);
+}
+
 static void say_late(const struct dry_answer *a, const struct sink *s)
 {
     if (dry_has(a, "late"))
@@ -146,6 +156,7 @@ void dry_limits(const struct dry_answer *a,
     say_outside(a, &s);
     say_end(a, &s);
     say_shared(a, &s);
+    say_room(a, &s);
     say_late(a, &s);
     if (dry_has(a, "lacks"))
         put(user, "functions that the stand-ins lack failed: the program may "

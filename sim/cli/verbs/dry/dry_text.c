@@ -56,6 +56,9 @@ static void put_verdict(const struct dry_answer *a, FILE *out)
         fprintf(out, ": %s fit on the %s",
                 dry_may_fit(a, a->gpu, 0) ? "may not" : "does not",
                 a->gpu->name);
+    if (way == 0 && dry_has(a, "room"))
+        fprintf(out, ", of which %s stay free",
+                FRAG_SHOW_SIZE(dry_left(a, dry_largest(a))));
     if (way == 0 && smallest && strcmp(smallest->id, a->gpu->id) != 0)
         fprintf(out, "; the smallest GPU of the table on which it fits: %s",
                 smallest->id);
@@ -72,7 +75,8 @@ static void put_first(const struct dry_answer *a, FILE *out)
 
     if (a->count > 1)
         fprintf(out, "of %zu devices, GPU %" PRIu64 " ", a->count, d->gpu);
-    fputs(a->count > 1 ? "needs most, " : "needs ", out);
+    fputs(dry_has(a, "room") ? "takes " : "needs ", out);
+    fputs(a->count > 1 ? "most, " : "", out);
     put_need(a, d, out);
     put_verdict(a, out);
 }
@@ -165,7 +169,8 @@ static enum frag_err put_gpus(const struct dry_answer *a,
     for (size_t w = 0; w < DRY_WAYS; w++)
         table_cell(&t, false, "%s", a->ways[w].name);
     for (const struct frag_gpu *g = frag_gpus; g->id; g++)
-        put_gpu(&t, a, d, g);
+        if (dry_tells(a, g))
+            put_gpu(&t, a, d, g);
     return table_print(&t, out, a->color);
 }
 

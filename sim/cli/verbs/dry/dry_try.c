@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/cell_options.h"
 #include "sim/cli/output/table.h"
 #include "traces/grow.h"
 
@@ -33,12 +34,38 @@ static bool read_range(const char *text, uint64_t *from, uint64_t *to)
     return *from <= *to;
 }
 
+/* The next id of the list; NULL: none. Moves *at behind it. */
+static const struct frag_gpu *next_gpu(const char **at, char id[32])
+{
+    const size_t length = strcspn(*at, ",");
+
+    snprintf(id, 32, "%.*s", (int)length, *at);
+    *at += length;
+    *at += **at == ',';
+    return frag_gpu_find(id);
+}
+
+static enum frag_err check_gpus(const char *list, struct frag_error *e)
+{
+    char id[32], unknown[GPU_UNKNOWN];
+
+    if (!strcmp(list, "all"))
+        return FRAG_OK;
+    for (const char *at = list; *at;)
+        if (!next_gpu(&at, id))
+            return frag_fail(e, FRAG_INVALID, "%s",
+                             gpu_unknown(id, "--memory", unknown));
+    return FRAG_OK;
+}
+
 enum frag_err dry_try_check(const struct dry_try *t, struct frag_error *e)
 {
     const char *v = t->values;
     uint64_t from, to;
     bool has_place = false;
 
+    if (t->gpus)
+        return check_gpus(t->gpus, e);
     for (size_t i = 0; i < t->command->count; i++)
         has_place = has_place || strstr(t->command->items[i], "{}");
     if (!has_place)
@@ -85,8 +112,9 @@ static bool fits(const struct dry_row *row, const struct frag_gpu *g)
     return is_whole(row) && dry_all_fit(&row->answer, g, 0);
 }
 
-static enum frag_err run_row(const struct dry_try *t, struct dry_row *row,
-                             struct frag_error *e)
+/* Runs the command with the value of the row. */
+static enum frag_err run_value(const struct dry_try *t, struct dry_row *row,
+                               struct frag_error *e)
 {
     const struct texts *given = t->command;
     struct texts command = {calloc(given->count, sizeof(char *)), given->count};
@@ -102,15 +130,15 @@ static enum frag_err run_row(const struct dry_try *t, struct dry_row *row,
         command.items[i] = at;
         at = put_argument(at, given->items[i], row->value) + 1;
     }
-    FRAG_THEN(err, t->run(t->user, &command, &row->answer, e));
+    FRAG_THEN(err, t->run(t->user, &command, t->gpu, &row->answer, e));
     free(texts);
     free(command.items);
     return err;
 }
 
-/* Runs the program at the value and puts its row at this place. */
-static enum frag_err try_at(struct dry_try *t, size_t at, const char *value,
-                            size_t length, struct frag_error *e)
+/* Makes a row at this place. */
+static enum frag_err add_row(struct dry_try *t, size_t at, const char *value,
+                             size_t length, struct frag_error *e)
 {
     struct dry_row *row;
 
@@ -119,7 +147,37 @@ static enum frag_err try_at(struct dry_try *t, size_t at, const char *value,
     row = &t->rows[at];
     memmove(row + 1, row, (t->count++ - at) * sizeof(*row));
     *row = (struct dry_row){.value = strndup(value, length)};
-    return row->value ? run_row(t, row, e) : frag_no_memory(e, "the values");
+    return row->value ? FRAG_OK : frag_no_memory(e, "the values");
+}
+
+/* Runs the program at the value and puts its row at this place. */
+static enum frag_err try_at(struct dry_try *t, size_t at, const char *value,
+                            size_t length, struct frag_error *e)
+{
+    FRAG_TRY(add_row(t, at, value, length, e));
+    return run_value(t, &t->rows[at], e);
+}
+
+static enum frag_err try_gpu(struct dry_try *t, const struct frag_gpu *g,
+                             struct frag_error *e)
+{
+    const size_t at = t->count;
+
+    FRAG_TRY(add_row(t, at, g->id, strlen(g->id), e));
+    return t->run(t->user, t->command, g, &t->rows[at].answer, e);
+}
+
+/* All GPUs of the table, or those of the list. */
+static enum frag_err try_gpus(struct dry_try *t, struct frag_error *e)
+{
+    const bool is_all = !strcmp(t->gpus, "all");
+    char id[32];
+
+    for (const struct frag_gpu *g = frag_gpus; is_all && g->id; g++)
+        FRAG_TRY(try_gpu(t, g, e));
+    for (const char *at = t->gpus; !is_all && *at;)
+        FRAG_TRY(try_gpu(t, next_gpu(&at, id), e));
+    return FRAG_OK;
 }
 
 static enum frag_err try_number(struct dry_try *t, size_t at, uint64_t number,
@@ -160,6 +218,8 @@ enum frag_err dry_try_all(struct dry_try *t, struct frag_error *e)
 {
     uint64_t from, to;
 
+    if (t->gpus)
+        return try_gpus(t, e);
     if (read_range(t->values, &from, &to))
         return try_range(t, from, to, e);
     for (const char *v = t->values; *v; v += *v == ',') {
@@ -226,10 +286,26 @@ static const struct dry_row *largest(const struct dry_try *t,
 
 bool dry_try_fits(const struct dry_try *t)
 {
-    return largest(t, gpu_at(t, 0)) != NULL;
+    for (size_t i = 0; t->gpus && i < t->count; i++)
+        if (fits(&t->rows[i], t->rows[i].answer.gpu))
+            return true;
+    return !t->gpus && largest(t, gpu_at(t, 0)) != NULL;
 }
 
 /* ---- the outputs ---- */
+
+/* How the run ended. */
+static void put_end(struct table *t, const struct dry_answer *a)
+{
+    if (dry_died(a))
+        table_cell(t, true, "out of memory");
+    else if (a->status)
+        table_cell(t, true, "failed: exit code %d", a->status);
+    else if (dry_any_lacks_memory(a))
+        table_cell(t, true, "done, but the trace lacks memory");
+    else
+        table_cell(t, false, "done");
+}
 
 static void put_row(struct table *t, const struct frag_gpu *judged,
                     const struct dry_row *row)
@@ -239,14 +315,7 @@ static void put_row(struct table *t, const struct frag_gpu *judged,
     const struct frag_gpu *g = whole ? dry_smallest(a, 0) : NULL;
 
     table_cell(t, false, "%s", row->value);
-    if (dry_died(a))
-        table_cell(t, true, "out of memory");
-    else if (a->status)
-        table_cell(t, true, "failed: exit code %d", a->status);
-    else if (dry_any_lacks_memory(a))
-        table_cell(t, true, "done, but the trace lacks memory");
-    else
-        table_cell(t, false, "done");
+    put_end(t, a);
     table_size_or(t, need_of(row), whole ? "none is enough" : "-");
     table_size_or(t, reserved_of(row), "-");
     table_cell(t, false, "%s", g ? g->id : whole ? "none" : "-");
@@ -255,7 +324,60 @@ static void put_row(struct table *t, const struct frag_gpu *judged,
                    fits(row, judged) ? "fits" : "does not fit");
 }
 
-static enum frag_err put_text(const struct dry_try *t, FILE *out)
+static frag_size left_of(const struct dry_row *row)
+{
+    const struct dry_answer *a = &row->answer;
+
+    return is_whole(row) ? dry_left(a, dry_largest(a)) : 0;
+}
+
+static frag_size others_of(const struct dry_row *row)
+{
+    const struct dry_answer *a = &row->answer;
+
+    return a->count ? dry_outside(a, dry_largest(a), a->gpu) : FRAG_UNLIMITED;
+}
+
+/* Whether the program asks any GPU how much memory is free. */
+static bool asks(const struct dry_try *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (dry_has(&t->rows[i].answer, "room"))
+            return true;
+    return false;
+}
+
+static enum frag_err put_gpus(const struct dry_try *t, FILE *out)
+{
+    struct table rows = table_of("lrlrrrrl", "GPU|memory|run|need|peak reserved"
+                                             "|others|stays free");
+
+    table_cell(&rows, false, "%s", "");
+    for (size_t i = 0; i < t->count; i++) {
+        const struct dry_row *row = &t->rows[i];
+        const bool fit = fits(row, row->answer.gpu);
+
+        table_cell(&rows, false, "%s", row->value);
+        table_size(&rows, row->answer.gpu->total);
+        put_end(&rows, &row->answer);
+        table_size_or(&rows, need_of(row), "-");
+        table_size_or(&rows, reserved_of(row), "-");
+        table_size_or(&rows, others_of(row), "-");
+        table_size(&rows, left_of(row));
+        table_cell(&rows, !fit, "%s",
+                   fit             ? "fits"
+                   : is_whole(row) ? "does not fit"
+                                   : "not known");
+    }
+    FRAG_TRY(table_print(&rows, out, t->color));
+    if (asks(t))
+        fputs("\nthe program asks how much memory is free, so what it needs "
+              "follows from the GPU\n",
+              out);
+    return FRAG_OK;
+}
+
+static enum frag_err put_values(const struct dry_try *t, FILE *out)
 {
     static const char heads[] = "value|run|need|peak reserved|smallest GPU";
     struct table rows = table_of(t->judged ? "llrrll" : "llrrl", heads);
@@ -284,15 +406,20 @@ static void json_row(struct frag_json *j, const struct dry_row *row)
 
     frag_json_new_object(j, 4, NULL);
     frag_json_text(j, "value", row->value);
+    frag_json_text(j, "gpu", a->gpu->id);
+    frag_json_number(j, "memory_bytes", a->gpu->total);
     frag_json_number(j, "status", (uint64_t)a->status);
     frag_json_bool(j, "whole", is_whole(row));
     frag_json_bool(j, "out_of_memory", dry_died(a));
     frag_json_count(j, "need_bytes", need_of(row));
     frag_json_count(j, "peak_reserved_bytes", reserved_of(row));
+    frag_json_count(j, "others_bytes", others_of(row));
+    frag_json_number(j, "left_bytes", left_of(row));
+    frag_json_bool(j, "asks_free_memory", dry_has(a, "room"));
     frag_json_bool(j, "fits", fits(row, a->gpu));
     frag_json_array(j, "fits_gpus");
     for (const struct frag_gpu *g = frag_gpus; g->id; g++)
-        if (fits(row, g))
+        if (dry_tells(a, g) && fits(row, g))
             frag_json_text(j, NULL, g->id);
     frag_json_end(j);
     frag_json_end(j);
@@ -306,7 +433,7 @@ enum frag_err dry_try_put(void *user, FILE *out, struct frag_json *j,
     (void)e;
     for (size_t i = 0; j && i < t->count; i++)
         json_row(j, &t->rows[i]);
-    return j ? FRAG_OK : put_text(t, out);
+    return j ? FRAG_OK : t->gpus ? put_gpus(t, out) : put_values(t, out);
 }
 
 void dry_try_put_after(void *user, struct frag_json *j)
@@ -315,7 +442,7 @@ void dry_try_put_after(void *user, struct frag_json *j)
     const struct frag_gpu *g;
 
     frag_json_array(j, "largest");
-    for (size_t i = 0; (g = gpu_at(t, i)); i++) {
+    for (size_t i = 0; !t->gpus && (g = gpu_at(t, i)); i++) {
         const struct dry_row *row = largest(t, g);
 
         frag_json_new_object(j, 4, NULL);

@@ -58,6 +58,14 @@ def library(size):
     _runtime.cudaMalloc(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(size))
 
 
+def room():
+    """Bytes of the device that are free."""
+    cuda.init()
+    left, total = ctypes.c_size_t(), ctypes.c_size_t()
+    _runtime.cudaMemGetInfo(ctypes.byref(left), ctypes.byref(total))
+    return left.value
+
+
 def read(size):
     """Reads values that a kernel computed."""
     block, text = empty(2 << 20), ctypes.create_string_buffer(size)
