@@ -21,6 +21,9 @@ and when a fault ends it (real/dry/dry_live.h):
               line of the program, and what was read; and `room`, whose name is a
               line that asks how much memory is free
 
+and, each of them, into the one file `said` what inference servers log of their start
+(sim/answers/startup.h).
+
 A read yields what FRAGSIM_DRY_ASSUME says, KIND=VALUE with a comma between them (the
 kinds are those of ASSUMED below, and a value is a number, or, for a count, a part of the
 elements of the input such as 25%); or what fragsim_values.py computes, unless
@@ -36,6 +39,7 @@ import glob
 import importlib.util
 import inspect
 import linecache
+import logging
 import os
 import re
 import resource
@@ -122,6 +126,7 @@ def after():
     import torch
     _watch_reads(torch)
     _watch_room()
+    _watch_servers()
     _compute_values()
     _assume(torch)
     changes = _load("pytorch_record").Changes.of_process()
@@ -378,6 +383,22 @@ def _watch_room():
 
     _kept.append(on_room)
     _loaded[0].frag_dry_on_room(on_room)
+
+
+def _watch_servers():
+    """Keeps what vLLM and SGLang log, each line as it comes: their processes need not
+    use a device."""
+    handle = logging.Logger.handle
+
+    def keep(logger, record):
+        if record.name.startswith(("vllm", "sglang")) and FOLDER \
+                and record.levelno >= logging.INFO:
+            with open(os.path.join(FOLDER, "said"), "a", encoding="utf-8",
+                      errors="replace") as file:
+                file.write(record.getMessage().replace("\n", " ") + "\n")
+        return handle(logger, record)
+
+    logging.Logger.handle = keep
 
 
 def _assume(torch):

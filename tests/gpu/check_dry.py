@@ -641,9 +641,14 @@ def check_tries(folder):
 
 
 # A server: its cache is half of what is free.
-SERVER = """import torch
+SERVER = """import logging, torch
+log = logging.getLogger("vllm.worker")
+log.setLevel(logging.INFO)
 weights = torch.empty(8 << 30)
-cache = torch.empty((torch.room() // 2 >> 30) << 30)
+gib = torch.room() // 2 >> 30
+cache = torch.empty(gib << 30)
+log.info("Available KV cache memory: %s GiB", gib)
+log.info("GPU KV cache size: %s tokens", f"{gib * 1000:,}")
 """
 
 
@@ -656,7 +661,7 @@ def check_room(folder):
         "43.008 GiB: fits on the NVIDIA H100 80GB HBM3, of which 35.661 GiB stay free", first
     rows = [line.split()[0] for line in done.stdout.splitlines() if " GiB  " in line]
     assert "h100" in rows and "h200" not in rows, rows
-    for words in ("1  <string>:3", "the answer holds for the NVIDIA H100"):
+    for words in ("1  <string>:5", "35 GiB, 35000 tokens", "the answer holds for the NVIDIA H100"):
         assert words in done.stdout, done.stdout
     path = os.path.join(folder, "x.json")
     python(SERVER, "--gpu", "h100", "--json", path)
@@ -667,6 +672,8 @@ def check_room(folder):
     found = {row["gpu"]: row["need_bytes"] // GIB for row in results(path)}
     assert set(found) == set(GPUS) and found["h100"] == 43 and \
         found["l4"] == 14 and found["t4"] == 11, found
+    assert [row["server"]["cache_tokens"] for row in results(path)] == [
+        1000 * (need - 8) for need in found.values()], results(path)
     assert all(row["fits"] and row["asks_free_memory"] and
                row["fits_gpus"] == [row["gpu"]] for row in results(path))
     done = python("import torch; b = torch.empty(20 << 30)", "--gpu", "l4,t4")

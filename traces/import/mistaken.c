@@ -41,6 +41,9 @@
 #define COUNTERS                                                      \
     "the counters of torch.cuda.memory_stats() or memory_summary(), " \
     "which have no single events; " FRAG_RECORD_SNAPSHOT
+#define SERVER                                                                 \
+    "the log of an inference server, which `fragsim triage' reads; for other " \
+    "answers, " FRAG_RECORD_SNAPSHOT
 #define OTHER_JSON "a JSON of an unknown kind; " FRAG_RECORD_SNAPSHOT
 
 /* A kind of file: how it starts, after white space, and a word among its first
@@ -106,6 +109,8 @@ static const struct {
     {0, "", "active.all.", COUNTERS},
     {0, "", "num_alloc_retries", COUNTERS},
     {0, "", "PyTorch CUDA memory summary", COUNTERS},
+    {0, "", "Model loading took ", SERVER},
+    {0, "", "KV Cache is allocated", SERVER},
     {0, "", "CUDA out of memory",
      "a text with PyTorch's report of an OOM, which has no "
      "events; " FRAG_RECORD_SNAPSHOT ", also when an exception ends it"},

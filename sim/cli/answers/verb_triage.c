@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/answers/startup.h"
 #include "sim/cli/answers/text/verdict_text.h"
 #include "sim/cli/answers/triage.h"
 #include "sim/cli/gnuplot/gnuplot.h"
@@ -231,6 +232,52 @@ static int exit_of(const struct triages *all)
     return code;
 }
 
+/* ---- the log of a server, in place of a recording ---- */
+
+/* False if the file is no such log. */
+static bool read_log(const char *path, struct startup *out)
+{
+    FILE *in = fopen(path, "r");
+
+    if (!in)
+        return false;
+    startup_read(in, out);
+    fclose(in);
+    return out->server != NULL;
+}
+
+static enum frag_err put_log(void *user, FILE *out, struct frag_json *j,
+                             struct frag_error *e)
+{
+    (void)e;
+    if (!j) {
+        startup_put(user, out);
+        return FRAG_OK;
+    }
+    frag_json_new_object(j, 4, NULL);
+    startup_json(user, j);
+    frag_json_end(j);
+    return FRAG_OK;
+}
+
+static int answer_log(const struct call *call, const struct triage_values *v,
+                      struct startup *s)
+{
+    const struct answer a = {put_log, NULL, s};
+    struct frag_error e = {""};
+    enum frag_err err;
+
+    if (v->out || v->program)
+        return cli_misuse(call,
+                          "%s is the log of a server: expected neither "
+                          "-o nor --dry, which need a recording",
+                          v->common.args.items[0]);
+    err = answer_write(call, &a, v->json, &e);
+    if (err != FRAG_OK)
+        return cli_fail(call, err, &e);
+    return s->failure ? EXIT_NO : EXIT_DONE;
+}
+
 /* ---- the command ---- */
 
 static int check_options(const struct call *call, const char *path,
@@ -259,6 +306,7 @@ static int triage_run(const struct call *call, const void *values)
                               .progress = &progress,
                               .path = v->common.args.items[0]}};
     struct frag_error e = {""};
+    struct startup log;
     enum frag_err err;
     int code = check_options(call, w.file.path, v);
 
@@ -268,6 +316,8 @@ static int triage_run(const struct call *call, const void *values)
     w.file.draws = gnuplot_is_installed();
     err = triage_all(&w, &e);
     progress_clear(&progress);
+    if (err == FRAG_CORRUPT && !w.file.trace && read_log(w.file.path, &log))
+        return answer_log(call, v, &log);
     code = err == FRAG_OK ? exit_of(&w.all) : cli_fail(call, err, &e);
     close_all(&w);
     return code;
@@ -317,6 +367,10 @@ const struct verb verb_triage = {
         "requested: the program runs without a GPU to its end, on a GPU that "
         "never refuses, and the answers are those of that whole run. The page "
         "says whether its requests begin like the recorded ones.\n\n"
+        "The file may also be what vLLM or SGLang printed while it started: "
+        "then the answer says what each part took of the memory, and, if the "
+        "server died, whether at its start or when it served, since the advice "
+        "is the opposite; the exit code is 1 if it died.\n\n"
         "A part that cannot be answered holds the message of its command.",
     .example = "fragsim triage oom.pickle -o review.html",
     .options = options,

@@ -291,6 +291,20 @@ static enum frag_err take_all(const struct dry_values *v,
     return err;
 }
 
+/* Reads what servers logged. */
+static void take_said(const struct dry_scene *p, struct dry_answer *a)
+{
+    char path[ROOM];
+    FILE *in;
+
+    snprintf(path, sizeof(path), "%s/said", p->folder);
+    in = fopen(path, "r");
+    if (in)
+        startup_read(in, &a->server);
+    if (in)
+        fclose(in);
+}
+
 /* Why there is no answer: the error. */
 static enum frag_err say_nothing(const struct dry_values *v,
                                  const struct dry_answer *a,
@@ -319,6 +333,7 @@ static enum frag_err find_run(const struct dry_values *v,
     a->runs = 1;
     a->is_kept = *p->output != '\0';
     FRAG_TRY(run_program(v, command, draw, p, &a->status, e));
+    take_said(p, a);
     FRAG_TRY(take_all(v, p, a, e));
     FRAG_TRY(dry_answer_find(a, &v->common, e));
     return a->count ? FRAG_OK : say_nothing(v, a, e);

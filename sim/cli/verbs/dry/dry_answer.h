@@ -7,6 +7,7 @@
 
 #include "real/device/gpus.h"
 #include "sim/answers/sites.h"
+#include "sim/answers/startup.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/table.h"
 #include "sim/cli/verbs/dry/dry_process.h"
@@ -75,12 +76,13 @@ struct dry_device {
 struct dry_answer {
     const struct frag_gpu *gpu;
     struct dry_way ways[DRY_WAYS];
-    char *settings;    /* of the allocator as the program ran; owned */
-    int status;        /* exit code of the program */
-    unsigned runs;     /* with other drawn values, the first included */
-    unsigned left_out; /* of these, ended in another way than the first */
-    bool is_kept;      /* the traces have the names that the user gave */
-    bool color;        /* of the text */
+    char *settings;        /* of the allocator as the program ran; owned */
+    int status;            /* exit code of the program */
+    unsigned runs;         /* with other drawn values, the first included */
+    unsigned left_out;     /* of these, ended in another way than the first */
+    bool is_kept;          /* the traces have the names that the user gave */
+    struct startup server; /* what a server said of its memory */
+    bool color;            /* of the text */
     struct dry_process *processes; /* owned */
     size_t process_count;
     struct dry_device *devices; /* in the order of the processes */
@@ -162,6 +164,8 @@ void dry_limits(const struct dry_answer *a,
 /* The function of a struct answer, whose user is the struct dry_answer. */
 enum frag_err dry_put(void *user, FILE *out, struct frag_json *j,
                       struct frag_error *e) FRAG_MUST_CHECK;
+/* The member `server` of the JSON. */
+void dry_put_server(const struct dry_answer *a, struct frag_json *j);
 /* The JSON, as the items of the open array `results`. */
 void dry_put_json(const struct dry_answer *a, struct frag_json *j);
 #endif

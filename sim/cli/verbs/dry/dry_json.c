@@ -72,6 +72,17 @@ static void put_limit(void *user, const char *text)
     frag_json_text(user, NULL, text);
 }
 
+void dry_put_server(const struct dry_answer *a, struct frag_json *j)
+{
+    if (!a->server.server) {
+        frag_json_null(j, "server");
+        return;
+    }
+    frag_json_object(j, "server");
+    startup_json(&a->server, j);
+    frag_json_end(j);
+}
+
 void dry_put_json(const struct dry_answer *a, struct frag_json *j)
 {
     for (size_t i = 0; i < a->count; i++) {
@@ -91,6 +102,7 @@ void dry_put_json(const struct dry_answer *a, struct frag_json *j)
                  NUMBER("counted_allocated_bytes", counted_allocated),
                  NUMBER("counted_reserved_bytes", counted_reserved));
         frag_json_number(j, "pinned_bytes", dry_pinned(d->process));
+        dry_put_server(a, j);
         put_place(j, "peak", &d->peak);
         put_place(j, "death", &d->death);
         put_ways(j, a, d);

@@ -250,6 +250,10 @@ enum frag_err dry_put(void *user, FILE *out, struct frag_json *j,
         return FRAG_OK;
     }
     put_first(a, out);
+    if (a->server.server) {
+        fputs("\nas the server said: ", out);
+        startup_put(&a->server, out);
+    }
     for (size_t i = 0; i < a->count; i++)
         FRAG_TRY(put_device(a, &a->devices[i], out));
     if (a->count > 1)

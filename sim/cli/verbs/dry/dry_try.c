@@ -347,28 +347,42 @@ static bool asks(const struct dry_try *t)
     return false;
 }
 
+/* The row of a GPU; a cache and tokens if a server told them. */
+static void put_gpu(struct table *t, const struct dry_row *row)
+{
+    const struct dry_answer *a = &row->answer;
+    const bool fit = fits(row, a->gpu), told = a->server.server != NULL;
+
+    table_cell(t, false, "%s", row->value);
+    table_size(t, a->gpu->total);
+    put_end(t, a);
+    table_size_or(t, need_of(row), "-");
+    table_size_or(t, reserved_of(row), "-");
+    table_size_or(t, others_of(row), "-");
+    table_size(t, left_of(row));
+    if (told && a->server.cache != FRAG_UNLIMITED)
+        table_size(t, a->server.cache);
+    else
+        table_cell(t, false, "%s", "");
+    if (told && a->server.tokens != FRAG_UNLIMITED)
+        table_count(t, a->server.tokens);
+    else
+        table_cell(t, false, "%s", "");
+    table_cell(t, !fit, "%s",
+               fit             ? "fits"
+               : is_whole(row) ? "does not fit"
+                               : "not known");
+}
+
 static enum frag_err put_gpus(const struct dry_try *t, FILE *out)
 {
-    struct table rows = table_of("lrlrrrrl", "GPU|memory|run|need|peak reserved"
-                                             "|others|stays free");
+    struct table rows =
+        table_of("lrlrrrrool", "GPU|memory|run|need|peak reserved|others|"
+                               "stays free|cache|tokens");
 
     table_cell(&rows, false, "%s", "");
-    for (size_t i = 0; i < t->count; i++) {
-        const struct dry_row *row = &t->rows[i];
-        const bool fit = fits(row, row->answer.gpu);
-
-        table_cell(&rows, false, "%s", row->value);
-        table_size(&rows, row->answer.gpu->total);
-        put_end(&rows, &row->answer);
-        table_size_or(&rows, need_of(row), "-");
-        table_size_or(&rows, reserved_of(row), "-");
-        table_size_or(&rows, others_of(row), "-");
-        table_size(&rows, left_of(row));
-        table_cell(&rows, !fit, "%s",
-                   fit             ? "fits"
-                   : is_whole(row) ? "does not fit"
-                                   : "not known");
-    }
+    for (size_t i = 0; i < t->count; i++)
+        put_gpu(&rows, &t->rows[i]);
     FRAG_TRY(table_print(&rows, out, t->color));
     if (asks(t))
         fputs("\nthe program asks how much memory is free, so what it needs "
@@ -415,6 +429,7 @@ static void json_row(struct frag_json *j, const struct dry_row *row)
     frag_json_count(j, "peak_reserved_bytes", reserved_of(row));
     frag_json_count(j, "others_bytes", others_of(row));
     frag_json_number(j, "left_bytes", left_of(row));
+    dry_put_server(a, j);
     frag_json_bool(j, "asks_free_memory", dry_has(a, "room"));
     frag_json_bool(j, "fits", fits(row, a->gpu));
     frag_json_array(j, "fits_gpus");
