@@ -7,7 +7,7 @@ fragsim top leak_frames.pickle.xz
 fragsim top leak_frames.pickle.xz --by stack --rows 2
 fragsim top leak_frames.pickle.xz --filter nowhere
 fragsim top leak.pickle.xz --rows 3
-fragsim top leak.pickle.xz --at end --by class --rows 3
+fragsim top leak_frames.pickle.xz --by class
 fragsim top multistream.pickle.xz --by stream
 fragsim top cudagraph.pickle.xz -q --by pool --at end
 fragsim top lstm_varlen__cap_below.pickle.xz -q --at oom --rows 2

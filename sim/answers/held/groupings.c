@@ -72,6 +72,20 @@ static void size_name(const struct grouped *g, char text[SITE_TEXT])
         snprintf(text, SITE_TEXT, "%" PRIu64 " B (%s)", g->b->bytes, size);
 }
 
+/* -- classes ------------------------------------------------------------- */
+
+static uint64_t class_number(const struct grouped *g)
+{
+    return g->h->classes[g->b->event];
+}
+
+static void class_name(const struct grouped *g, char text[SITE_TEXT])
+{
+    snprintf(text, SITE_TEXT, "%s", memory_class_names[class_number(g)]);
+}
+
+/* -- ages ---------------------------------------------------------------- */
+
 static uint64_t log2_of(uint64_t n)
 {
     uint64_t log = 0;
@@ -80,21 +94,6 @@ static uint64_t log2_of(uint64_t n)
         log++;
     return log;
 }
-
-static uint64_t class_number(const struct grouped *g)
-{
-    return log2_of(g->b->bytes);
-}
-
-static void class_name(const struct grouped *g, char text[SITE_TEXT])
-{
-    const frag_size from = (frag_size)1 << log2_of(g->b->bytes);
-
-    snprintf(text, SITE_TEXT, "%s to below %s", FRAG_SHOW_SIZE(from),
-             FRAG_SHOW_SIZE(2 * from));
-}
-
-/* -- ages ---------------------------------------------------------------- */
 
 static bool is_initial(const struct grouped *g)
 {
@@ -233,7 +232,7 @@ const struct grouping groupings[HOLDERS_BY_COUNT] = {
     [HOLDERS_BY_FUNCTION] = {true, stack_number, function_name, function_key},
     [HOLDERS_BY_STACK] = {true, stack_number, site_name, stack_key},
     [HOLDERS_BY_SIZE] = {false, size_number, size_name, NULL},
-    [HOLDERS_BY_CLASS] = {false, class_number, class_name, NULL},
+    [HOLDERS_BY_CLASS] = {true, class_number, class_name, NULL},
     [HOLDERS_BY_AGE] = {false, age_number, age_name, NULL},
     [HOLDERS_BY_POOL] = {false, pool_number, pool_name, NULL},
     [HOLDERS_BY_STREAM] = {false, stream_number, stream_name, NULL},

@@ -228,6 +228,10 @@ static enum frag_err fill(struct holders *h,
                                  &steps, e));
     h->steps = steps;
     FRAG_TRY(check_stacks(h, options->filter, e));
+    if (h->by == HOLDERS_BY_CLASS)
+        h->classes = classes_find(h->trace, h->device);
+    if (h->by == HOLDERS_BY_CLASS && !h->classes)
+        return frag_no_memory(e, "the classes of blocks");
     FRAG_TRY(moment_open(h->device, h->event, &m, e));
     if (facts_has_failed(h->device, h->event))
         h->failed = h->device->bytes[h->event];
@@ -265,6 +269,7 @@ void holders_close(struct holders *h)
         free(h->items[i].key);
     }
     free(h->items);
+    free(h->classes);
     frag_steps_close(&h->steps);
     *h = (struct holders){0};
 }

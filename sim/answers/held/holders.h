@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "sim/answers/held/memory_classes.h"
 #include "sim/answers/moment.h"
 #include "traces/steps/steps.h"
 
@@ -57,6 +58,7 @@ struct holders {
     const struct frag_device_trace *device;
     enum holders_by by;
     uint64_t event;          /* the moment */
+    uint8_t *classes;        /* of the blocks, by event; NULL: not grouped so */
     bool has_stacks;         /* the device has a recorded stack */
     struct frag_steps steps; /* count 0 if they were not searched or found */
     frag_size requested, pending; /* of all live blocks at the moment */

@@ -186,11 +186,12 @@ static const struct option_row options[] = {
      "the number of an event"},
     {"by", 0, "WORD", OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X),
      "group the blocks by site (the innermost frame of the program's own "
-     "code), function (the site without its line), stack (all frames), size, "
-     "class (sizes between two powers of 2), age (in steps, or in events if no "
-     "steps were found), pool, stream or metadata (the text of "
-     "_set_memory_metadata); auto (default) is site, and size if the recording "
-     "has no stacks"},
+     "code), function (the site without its line), stack (all frames), class "
+     "(what the block is for: weights, gradients, optimizer, activations, "
+     "cache of keys and values, CUDA graphs, workspaces, communication, or not "
+     "told), size, age (in steps, or in events if no steps were found), pool, "
+     "stream or metadata (the text of _set_memory_metadata); auto (default) is "
+     "site, and size if the recording has no stacks"},
     {"rows", 0, "N", OPTION_NUMBER, AT(limit), NULL,
      "number of groups to print (default: 20; 0: all)"},
     {"filter", 0, "TEXT", OPTION_TEXT, AT(filter), NULL,

@@ -195,15 +195,68 @@ static void blocks_are_grouped(void **state)
     assert_groups(false, (struct holders_options){.by = HOLDERS_BY_SIZE},
                   "6000/2 3000 B (2.93 KiB), 4000/1 4000 B (3.906 KiB), "
                   "2000/2 1000 B, 500/1 500 B");
-    assert_groups(false, (struct holders_options){.by = HOLDERS_BY_CLASS},
-                  "10000/3 2 KiB to below 4 KiB, 2000/2 512 B to below 1 KiB, "
-                  "500/1 256 B to below 512 B");
     assert_groups(false, (struct holders_options){.by = HOLDERS_BY_STREAM},
                   "8500/5 stream 0, 4000/1 stream 7");
     assert_groups(false, (struct holders_options){.by = HOLDERS_BY_POOL},
                   "12500/6 default pool");
     assert_groups(false, (struct holders_options){.by = HOLDERS_BY_AGE},
                   "12500/6 0 to 9 events");
+}
+
+/* A block with this stack, of an address; freed or not. */
+static void hold(struct program *p, uint64_t at, uint32_t stack, bool is_freed)
+{
+    put(p, FRAG_ENTRY_ALLOC, at, 1000 * at, 0, stack);
+    if (!is_freed)
+        return;
+    put(p, FRAG_ENTRY_FREE_REQUESTED, at, 1000 * at, 0, 0);
+    put(p, FRAG_ENTRY_FREE_COMPLETED, at, 1000 * at, 0, 0);
+}
+
+/* The innermost frame that a rule knows decides; of the backward pass, what
+ * lives until the optimizer requests memory is a gradient. */
+static void classes_are_told_from_frames_and_lives(void **state)
+{
+    struct program p = {frag_build_open("program", "test"), 1};
+    const uint32_t move =
+        stack(&p, "_apply", "lib/torch/nn/modules/module.py", 1);
+    const uint32_t call =
+        stack(&p, "_call_impl", "lib/torch/nn/modules/module.py", 2);
+    const uint32_t cache = stack(&p, "_allocate_kv_cache_tensors", "v.py", 3);
+    const uint32_t step =
+        stack(&p, "_init_group", "lib/torch/optim/adam.py", 4);
+    const uint32_t mine = stack(&p, "train", "train.py", 5);
+    struct class_row rows[CLASS_COUNT];
+    struct frag_trace *t;
+    struct holders h;
+
+    (void)state;
+    hold(&p, 1, move, false);
+    hold(&p, 2, call, false);
+    hold(&p, 3, 0, true);  /* of the backward pass */
+    hold(&p, 4, 0, false); /* a gradient */
+    hold(&p, 5, step, false);
+    hold(&p, 6, mine, false);
+    hold(&p, 7, cache, false);
+    hold(&p, 8, 0, true); /* the backward pass of a step that has no end */
+    t = finish(&p);
+    assert_int_equal(
+        holders_find(t, t->devices, t->devices->count - 1,
+                     &(struct holders_options){.by = HOLDERS_BY_CLASS}, &h,
+                     &error),
+        FRAG_OK);
+    assert_string_equal(text_of(&h), "7000/1 cache of keys and values, "
+                                     "6000/1 not told, 5000/1 optimizer, "
+                                     "4000/1 gradients, 2000/1 activations, "
+                                     "1000/1 weights");
+    holders_close(&h);
+    assert_int_equal(classes_sum(t, t->devices, rows, &error), FRAG_OK);
+    assert_int_equal(rows[CLASS_ACTIVATIONS].at_peak, 10000); /* with 8 */
+    assert_int_equal(rows[CLASS_ACTIVATIONS].most, 10000);
+    assert_int_equal(rows[CLASS_GRADIENTS].at_peak, 4000);
+    assert_int_equal(rows[CLASS_WEIGHTS].most, 1000);
+    assert_int_equal(rows[CLASS_GRAPHS].most, 0);
+    frag_trace_close(t);
 }
 
 static void a_filter_reads_all_frames(void **state)
@@ -529,6 +582,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sites_are_what_a_reader_looks_for),
         cmocka_unit_test(blocks_are_grouped),
+        cmocka_unit_test(classes_are_told_from_frames_and_lives),
         cmocka_unit_test(a_filter_reads_all_frames),
         cmocka_unit_test(a_failed_request_holds_nothing),
         cmocka_unit_test(stacks_are_folded),

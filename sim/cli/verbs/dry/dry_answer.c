@@ -156,6 +156,7 @@ static enum frag_err add_device(struct dry_answer *a,
     FRAG_TRY(find_needs(a, d, out, e));
     for (size_t w = 0; w < DRY_WAYS; w++)
         dry_bounds_of(out, w);
+    FRAG_TRY(classes_sum(t, d, out->classes, e));
     FRAG_TRY(moment_read(t, d, "peak", &event, e));
     FRAG_TRY(find_place(t, d, event, &out->peak, e));
     a->count++;

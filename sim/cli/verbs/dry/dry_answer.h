@@ -6,10 +6,10 @@
 #define FRAG_SIM_CLI_VERBS_DRY_DRY_ANSWER_H
 
 #include "real/device/gpus.h"
+#include "sim/answers/held/memory_classes.h"
 #include "sim/answers/sites.h"
 #include "sim/answers/startup.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/output/table.h"
 #include "sim/cli/verbs/dry/dry_process.h"
 #include "sim/experiments/capacity/spans.h"
 
@@ -68,6 +68,7 @@ struct dry_device {
     struct dry_bounds {
         frag_size least, most;
     } need[DRY_WAYS], reserved[DRY_WAYS]; /* of all runs; reserved: the peak */
+    struct class_row classes[CLASS_COUNT];
     struct dry_place peak;  /* the first event with most bytes live */
     struct dry_place death; /* the first request that fails on the GPU of the
                                answer, as the program ran */

@@ -14,6 +14,19 @@ static void put_place(struct frag_json *j, const char *key,
                 NUMBER("live_bytes", live));
 }
 
+static void put_classes(struct frag_json *j, const struct dry_device *d)
+{
+    frag_json_array(j, "classes");
+    for (int k = 0; k < CLASS_COUNT; k++) {
+        frag_json_object(j, NULL);
+        frag_json_text(j, "class", memory_class_names[k]);
+        JSON_ROW(j, class_row, &d->classes[k], NUMBER("at_peak_bytes", at_peak),
+                 NUMBER("most_bytes", most));
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
 static void put_ways(struct frag_json *j, const struct dry_answer *a,
                      const struct dry_device *d)
 {
@@ -105,6 +118,8 @@ void dry_put_json(const struct dry_answer *a, struct frag_json *j)
         dry_put_server(a, j);
         put_place(j, "peak", &d->peak);
         put_place(j, "death", &d->death);
+        frag_json_number(j, "outside_bytes", d->outside);
+        put_classes(j, d);
         put_ways(j, a, d);
         put_gpus(j, a, d);
         JSON_ROWS(j, "notes", 0, dry_note, d->process->notes, d->process->count,

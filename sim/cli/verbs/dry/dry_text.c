@@ -174,6 +174,35 @@ static enum frag_err put_gpus(const struct dry_answer *a,
     return table_print(&t, out, a->color);
 }
 
+/* What the memory of the process is for, when most is requested: the sum is
+ * what it holds of the device. */
+static enum frag_err put_classes(const struct dry_answer *a,
+                                 const struct dry_device *d, FILE *out)
+{
+    struct table t = table_of("lrr", "memory|at the peak|most");
+    frag_size live = 0, unused;
+
+    for (int k = 0; k < CLASS_COUNT; k++) {
+        live += d->classes[k].at_peak;
+        if (!d->classes[k].most)
+            continue;
+        table_cell(&t, false, "%s", memory_class_names[k]);
+        table_size(&t, d->classes[k].at_peak);
+        table_size(&t, d->classes[k].most);
+    }
+    unused = d->counted_reserved > live ? d->counted_reserved - live : 0;
+    table_cell(&t, false, "reserved beside it");
+    table_size(&t, unused);
+    table_cell(&t, false, "%s", "");
+    table_cell(&t, false, "context and libraries");
+    table_size(&t, d->outside);
+    table_cell(&t, false, "%s", "");
+    table_cell(&t, false, "the process");
+    table_size(&t, live + unused + d->outside);
+    table_cell(&t, false, "%s", "");
+    return table_print(&t, out, a->color);
+}
+
 /* ---- a device ---- */
 
 static void put_head(const struct dry_answer *a, const struct dry_device *d,
@@ -203,6 +232,7 @@ static enum frag_err put_device(const struct dry_answer *a,
 {
     put_head(a, d, out);
     put_places(a, d, out);
+    FRAG_TRY(put_classes(a, d, out));
     return put_needs(a, d, out);
 }
 
