@@ -9,13 +9,16 @@
 /* What starts, wraps or imports the code of others, and libraries: the folder
  * or file at the start of a path or after a slash. */
 static const char *const starters[] = {
-    "<frozen",  "<string>",     "importlib",     "runpy.py",
-    "IPython/", "threading.py", "contextlib.py", "functools.py"};
+    "<frozen",  "<string>",     "fragsim_values.py", "importlib",   "runpy.py",
+    "IPython/", "threading.py", "contextlib.py",     "functools.py"};
 static const char *const libraries[] = {
     "torch/",       "site-packages/", "dist-packages/", "lib/python",
     "torchvision/", "transformers/",  "torch_npu/",     "triton/",
     "deepspeed/",   "accelerate/",    "lightning/",     "einops/",
     "diffusers/",   "peft/"};
+
+/* What of the libraries allocates for all others. */
+static const char *const allocators[] = {"torch/", "triton/", "torch_npu/"};
 
 /* Functions that record the stack or allocate for the program: they are the
  * innermost frames of every stack with C++ frames. */
@@ -26,6 +29,7 @@ static const char *const recorders[] = {
 enum {
     STARTERS = sizeof(starters) / sizeof(*starters),
     LIBRARIES = sizeof(libraries) / sizeof(*libraries),
+    ALLOCATORS = sizeof(allocators) / sizeof(*allocators),
     RECORDERS = sizeof(recorders) / sizeof(*recorders)
 };
 
@@ -64,6 +68,11 @@ static bool is_python_code(const struct frag_trace *t,
 bool site_is_place(const struct frag_trace *t, const struct frag_frame *f)
 {
     return is_python_code(t, f) && !lies_in(t, f, libraries, LIBRARIES);
+}
+
+static bool is_caller(const struct frag_trace *t, const struct frag_frame *f)
+{
+    return is_python_code(t, f) && !lies_in(t, f, allocators, ALLOCATORS);
 }
 
 static bool is_code(const struct frag_trace *t, const struct frag_frame *f)
@@ -216,6 +225,25 @@ void site_function_text(const struct frag_trace *t, uint32_t stack,
     snprintf(text, SITE_TEXT, "unknown");
     if (f)
         put_frame(t, f, "", text);
+}
+
+const struct frag_frame *site_caller(const struct frag_trace *t, uint32_t stack)
+{
+    return first_of(t, stack, (is_kind *const[]){is_caller, is_any, NULL});
+}
+
+const char *site_caller_text(const struct frag_trace *t, uint32_t stack,
+                             char text[SITE_TEXT])
+{
+    static const char packages[] = "-packages/";
+    const struct frag_frame *f = site_caller(t, stack);
+    const char *file = f ? strstr(string_of(t, f->file), packages) : NULL;
+
+    if (!file)
+        return f ? site_frame_text(t, f, text) : strcpy(text, "unknown");
+    snprintf(text, SITE_TEXT, "%.100s (%.120s:%" PRIu32 ")",
+             string_of(t, f->function), file + strlen(packages), f->line);
+    return text;
 }
 
 static void put_word(const char *text, FILE *out)

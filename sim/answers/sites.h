@@ -24,6 +24,12 @@ const struct frag_frame *site_place(const struct frag_trace *t, uint32_t stack);
 /* The site of a stack; NULL for stack 0 and for an empty stack. */
 const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack);
 
+/* The innermost Python frame that is not PyTorch's: of a library that the
+ * program calls, or its own. Without one, the innermost frame; NULL for stack 0
+ * and for an empty stack. */
+const struct frag_frame *site_caller(const struct frag_trace *t,
+                                     uint32_t stack);
+
 /* The innermost frame, apart from the C++ functions that record the stack; NULL
  * for stack 0 and for an empty stack. */
 const struct frag_frame *site_innermost(const struct frag_trace *t,
@@ -53,6 +59,9 @@ enum { SITE_TEXT = 256 }; /* enough for every text of a site */
  * (traces/printable.h). Returns text. */
 const char *site_text(const struct frag_trace *t, uint32_t stack,
                       char text[SITE_TEXT]);
+/* The same of the caller; a library's file has its path in the library. */
+const char *site_caller_text(const struct frag_trace *t, uint32_t stack,
+                             char text[SITE_TEXT]);
 /* The same without the line. */
 void site_function_text(const struct frag_trace *t, uint32_t stack,
                         char text[SITE_TEXT]);

@@ -49,6 +49,11 @@ static void site_key(const struct grouped *g, FILE *out)
         fprintf(out, ":%" PRIu32 ")", f->line);
 }
 
+static void caller_name(const struct grouped *g, char text[SITE_TEXT])
+{
+    site_caller_text(g->h->trace, g->b->stack, text);
+}
+
 static void stack_key(const struct grouped *g, FILE *out)
 {
     site_put_folded(g->h->trace, g->b->stack, out);
@@ -230,6 +235,7 @@ static void metadata_name(const struct grouped *g, char text[SITE_TEXT])
 const struct grouping groupings[HOLDERS_BY_COUNT] = {
     [HOLDERS_BY_SITE] = {true, stack_number, site_name, site_key},
     [HOLDERS_BY_FUNCTION] = {true, stack_number, function_name, function_key},
+    [HOLDERS_BY_CALLER] = {true, stack_number, caller_name, NULL},
     [HOLDERS_BY_STACK] = {true, stack_number, site_name, stack_key},
     [HOLDERS_BY_SIZE] = {false, size_number, size_name, NULL},
     [HOLDERS_BY_CLASS] = {true, class_number, class_name, NULL},

@@ -33,6 +33,11 @@ enum holders_by holders_best(const struct frag_trace *t,
     return has_stacks(t, d) ? HOLDERS_BY_SITE : HOLDERS_BY_SIZE;
 }
 
+bool holders_is_one(const struct holders *h)
+{
+    return h->count && h->items[0].bytes >= h->bytes / 10 * 9;
+}
+
 /* -- the filter ---------------------------------------------------------- */
 
 static bool frame_has(const struct frag_trace *t, const struct frag_frame *f,

@@ -17,6 +17,7 @@
 #define HOLDERS_BY(X)       \
     X(SITE, "site")         \
     X(FUNCTION, "function") \
+    X(CALLER, "caller")     \
     X(STACK, "stack")       \
     X(SIZE, "size")         \
     X(CLASS, "class")       \
@@ -89,6 +90,10 @@ enum frag_err holders_find(const struct frag_trace *t,
                            struct holders *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 void holders_close(struct holders *h);
+
+/* Whether nearly all bytes lie in the first group, so that another grouping
+ * tells more: a program that only calls a library. */
+bool holders_is_one(const struct holders *h);
 
 /* The age of a block at the moment in steps: the number of boundaries of steps
  * since the event. UINT64_MAX if it was allocated before the first step, or if

@@ -86,7 +86,7 @@ static enum frag_err visit(void *user, const struct input *in,
 {
     struct top *s = user;
     const struct top_values *v = s->values;
-    const struct holders_options options = {
+    struct holders_options options = {
         .by = v->by ? v->by - 1 : holders_best(in->trace, in->device),
         .filter = v->filter,
         .steps = true};
@@ -99,6 +99,11 @@ static enum frag_err visit(void *user, const struct input *in,
         return FRAG_OK; /* nothing was recorded on it, but on another one */
     FRAG_TRY(moment_read(in->trace, in->device, v->at, &event, e));
     FRAG_TRY(holders_find(in->trace, in->device, event, &options, &h, e));
+    if (!v->by && options.by == HOLDERS_BY_SITE && holders_is_one(&h)) {
+        holders_close(&h);
+        options.by = HOLDERS_BY_CALLER;
+        FRAG_TRY(holders_find(in->trace, in->device, event, &options, &h, e));
+    }
     err = v->folded ? write_folded(s, in, event, e) : FRAG_OK;
     FRAG_THEN(err, write_groups(s, &h, in->name, e));
     holders_close(&h);
@@ -186,12 +191,14 @@ static const struct option_row options[] = {
      "the number of an event"},
     {"by", 0, "WORD", OPTION_CHOICE, AT(by), "auto" HOLDERS_BY(X),
      "group the blocks by site (the innermost frame of the program's own "
-     "code), function (the site without its line), stack (all frames), class "
+     "code), function (the site without its line), caller (the innermost frame "
+     "that is not PyTorch's, also of a library), stack (all frames), class "
      "(what the block is for: weights, gradients, optimizer, activations, "
      "cache of keys and values, CUDA graphs, workspaces, communication, or not "
      "told), size, age (in steps, or in events if no steps were found), pool, "
      "stream or metadata (the text of _set_memory_metadata); auto (default) is "
-     "site, and size if the recording has no stacks"},
+     "site, caller if one site holds nine tenths, and size if the recording has "
+     "no stacks"},
     {"rows", 0, "N", OPTION_NUMBER, AT(limit), NULL,
      "number of groups to print (default: 20; 0: all)"},
     {"filter", 0, "TEXT", OPTION_TEXT, AT(filter), NULL,

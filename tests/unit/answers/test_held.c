@@ -259,6 +259,36 @@ static void classes_are_told_from_frames_and_lives(void **state)
     frag_trace_close(t);
 }
 
+/* A program of one line that calls a library: the library's lines tell more. */
+static void callers_are_lines_of_libraries(void **state)
+{
+    struct program p = {frag_build_open("program", "test"), 1};
+    const struct frag_frame library[] = {
+        frame(&p, "empty", "lib/python3/site-packages/torch/functional.py", 9),
+        frame(&p, "load", "lib/python3/site-packages/vllm/model/loader.py", 3),
+        frame(&p, "main", "serve.py", 4)};
+    const uint32_t loads = frag_build_stack(p.build, library, 3);
+    const struct holders_options sites = {.by = HOLDERS_BY_SITE},
+                                 callers = {.by = HOLDERS_BY_CALLER};
+    struct frag_trace *t;
+    struct holders h;
+
+    (void)state;
+    hold(&p, 91, loads, false);
+    hold(&p, 9, stack(&p, "main", "serve.py", 5), false);
+    t = finish(&p);
+    h = find(t, &sites);
+    assert_string_equal(text_of(&h),
+                        "91000/1 main (serve.py:4), 9000/1 main (serve.py:5)");
+    assert_true(holders_is_one(&h));
+    holders_close(&h);
+    h = find(t, &callers);
+    assert_string_equal(text_of(&h), "91000/1 load (vllm/model/loader.py:3), "
+                                     "9000/1 main (serve.py:5)");
+    holders_close(&h);
+    frag_trace_close(t);
+}
+
 static void a_filter_reads_all_frames(void **state)
 {
     (void)state;
@@ -583,6 +613,7 @@ int main(void)
         cmocka_unit_test(sites_are_what_a_reader_looks_for),
         cmocka_unit_test(blocks_are_grouped),
         cmocka_unit_test(classes_are_told_from_frames_and_lives),
+        cmocka_unit_test(callers_are_lines_of_libraries),
         cmocka_unit_test(a_filter_reads_all_frames),
         cmocka_unit_test(a_failed_request_holds_nothing),
         cmocka_unit_test(stacks_are_folded),
