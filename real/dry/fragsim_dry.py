@@ -391,8 +391,7 @@ def _watch_servers():
     handle = logging.Logger.handle
 
     def keep(logger, record):
-        if record.name.startswith(("vllm", "sglang")) and FOLDER \
-                and record.levelno >= logging.INFO:
+        if record.name.startswith(("vllm", "sglang")) and FOLDER:
             with open(os.path.join(FOLDER, "said"), "a", encoding="utf-8",
                       errors="replace") as file:
                 file.write(record.getMessage().replace("\n", " ") + "\n")

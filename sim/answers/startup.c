@@ -29,6 +29,9 @@ static const struct rule rules[] = {
     {vllm, "Model loading took ", "", NULL, AT(weights), FRAG_GIB, false},
     {vllm, "Memory profiling takes", "torch peak memory increase: ", NULL,
      AT(activation), FRAG_GIB, false},
+    {vllm, "Memory profiling takes",
+     "non-torch forward increase memory: ", NULL, AT(outside), FRAG_GIB, false},
+    {vllm, "GiB for non-torch memory", "<", NULL, AT(outside), FRAG_GIB, false},
     {vllm, "Available KV cache memory: ", "", NULL, AT(cache), FRAG_GIB, true},
     {vllm, "GPU KV cache size: ", "", NULL, AT(tokens), 1, true},
     {vllm, "Graph capturing finished in ", "took ", NULL, AT(graphs), FRAG_GIB,
@@ -183,6 +186,7 @@ void startup_read(FILE *in, struct startup *out)
                             .budget = FRAG_UNLIMITED,
                             .weights = FRAG_UNLIMITED,
                             .activation = FRAG_UNLIMITED,
+                            .outside = FRAG_UNLIMITED,
                             .cache = FRAG_UNLIMITED,
                             .tokens = FRAG_UNLIMITED,
                             .graphs = FRAG_UNLIMITED,
@@ -203,6 +207,7 @@ static const struct {
              {AT(budget), "that the server may use"},
              {AT(weights), "weights"},
              {AT(activation), "activations, most at once"},
+             {AT(outside), "outside of PyTorch"},
              {AT(cache), "cache"},
              {AT(graphs), "CUDA graphs"},
              {AT(cache_most), "cache that would fill the GPU"}};
@@ -266,8 +271,8 @@ void startup_json(const struct startup *s, struct frag_json *j)
              NUMBER("memory_bytes", total), NUMBER("free_bytes", left),
              NUMBER("budget_bytes", budget), NUMBER("weights_bytes", weights),
              NUMBER("activation_bytes", activation),
-             NUMBER("cache_bytes", cache), NUMBER("cache_tokens", tokens),
-             NUMBER("graphs_bytes", graphs),
+             NUMBER("outside_bytes", outside), NUMBER("cache_bytes", cache),
+             NUMBER("cache_tokens", tokens), NUMBER("graphs_bytes", graphs),
              NUMBER("cache_most_bytes", cache_most), NUMBER("serves", is_up));
     frag_json_text(j, "failure", s->failure ? s->failure->what : NULL);
     frag_json_text(j, "advice",

@@ -30,6 +30,7 @@ struct startup {
     frag_size budget;     /* that the server may use of it */
     frag_size weights;    /* with what the libraries took while they loaded */
     frag_size activation; /* most at once in the profile run */
+    frag_size outside;    /* of PyTorch, that the profile run added */
     frag_size cache;      /* keys and values */
     uint64_t tokens;      /* that the cache holds */
     frag_size graphs;     /* CUDA graphs */

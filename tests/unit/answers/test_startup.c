@@ -31,7 +31,9 @@ static void vllm_tells_each_part(void **state)
         "(W0 pid=7) INFO Model loading took 14.99 GiB memory and 12.3 seconds\n"
         "(W1 pid=8) INFO Model loading took 15.5 GiB memory and 12.3 seconds\n"
         "DEBUG Memory profiling takes 5.00 seconds. Total non KV cache memory: "
-        "17.1GiB; torch peak memory increase: 1.75GiB; weights memory: "
+        "17.1GiB; torch peak memory increase: 1.75GiB; non-torch forward "
+        "increase "
+        "memory: 0.25GiB; weights memory: "
         "14.99GiB.\n"
         "(W0 pid=7) INFO Available KV cache memory: 58.11 GiB\n"
         "(W1 pid=8) INFO Available KV cache memory: 57.5 GiB\n"
@@ -50,6 +52,7 @@ static void vllm_tells_each_part(void **state)
     assert_int_equal(s.cache, gib(57.5));   /* the least */
     assert_int_equal(s.tokens, 476016);
     assert_int_equal(s.activation, gib(1.89));
+    assert_int_equal(s.outside, gib(0.25));
     assert_int_equal(s.graphs, gib(0.91));
     assert_int_equal(s.left, gib(78.68));
     assert_int_equal(s.total, gib(79.19));

@@ -23,7 +23,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIELDS = ("run", "status", "weights_gib", "activation_gib", "cache_gib", "tokens",
-          "graphs_gib", "outside_gib", "seconds", "host_gib", "why")
+          "graphs_gib", "non_torch_gib", "outside_gib", "seconds", "host_gib", "why")
 GIB = 1 << 30
 
 
@@ -217,7 +217,7 @@ def start(model, flags, folder):
          "off", "-f", "--json", answer, "--", os.environ["FRAG_VLLM_PYTHON"],
          os.path.join(HERE, "serve.py"), path, json.dumps({**ALL, **flags})],
         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-        timeout=1500)
+        env={**os.environ, "VLLM_LOGGING_LEVEL": "DEBUG"}, timeout=1500)
     with open(os.path.join(folder, "log"), "w", encoding="utf-8") as file:
         file.write(done.stdout)
     row = {"status": done.returncode, "seconds": round(time.time() - begin)}
@@ -233,6 +233,7 @@ def start(model, flags, folder):
             "activation_gib": gib(said.get("activation_bytes")),
             "cache_gib": gib(said.get("cache_bytes")),
             "tokens": said.get("cache_tokens"), "graphs_gib": gib(said.get("graphs_bytes")),
+            "non_torch_gib": gib(said.get("outside_bytes")),
             "outside_gib": gib(rank["outside_bytes"]),
             "host_gib": f"{most / (1 << 20):.2f}" if most > before else "",
             "why": said.get("failure") or ""}
