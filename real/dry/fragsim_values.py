@@ -127,6 +127,8 @@ class Values(TorchDispatchMode):
         size = tensor.numel() * tensor.element_size()
         note.outs = [Seen(None, tensor.dtype, tensor.size(), tensor.stride(),
                           tensor.storage_offset(), tensor.untyped_storage().nbytes())]
+        if tensor.device.type != "cpu":  # meta: it has no values
+            return note
         if tensor.numel() <= MOST and self.held + size <= HELD:
             copy = tensor.detach().clone(memory_format=torch.preserve_format)
             note.outs = [seen_of(copy, None)]
