@@ -110,6 +110,11 @@ static bool has_settings(const struct triage *t)
     return has_history(t) && t->verdict.action != VERDICT_NOTHING;
 }
 
+static bool has_stacks(const struct triage *t)
+{
+    return classes_are_told(t->trace, t->device);
+}
+
 /* ---- the parts ---- */
 
 static const char holes[] = "The segments at the failure, or at the end if no "
@@ -163,6 +168,12 @@ const struct triage_part triage_parts[] = {
      "die, at the peak of the requested memory.",
      {"top", THE_TRACE, "-q", "--at", THE_MOMENT},
      .show = top_show},
+    {"classes",
+     "What the memory is for",
+     "The same blocks by class, such as weights, activations or a cache.",
+     {"top", THE_TRACE, "-q", "--at", THE_MOMENT, "--by", "class"},
+     .show = classes_show,
+     .is_shown = has_stacks},
     {"steps",
      "Steps",
      "What each step of the job needs.",

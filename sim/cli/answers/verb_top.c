@@ -139,14 +139,33 @@ static void put_after(void *user, struct frag_json *j)
 static const struct top_values defaults = {
     .at = "peak", .limit = 20, .device = INPUT_ANY_DEVICE};
 
-enum frag_err top_show(const struct shown *on, struct frag_error *e)
+/* By that grouping and 1, or 0: the best one. */
+static enum frag_err show(const struct shown *on, enum holders_by by,
+                          struct frag_error *e)
 {
     struct top_values values = defaults;
     struct top s = {.values = &values, .out = on->out};
 
     values.common.color = COLOR_NEVER;
     values.at = on->at;
+    values.by = by;
     return visit(&s, &on->in, e);
+}
+
+enum frag_err top_show(const struct shown *on, struct frag_error *e)
+{
+    return show(on, 0, e);
+}
+
+enum frag_err classes_show(const struct shown *on, struct frag_error *e)
+{
+    return show(on, HOLDERS_BY_CLASS + 1, e);
+}
+
+bool classes_are_told(const struct frag_trace *t,
+                      const struct frag_device_trace *d)
+{
+    return holders_best(t, d) != HOLDERS_BY_SIZE;
 }
 
 static int top_run(const struct call *call, const void *values)

@@ -31,5 +31,10 @@ shown_put leaks_show;
 shown_put steps_show;
 shown_put summary_show;
 shown_put top_show;
+shown_put classes_show; /* top --by class */
+
+/* Whether the recording has the stacks for it. */
+bool classes_are_told(const struct frag_trace *t,
+                      const struct frag_device_trace *d);
 
 #endif

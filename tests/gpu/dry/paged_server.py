@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""serve.py MODEL: a server that fills the card with its cache: continuous batching of
+"""paged_server.py MODEL: a server that fills the card with its cache: continuous batching of
 transformers, whose paged cache takes a share of what is free, for one of MODELS with
 random weights. `loop` trains a model between generations, and puts the server to
 sleep in between: its cache is freed.
