@@ -19,6 +19,17 @@ uint64_t changes_count(const struct frag_device_trace *d)
     return count;
 }
 
+frag_size changes_limit(const struct frag_device_trace *d)
+{
+    frag_size limit = 0;
+
+    for (uint64_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].kind == FRAG_CHANGE_LIMIT &&
+            d->changes[i].event <= d->initial)
+            limit = d->changes[i].limit;
+    return limit;
+}
+
 const char *change_text(const struct frag_device_trace *d,
                         const struct frag_setting_change *x,
                         char text[CHANGE_TEXT])
@@ -33,6 +44,17 @@ const char *change_text(const struct frag_device_trace *d,
     return text;
 }
 
+/* One edited change makes the settings those of the user. */
+static uint32_t origin_of(const struct frag_device_trace *d)
+{
+    uint32_t origin = FRAG_CHANGE_RECORDED;
+
+    for (uint64_t i = 0; i < d->change_count; i++)
+        if (d->changes[i].origin > origin)
+            origin = d->changes[i].origin;
+    return origin;
+}
+
 const char *changes_words(const struct frag_device_trace *d,
                           char text[CHANGES_WORDS])
 {
@@ -41,7 +63,22 @@ const char *changes_words(const struct frag_device_trace *d,
     *text = '\0';
     if (count)
         snprintf(text, CHANGES_WORDS, "%" PRIu64 " change%s of settings (%s)",
-                 count, count == 1 ? "" : "s",
-                 change_origins[d->changes[d->change_count - 1].origin]);
+                 count, count == 1 ? "" : "s", change_origins[origin_of(d)]);
+    return text;
+}
+
+const char *changes_meaning(const struct frag_device_trace *d, bool follows,
+                            char text[CHANGES_MEANING])
+{
+    char words[CHANGES_WORDS];
+
+    *text = '\0';
+    if (*changes_words(d, words))
+        snprintf(text, CHANGES_MEANING, "%s %s",
+                 !follows ? "one setting for the whole run, in place of"
+                 : origin_of(d) == FRAG_CHANGE_EDITED
+                     ? "the settings of the edited trace, with"
+                     : "the settings as recorded, with",
+                 words);
     return text;
 }

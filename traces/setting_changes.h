@@ -13,7 +13,10 @@ extern const char *const change_origins[];
  * recording. */
 uint64_t changes_count(const struct frag_device_trace *d);
 
-enum { CHANGE_TEXT = 240, CHANGES_WORDS = 64 };
+/* The limit that they state at the start; 0: none does. */
+frag_size changes_limit(const struct frag_device_trace *d);
+
+enum { CHANGE_TEXT = 240, CHANGES_WORDS = 64, CHANGES_MEANING = 160 };
 /* Writes what holds after a change: the settings, "defaults", or the limit.
  * Returns text. */
 const char *change_text(const struct frag_device_trace *d,
@@ -23,6 +26,11 @@ const char *change_text(const struct frag_device_trace *d,
  * text. */
 const char *changes_words(const struct frag_device_trace *d,
                           char text[CHANGES_WORDS]);
+/* Writes which settings a run has that follows the changes, or that does not:
+ * those of the recording, those of the edited trace, or one setting; "" if
+ * there is no change. Returns text. */
+const char *changes_meaning(const struct frag_device_trace *d, bool follows,
+                            char text[CHANGES_MEANING]);
 
 FRAG_END_DECLS
 

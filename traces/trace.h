@@ -294,7 +294,7 @@ struct frag_trace {
 
     /* The memory limit of the recorded process, in bytes, as the user or the
      * file of counters beside a snapshot states it; FRAG_UNLIMITED: it had
-     * none; 0: it is not known. No snapshot contains it. */
+     * none; 0: it is not known. A snapshot has it among its changes only. */
     frag_size limit;
 
     /* The releases of PyTorch 2 whose snapshots have the keys of this one:

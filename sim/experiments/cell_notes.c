@@ -70,15 +70,14 @@ static const char *why_not_adopted(const struct cell_result *on)
 
 static void note_changes(const struct cell_result *on, char text[RELEASE_NOTE])
 {
-    char words[CHANGES_WORDS];
+    const bool follows = torch_is_followed(on->params);
+    char words[CHANGES_MEANING];
 
-    if (!*changes_words(on->device, words) ||
-        torch_value_of(on->params, TORCH_FOLLOWS_KEY))
-        return;
-    text_add(text, RELEASE_NOTE, ": ",
-             "the trace has %s, which this run ignores: it holds one setting "
-             "for the whole run; torch@recorded follows them",
-             words);
+    if (on->policy->policy->set && *changes_meaning(on->device, follows, words))
+        text_add(text, RELEASE_NOTE, ": ", "the run has %s%s", words,
+                 follows || !on->trace->settings
+                     ? ""
+                     : ", which torch@recorded follows");
 }
 
 static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])

@@ -6,6 +6,7 @@
 
 #include "policies/torch/platform.h"
 #include "sim/replay/reservations.h"
+#include "traces/setting_changes.h"
 
 /* ---- the recorded base addresses of segments and reservations ---- */
 
@@ -113,16 +114,6 @@ static char *recorded_params(const struct frag_validate *spec)
     return torch_settings_for(t->settings, t->releases, chosen ? chosen : "");
 }
 
-/* The changes of the limit set that of the start, too. */
-static bool limit_changes(const struct frag_device_trace *d)
-{
-    bool any = false;
-
-    for (uint64_t i = 0; i < d->change_count; i++)
-        any |= d->changes[i].kind == FRAG_CHANGE_LIMIT;
-    return any;
-}
-
 enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                                   struct frag_recorded_setup *out,
                                   struct frag_error *e)
@@ -133,7 +124,7 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
 
     if (spec->device->device != FRAG_HOST_DEVICE)
         FRAG_TRY(frag_recorded_arena(spec->device, spec->total, &s.arena, e));
-    if (spec->limit != FRAG_UNLIMITED && !limit_changes(spec->device))
+    if (spec->limit != FRAG_UNLIMITED && !changes_limit(spec->device))
         s.arena.limit = spec->limit;
     s.params = recorded_params(spec);
     if (s.params) {

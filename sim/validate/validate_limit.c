@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/arena/arena.h"
+#include "traces/setting_changes.h"
 #include "traces/text.h"
 #include "traces/torch_sizes.h"
 
@@ -176,6 +177,7 @@ frag_recorded_limit(const struct frag_device_trace *d, const char *settings)
                      .event = UINT64_MAX,
                      .retry = FRAG_UNLIMITED,
                      .full = FRAG_UNLIMITED};
+    const frag_size stated = changes_limit(d);
 
     s.pages = strstr(s.settings, "expandable_segments:True") != NULL;
     s.any_pages = s.pages;
@@ -188,6 +190,10 @@ frag_recorded_limit(const struct frag_device_trace *d, const char *settings)
         add_action(&s, &r->actions[i]);
     }
     settle(&l, &s);
+    if (stated && (stated != FRAG_UNLIMITED || l.source != FRAG_LIMIT_DEVICE)) {
+        l.source = FRAG_LIMIT_GIVEN;
+        l.limit = stated;
+    }
     return l;
 }
 

@@ -1,5 +1,5 @@
-/* validate_limit.h - the memory limit of a recorded allocator, as far as its
- * OOMs show it: no snapshot records the limit itself. */
+/* validate_limit.h - the memory limit of a recorded allocator: as the changes
+ * of its settings state it, or as far as its OOMs show it. */
 #ifndef FRAG_SIM_VALIDATE_VALIDATE_LIMIT_H
 #define FRAG_SIM_VALIDATE_VALIDATE_LIMIT_H
 
@@ -17,8 +17,8 @@ FRAG_BEGIN_DECLS
 
 enum frag_limit_source {
     FRAG_LIMIT_NONE,     /* no request failed: no limit is needed */
-    FRAG_LIMIT_GIVEN,    /* the caller stated the limit, or that there is
-                            none */
+    FRAG_LIMIT_GIVEN,    /* the caller, or the recording, stated the limit, or
+                            that there is none */
     FRAG_LIMIT_DEVICE,   /* what was reserved at an OOM, plus what could be
                             had of the device then */
     FRAG_LIMIT_INFERRED, /* the device had enough free memory, so the process

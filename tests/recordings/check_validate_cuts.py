@@ -16,6 +16,10 @@ limits: recordings of jobs that died, without their file of counters. The limit
 then comes from the oom entries, once as recorded and once with a device_free
 that shows that the device refused.
 
+moved: a block in the middle of the history lies 512 bytes higher than it did. What
+comes after it explains that in no case: the history differs if its beginning or its
+end is there, and is never exact.
+
 evidence: snapshots with so little history that nothing can be compared.
 
 The recordings are those of traces/bundled, and of ../shared if it is there.
@@ -253,6 +257,42 @@ def check_ends(folder, names):
     print(f"ends: {total} exact up to the last entry in {folder}")
 
 
+def moved(entries, at):
+    """The entries with the block of entry `at` 512 bytes higher."""
+    out, place = list(entries), entries[at]["addr"]
+    for i in range(at, len(entries)):
+        if entries[i].get("addr") == place and not is_segment(entries[i]):
+            out[i] = dict(entries[i], addr=place + 512)
+            if entries[i]["action"] == "free_completed":
+                break
+    return out
+
+
+def check_moved(folder, names):
+    total = 0
+    for name in names:
+        snapshot = load(folder, name)
+        entries = snapshot["device_traces"][0]
+        count = len(entries)
+        allocs = [i for i in range(count // 3, count // 2)
+                  if entries[i]["action"] == "alloc" and
+                  not any(e.get("addr") == entries[i]["addr"] + 512
+                          for e in entries)]
+        for at in share(allocs[::max(1, len(allocs) // 3)], 1):
+            wrong = moved(entries, at)
+            for first, last in (0, count * 9 // 10), (0, count), \
+                    (count // 4, count), (count // 4, count * 9 // 10):
+                store(dict(snapshot, device_traces=[wrong[first:last]]))
+                row = validate("--stats", "none")
+                open_ended = row["blocks_freed_later"] + row["blocks_allocated_later"]
+                wanted = ["differs"] + ["no evidence"] * bool(first and open_ended)
+                expect(row["verdict"] in wanted and row["first_divergence"] and
+                       row["first_divergence"]["event"] < last, f"{name} {at}: {row}")
+                total += 1
+    expect(total, "a block that can be moved")
+    print(f"moved: {total} not exact in {folder}")
+
+
 def check_counters():
     """Counters that were read after the last entry are upper bounds of totals
     and peaks, and no bounds of what is current."""
@@ -319,6 +359,7 @@ def main():
         for folder in folders:
             check_cuts(folder, CUT[folder])
             check_ends(folder, CUT[folder])
+            check_moved(folder, CUT[folder])
             for name in DEAD[folder]:
                 check_limit(folder, name)
             ordinary = [n for n in DEAD[folder] if "exp" not in n]

@@ -750,6 +750,15 @@ static bool is_uncertain(const struct device_build *d)
     return false;
 }
 
+/* Whether a change of settings at the start states the limit. */
+static bool states_limit(const struct device_build *d)
+{
+    for (uint64_t i = 0; i < d->change_count && !d->changes[i].event; i++)
+        if (d->changes[i].kind == FRAG_CHANGE_LIMIT)
+            return true;
+    return false;
+}
+
 static enum frag_err note_inference(struct frag_build *b,
                                     const struct device_build *d,
                                     frag_size limit, uint64_t explained)
@@ -762,8 +771,8 @@ static enum frag_err note_inference(struct frag_build *b,
             "%s: %" PRIu64 " empty_cache calls inferred from "
             "returned segments; calls that returned nothing cannot be seen",
             FRAG_DEVICE_NAME(d->device), d->flush_count - explained));
-    if (d->device == FRAG_HOST_DEVICE || limit || d->has_policy ||
-        !is_uncertain(d))
+    if (d->device == FRAG_HOST_DEVICE || limit || states_limit(d) ||
+        d->has_policy || !is_uncertain(d))
         return FRAG_OK;
     if (!d->ooms)
         return frag_build_note(

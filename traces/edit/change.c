@@ -78,6 +78,7 @@ enum frag_err run_settings(struct edit_job *job)
 enum frag_err run_no_settings(struct edit_job *job)
 {
     const struct frag_device_trace *d = job->source.device;
+    struct device_build *rest = job->track.d;
     const bool meant = is_meant(job);
 
     job->making->total += d->count;
@@ -88,5 +89,8 @@ enum frag_err run_no_settings(struct edit_job *job)
         job->source.change = d->change_count;
         job->making->changed += d->change_count;
     }
-    return track_all(&job->track, &job->source);
+    FRAG_TRY(track_all(&job->track, &job->source));
+    for (uint64_t i = 0; job->source.left_out && i < rest->change_count; i++)
+        rest->changes[i].origin = FRAG_CHANGE_EDITED;
+    return FRAG_OK;
 }

@@ -8,7 +8,9 @@
 
 #include "sim/answers/sites.h"
 #include "sim/arena/arena.h"
+#include "traces/setting_changes.h"
 #include "traces/text.h"
+#include "traces/torch_sizes.h"
 
 const char *const verdict_action_words[VERDICT_ACTION_COUNT] = {
 #define X(name, word, text) word,
@@ -590,11 +592,24 @@ static void say_reach(const struct verdict *v, char *text)
                  "GPU, and then the rest of the run is known.");
 }
 
+/* Which settings the action was replayed with, where they change. */
+static void say_settings(const struct verdict *v, char *text)
+{
+    const bool sets = v->action == VERDICT_SETTING && !v->rung->recorded;
+    const char *settings = sets ? v->rung->text : v->whole->settings;
+    char words[CHANGES_MEANING];
+
+    if (*changes_meaning(v->device, settings && torch_is_followed(settings),
+                         words))
+        text_add(text, VERDICT_TEXT, " ", "It holds for %s.", words);
+}
+
 static void say_sure(struct verdict *v)
 {
     const struct explain *x = subject_of(v);
 
     say_reach(v, v->sure);
+    say_settings(v, v->sure);
     if (v->failure && v->failure->failed && !v->failure->reproduced)
         text_add(v->sure, VERDICT_TEXT, " ",
                  "The memory that the job could use changed while it ran.");

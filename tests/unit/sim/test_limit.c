@@ -113,6 +113,47 @@ static void what_was_held_at_the_start_counts(void **state)
     assert_int_equal(l.device_free, 10 * MIB + FRAG_DRIVER_KEEPS);
 }
 
+/* A limit among the changes at the start holds; that there is none explains no
+ * OOM of the device, and a later change is not the limit of the start. */
+static void a_stated_limit_holds(void **state)
+{
+    static const struct {
+        frag_size limit, free;
+        uint64_t event;
+        enum frag_limit_source source;
+    } rows[] = {
+        {120 * MIB, 500, 0, FRAG_LIMIT_GIVEN},
+        {120 * MIB, 10, 0, FRAG_LIMIT_GIVEN},
+        {FRAG_UNLIMITED, 10, 0, FRAG_LIMIT_DEVICE},
+        {FRAG_UNLIMITED, 500, 0, FRAG_LIMIT_GIVEN},
+        {120 * MIB, 500, 1, FRAG_LIMIT_INFERRED},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct frag_setting_change changes[] = {
+            {.kind = FRAG_CHANGE_SETTINGS},
+            {.kind = FRAG_CHANGE_LIMIT,
+             .event = rows[i].event,
+             .limit = rows[i].limit}};
+        const struct frag_recorded_action actions[] = {
+            TAKE(0, 100), FAIL(1, 30, rows[i].free)};
+        static const char *const none[] = {""};
+        struct frag_device_trace d = {
+            .count = EVENTS, .op = ops, .bytes = bytes};
+        struct frag_recorded_limit l;
+
+        d.changes = changes;
+        d.change_count = 2;
+        d.strings = none;
+        d.recorded.actions = actions;
+        d.recorded.action_count = 2;
+        l = frag_recorded_limit(&d, NULL);
+        assert_int_equal(l.source, rows[i].source);
+        assert_true(l.source != FRAG_LIMIT_GIVEN || l.limit == rows[i].limit);
+    }
+}
+
 /* As an H200 refused it: 470 MiB, with 471.5 MiB free. */
 static void
 a_device_that_reports_enough_as_free_may_have_been_full(void **state)
@@ -171,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ooms_and_retries_bound_the_limit),
         cmocka_unit_test(what_was_held_at_the_start_counts),
+        cmocka_unit_test(a_stated_limit_holds),
         cmocka_unit_test(
             a_device_that_reports_enough_as_free_may_have_been_full),
         cmocka_unit_test(the_note_names_the_option_where_the_limit_is_open),

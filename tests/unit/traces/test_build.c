@@ -427,6 +427,35 @@ static void changes_decide_what_an_attempt_explains(void **state)
     }
 }
 
+/* A limit that a change states at the start is known; one that a later change
+ * states is not that of the events before. */
+static void a_stated_limit_is_known(void **state)
+{
+    const struct frag_recorded_settings now = {.gc_threshold = 0};
+
+    (void)state;
+    for (uint64_t after = 0; after < 4; after++) {
+        struct frag_build *b = frag_build_open("x", "test");
+        bool noted = false;
+        struct frag_trace *t;
+
+        assert_int_equal(feed(b, "sA:20480 aA:12000 rA:12000 cA:12000 fA:20480 "
+                                 "sB:24576 aB:24576"),
+                         FRAG_OK);
+        assert_int_equal(
+            frag_build_change(b, 0,
+                              &(struct frag_setting_change){
+                                  .kind = FRAG_CHANGE_LIMIT, .limit = 1},
+                              &now, after, &error),
+            FRAG_OK);
+        t = finish(b, 0);
+        for (uint32_t i = 0; i < t->note_count; i++)
+            noted |= strstr(t->notes[i], "memory limit is not known") != NULL;
+        assert_int_equal(noted, after < 3);
+        frag_trace_close(t);
+    }
+}
+
 static void broken_sequences_are_refused(void **state)
 {
     static const char *const scripts[] = {
@@ -520,6 +549,7 @@ int main(void)
         cmocka_unit_test(settings_decide_what_an_attempt_explains),
         cmocka_unit_test(changes_are_placed_among_the_calls),
         cmocka_unit_test(changes_decide_what_an_attempt_explains),
+        cmocka_unit_test(a_stated_limit_is_known),
         cmocka_unit_test(broken_sequences_are_refused),
         cmocka_unit_test(sizes_are_rounded_as_pytorch_does),
         cmocka_unit_test(text_is_interned_up_to_its_first_0),

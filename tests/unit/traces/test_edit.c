@@ -1283,7 +1283,7 @@ static void changes_of_settings_are_edited(void **unused)
     c.device.change_count = 2;
     c.device.strings = t->strings;
     expect_changes(t, "no-settings", "");
-    expect_changes(t, "no-settings:change=1", "30 limit 5");
+    expect_changes(t, "no-settings:change=1", "30 limit 5*");
     expect_changes(t, "no-settings:change=1;no-settings:change=1", "");
     expect_changes(t, "settings:from=25,limit=9",
                    "20 forward; 25 limit 9*; 30 limit 5");
