@@ -27,6 +27,7 @@ from harness import BUNDLED, SANITIZED, output, results, run
 
 FRAMES = os.path.join(BUNDLED, "leak_frames.pickle.xz")
 GPT2 = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
+CHANGES = os.path.join(BUNDLED, "recorded", "changes_two_streams.pickle.xz")
 TYPES = {"u8": "B", "u32": "I", "f64": "d"}
 
 
@@ -135,6 +136,15 @@ def check_small(folder):
             live.sort()
             assert all(a[0] + a[1] <= b[0] for a, b in zip(live, live[1:]))
             assert not live or live[-1][0] + live[-1][1] <= one["bytes"]
+
+
+def check_changes(folder):
+    """The changes of settings in mid-run, as `info` lists them; else none."""
+    assert data_of(page_of(folder, FRAMES))["changes"] == []
+    said, = results("info", "-q", CHANGES)
+    rows = said["devices"][0]["settings_changes"][1:]  # the first is at the start
+    assert len(rows) == 4 and data_of(page_of(folder, CHANGES))["changes"] == [
+        {"event": row["event"], "text": row["settings"] or "defaults"} for row in rows]
 
 
 def area_of(one, data):
@@ -473,6 +483,9 @@ def check_page(folder):
         check_peak(page, GPT2)
         check_pair(page)
         check_touch(page)
+        assert "changes of settings" not in page.text(".v-key")
+        page.open(page_of(folder, CHANGES))
+        check_settings(page)
         assert page.errors() == [], page.errors()
 
 
@@ -485,6 +498,23 @@ def check_pair(page):
     page.wheel(*place.middle(), -200)
     assert window(page, 0) == window(page, 1) and window(page)[0] > 0
     page.press("Home")
+
+
+def check_settings(page):
+    """The settings of a moment, and dark lines where they change."""
+    assert "changes of settings" in page.text(".v-key")
+    place = Place(page)
+    page.point(*place.middle())
+    assert "Settings: defaults, since event 973" in page.text(".v-cursor"), \
+        page.text(".v-cursor")
+    dark = page.script("""
+        const map = document.querySelector('canvas'), plot = map.dataset.plot.split(' ');
+        const shown = map.dataset.window.split(' '), ratio = devicePixelRatio;
+        const x = +plot[0] + (973 - shown[0]) / (shown[1] - shown[0]) * plot[2];
+        const pixels = map.getContext('2d').getImageData(Math.round(x * ratio), (+plot[1] + 40)
+          * ratio, 1, plot[3] / 2 * ratio).data;
+        return pixels.filter((level, i) => i % 4 == 0 && level < 60).length;""")
+    assert dark > 40, dark
 
 
 def check_touch(page):
@@ -526,6 +556,7 @@ def check_misuse(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         check_small(folder)
+        check_changes(folder)
         check_large(folder)
         check_names(folder)
         check_misuse(folder)

@@ -13,6 +13,7 @@
 #include "traces/facts.h"
 #include "traces/name.h"
 #include "traces/printable.h"
+#include "traces/setting_changes.h"
 
 /* -- the data ------------------------------------------------------------ */
 
@@ -209,6 +210,22 @@ static void put_places(struct frag_json *j, const struct view *v)
     frag_json_end(j);
 }
 
+/* The changes of settings in mid-run. */
+static void put_changes(struct frag_json *j, const struct frag_device_trace *d)
+{
+    char text[CHANGE_TEXT];
+
+    frag_json_array(j, "changes");
+    for (uint64_t i = d->change_count - changes_count(d); i < d->change_count;
+         i++) {
+        frag_json_object(j, NULL);
+        frag_json_number(j, "event", d->changes[i].event);
+        put_printable(j, "text", change_text(d, &d->changes[i], text));
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
 /* The time at the begin of each column and at the end, in ticks, ascending. */
 static void put_times(struct frag_json *j, const struct view *v)
 {
@@ -240,6 +257,7 @@ static void put_data(const struct view *v, FILE *out)
              NUMBER("wide", wide), NUMBER("high", high));
     put_times(&j, v);
     put_places(&j, v);
+    put_changes(&j, v->device);
     put_nodes(&j, &v->stacks);
     frag_json_array(&j, "runs");
     for (size_t i = 0; i < v->count; i++)

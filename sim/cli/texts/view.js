@@ -295,12 +295,13 @@ function step(r, along, up) {
 }
 
 function sayCursor(event) {
-  const c = columnAt(event);
+  const c = columnAt(event), change = changes.filter((x) => x.event <= event).pop();
   $('.v-cursor').textContent = 'At ' + at(event) + ': ' + runs.map((r) =>
     (runs.length > 1 ? r.policy + ' ' : '') + 'reserved ' + bytes(r.reservedMost[c]) +
     ', allocated ' + bytes(r.allocatedMost[c]) + ', requested ' + bytes(r.requestedMost[c]))
     .join('; ') + (data.columns < events ? ' (the most of ' +
-    plural(Math.ceil(events / data.columns), 'event') + ').' : '.');
+    plural(Math.ceil(events / data.columns), 'event') + ').' : '.') +
+    (change ? ' Settings: ' + change.text + ', since ' + at(change.event) + '.' : '');
 }
 
 /* -- input ----------------------------------------------------------------------------------- */

@@ -46,6 +46,10 @@ const bottom = (r, i) => r.y[i] * r.unit;
 const isLive = (r, i, event) => r.from[i] <= event && event < r.to[i];
 const asked = (r, i) => r.asked.length ? r.asked[i] : r.from[i];
 
+/* The changes of settings; of several before one event, the last. */
+const changes = data.changes.filter((x, i, all) => i + 1 == all.length ||
+  all[i + 1].event > x.event);
+
 /* The last index at which the ascending values are at most x. */
 function find(values, x) {
   let low = 0, high = values.length;
@@ -246,7 +250,8 @@ function writeKey(low, high) {
     item.append(box, words);
     $('.v-key').append(item, ' ');
   }
-  $('.v-key').append('\u2003Curves: allocated, and dashed reserved.');
+  $('.v-key').append('\u2003Curves: allocated, and dashed reserved.' +
+    (changes.length ? ' Thin lines: changes of settings.' : ''));
 }
 
 /* -- drawing --------------------------------------------------------------------------------- */
@@ -447,6 +452,24 @@ function drawStacks(c, r, p) {
   strokeCurve(c, r.reservedMost, p, state.x0, state.x1, p.y, LINE, [5, 3]);
 }
 
+/* A thin line where settings change, with the text where it has room. */
+function drawChanges(c, p) {
+  let free = -Infinity;
+  c.textAlign = 'left';
+  for (const change of changes) {
+    const x = Math.round(p.x(xOf(change.event))) + 0.5, text = cut(change.text);
+    if (x < p.l || x > p.l + p.w) continue;
+    c.fillStyle = INK;
+    c.fillRect(x - 0.5, p.t, 1, p.h);
+    if (x < free) continue;
+    free = x + 10 + c.measureText(text).width;
+    c.fillStyle = '#fffd';
+    c.fillRect(x + 2, p.t + 2, free - x - 6, 16);
+    c.fillStyle = INK;
+    c.fillText(text, x + 4, p.t + 14);
+  }
+}
+
 /* Draws all but the marks, which change with the pointer. */
 function drawBase(r) {
   if (!r.canvas.clientWidth) return;
@@ -462,6 +485,7 @@ function drawBase(r) {
     drawCells(c, r, p, 'cells', REST);
     drawBlocks(c, r, p);
   }
+  drawChanges(c, p);
   c.restore();
   drawAxes(c, p);
   r.canvas.dataset.plot = [p.l, p.t, p.w, p.h].join(' ');
