@@ -74,6 +74,7 @@ class Changes:
 
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
+        self.hears: list[Any] = []  # functions that are told of each call
         self.begin_settings: dict[str, Any] = {}
         self.fractions: dict[int, float] = {}
         self.begin_limits: dict[int, int] = {}
@@ -115,6 +116,8 @@ class Changes:
             finally:  # a text with an error has an effect up to the error
                 if described:
                     self.calls.append({**made, **described})
+                    for hear in self.hears:
+                        hear(self.calls[-1])
 
         if call:
             setattr(torch._C, name, watched)

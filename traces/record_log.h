@@ -75,7 +75,12 @@ enum { RECORD_VERSION = 2, RECORD_HEADER = 4096 };
     X(HOST_ALLOC)    /* address, 0 if of no bytes; bytes, context */          \
     X(HOST_FREE)     /* address */                                            \
     X(HOST_REGISTER) /* address, bytes, context */                            \
-    X(HOST_UNREGISTER) /* address */
+    X(HOST_UNREGISTER) /* address */                                          \
+    X(TEXT)            /* name: the next part of the text of a CHANGE */      \
+    X(CHANGE)          /* bytes: the limit of the device, UINT64_MAX: none.   \
+                          RECORD_NO_DEVICE: settings. The first line of the   \
+                          text has these; the others are the stack, innermost \
+                          first: line, function and file, with tabs between */
 
 enum record_kind {
     RECORD_NOTHING,

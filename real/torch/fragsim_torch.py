@@ -15,7 +15,7 @@ used, which has no statistics, snapshots, graphs or memory pools of its own.
 PYTORCH_CUDA_ALLOC_CONF and torch.cuda.memory._set_allocator_settings() are for
 PyTorch's own allocator, which serves memory pools and CUDA graphs; of them the
 policy follows the limit (per_process_memory_fraction). Its options are in its
-text, as in "torch:expandable_segments:True".
+text, as in "torch:expandable_segments:True". The results note such calls.
 
 The environment has all other settings: FRAGSIM_POLICY, FRAGSIM_CAPACITY,
 FRAGSIM_OUTPUT (see adaptor.h), FRAGSIM_TORCH_CACHE for the folder of the
@@ -33,6 +33,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from importlib.util import module_from_spec, spec_from_file_location
 from multiprocessing import util
 from typing import Any
 
@@ -273,6 +274,17 @@ def _finish_forked(_library: Any) -> None:
     util.Finalize(None, _library.frag_torch_finish, exitpriority=0)
 
 
+def _hear_changes() -> None:
+    """Tells the library which texts the program passes to the settings."""
+    spec = spec_from_file_location("pytorch_record",
+                                   os.path.join(HERE, "pytorch_record.py"))
+    module = module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    module.Changes.of_process().hears.append(
+        lambda call: "settings" in call and
+        _library.frag_torch_changed(call["settings"].encode("utf-8", "replace")))
+
+
 def use(policy: str | None = None, pluggable: bool = False) -> str:
     """Serves all of the program's requests by the policy from here on.
 
@@ -299,6 +311,7 @@ def use(policy: str | None = None, pluggable: bool = False) -> str:
                 f"PyTorch are missing, since {reason}", stacklevel=2)
     if way == "pluggable":
         _use_pluggable()
+    _hear_changes()
     util.register_after_fork(_library, _finish_forked)
     _used.append(way)
     return way

@@ -338,6 +338,14 @@ enum frag_torch_answer frag_torch_forget(int device, uint64_t addr,
     return leave(err, &e, words);
 }
 
+void frag_torch_changed(const char *text)
+{
+    pthread_mutex_lock(&lock);
+    settings.changes++;
+    snprintf(settings.last, sizeof(settings.last), "%s", text);
+    pthread_mutex_unlock(&lock);
+}
+
 const char *frag_torch_policy(char *words)
 {
     struct frag_error e = {""};

@@ -73,6 +73,9 @@ frag_torch_import(int device, int sender, const uint64_t *sizes,
 /* Unmaps what frag_torch_import mapped, `size` bytes in all. */
 FRAG_TORCH_API enum frag_torch_answer
 frag_torch_forget(int device, uint64_t addr, uint64_t size, char *words);
+/* The program passed this text to the settings of PyTorch's own allocator: the
+ * results have a note of it. */
+FRAG_TORCH_API void frag_torch_changed(const char *text);
 /* FRAGSIM_POLICY as it was read, or its default; NULL with a message if a
  * setting is wrong. */
 FRAG_TORCH_API const char *frag_torch_policy(char *words);

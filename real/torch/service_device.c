@@ -3,6 +3,7 @@
  * of a block until every stream that uses the block has finished. */
 #include "real/torch/service_device.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -554,7 +555,18 @@ enum frag_err device_report(struct device *d, int ordinal,
         .backend = "cuda",
     };
     const struct frag_run *run;
+    char text[512];
+    const char *const note = text;
 
+    snprintf(text, sizeof(text),
+             "%" PRIu64
+             " calls changed the settings of PyTorch's own allocator "
+             "while the program ran, the last one to \"%s\"; it serves memory "
+             "pools and graphs only, and the policy kept the settings of its "
+             "text",
+             settings->changes, settings->last);
+    id.trace.notes = &note;
+    id.trace.note_count = settings->changes > 0;
     FRAG_TRY(frag_serve_sum(d->serve, &run));
     id.trace.events = frag_serve_device(d->serve)->count;
     return frag_results_add(r, &id, run, e);

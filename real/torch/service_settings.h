@@ -12,6 +12,8 @@ struct settings {
     struct frag_params *params; /* of the policy; kept until the program ends */
     frag_size capacity;
     char output[4096]; /* "": write no results */
+    uint64_t changes;  /* of the settings of PyTorch's own allocator */
+    char last[200];    /* the text of the last one, cut off */
 };
 
 /* Reads all variables into *out, which is zeroed or was read before. Returns

@@ -9,6 +9,7 @@ pluggable allocator here.
 Environment: FRAGSIM, FRAG_BUILD_DIR.
 """
 import glob
+import json
 import os
 import shutil
 import signal
@@ -85,8 +86,57 @@ def settings_in(path):
             return file.read()
 
 
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
 # ---- what runs on the policy ----
 
+# Requests of the driver itself, each of another size.
+DRIVER = """
+import ctypes, torch
+driver = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+assert not driver.cuInit(0) and not driver.cuDevicePrimaryCtxRetain(
+    ctypes.byref(context), 0) and not driver.cuCtxSetCurrent(context)
+def ask(mib):
+    assert not driver.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()),
+                                    ctypes.c_size_t(mib << 20))
+ask(2)
+"""
+CHANGES = """
+torch._C._accelerator_setAllocatorSettings("max_split_size_mb:64")
+def lower():
+    torch._C._accelerator_setAllocatorSettings("expandable_segments:True")
+lower()
+torch._C._cuda_setMemoryFraction(0.5, 0)
+"""
+
+
+def check_changes():
+    """The policy keeps its settings, and its results say that the program changed
+    those of PyTorch; a recording has the calls among its requests."""
+    is_done(python(SERVED + CHANGES, "-o", "changed.h5"), "best_fit\n")
+    assert b"2 calls changed the settings of PyTorch's own allocator while the program " \
+        b'ran, the last one to "expandable_segments:True"' in read("changed.h5")
+    is_done(python(SERVED, "-o", "unchanged.h5"), "best_fit\n")
+    assert b"own allocator" not in read("unchanged.h5")
+    write("job.py", DRIVER + CHANGES + "ask(4)\n")
+    done = run("-q", "-o", "log.h5", "--", PYTHON, "job.py", tool=(FRAGSIM, "record"),
+               env={"LD_PRELOAD": ""})  # the sanitizer would not be the first
+    is_done(done, "")
+    info = run("log.h5", "--json", "-", tool=(FRAGSIM, "info"))
+    device, = json.loads(info.stdout)["results"][0]["devices"]
+    assert [(row["event"], row["settings"], row["limit_bytes"])
+            for row in device["settings_changes"]] == [
+                (1, "max_split_size_mb:64", None), (1, "expandable_segments:True", None),
+                (1, None, 75054940160)], device
+    assert all(word in read("log.h5") for word in (b"job.py", b"lower", b"<module>"))
+    if "LD_PRELOAD" not in ENV:  # a program that is on a policy too stays there
+        is_done(run("--", PYTHON, "-c", SERVED, tool=(
+            FRAGSIM, "record", "-q", "-f", "-o", "log.h5", "--", FRAGSIM, "run", "-p",
+            "best_fit")), "best_fit\n")
 
 def check_ways():
     """However Python is started, and whatever starts it."""

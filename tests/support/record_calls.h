@@ -101,6 +101,10 @@ static const struct record_call all_kinds[] = {
     {.kind = RECORD_HOST_FREE, .device = -1, .address = 0xa000},
     {.kind = RECORD_HOST_UNREGISTER, .device = -1, .address = 0xb000},
     {.kind = RECORD_CONTEXT_GONE, .context = 0x90},
+    {.kind = RECORD_TEXT, .name = "a:1\n7\tf\tx.py\n8\tg"},
+    {.kind = RECORD_TEXT, .name = "\ty.py"},
+    {.kind = RECORD_CHANGE, .device = RECORD_NO_DEVICE, .time = 25},
+    {.kind = RECORD_CHANGE, .bytes = 19, .time = 41},
     {.kind = RECORD_UNREAD, .name = "cuMemAlloc"},
     CALLS_END,
 };

@@ -208,7 +208,19 @@ static enum frag_err check_events(const struct making *m,
                  : edit_fail(m, "no event of %.100s remains", m->trace->path);
 }
 
-/* The settings have TORCH_FOLLOWS_KEY if there are changes. */
+/* Whether a policy can follow them: without settings, they are not those of the
+ * allocator that served the requests, unless the user added them. */
+static bool can_follow(const struct frag_trace *in,
+                       const struct frag_device_trace *d)
+{
+    bool edited = false;
+
+    for (uint64_t i = 0; i < d->change_count; i++)
+        edited |= d->changes[i].origin == FRAG_CHANGE_EDITED;
+    return d->change_count && (in->settings || edited);
+}
+
+/* The settings have TORCH_FOLLOWS_KEY if there are changes to follow. */
 static enum frag_err copy_settings(const struct frag_trace *in,
                                    struct frag_trace *t)
 {
@@ -218,7 +230,7 @@ static enum frag_err copy_settings(const struct frag_trace *in,
     char *text;
 
     for (uint32_t i = 0; i < t->device_count; i++)
-        has_changes |= t->devices[i].change_count > 0;
+        has_changes |= can_follow(in, &t->devices[i]);
     if (!in->settings && !has_changes)
         return FRAG_OK;
     if (!strncmp(given, follows, sizeof(follows) - 2))

@@ -1,7 +1,8 @@
 """Puts PyTorch on a policy of fragsim as soon as `import torch` is complete, or
-on the stand-ins for a GPU before it begins.
+on the stand-ins for a GPU before it begins; or tells the recorder which calls change
+the settings of PyTorch's allocator.
 
-`fragsim run` and `fragsim dry` make this folder the first of PYTHONPATH, so that
+`fragsim run`, `fragsim dry` and `fragsim record` make this folder the first of PYTHONPATH, so that
 every Python of the program imports this module at its start, before any line of
 the program. A process that never imports torch is not affected. `fragsim dry` names its module
 (real/dry/fragsim_dry.py) in FRAGSIM_DRY_MODULE. The sitecustomize that Python
@@ -14,6 +15,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 CANNOT = 5  # the exit code for a device that cannot be used, as of the tool
 DRY = os.environ.get("FRAGSIM_DRY_MODULE")
+RECORD = "FRAGSIM_RECORD_FOLDER" in os.environ
+FRAMES = 16  # of the stack of a recorded call
 
 
 def load(name):
@@ -51,9 +54,33 @@ def prepare(spec):
         end("without a GPU", error)
 
 
+def record():
+    """Tells the recorder (real/recorder/recorder_changes.c). A process whose calls
+    are not seen runs all the same."""
+    try:
+        from ctypes import PyDLL, c_uint64  # it keeps the lock of the interpreter
+        log = PyDLL(None).frag_record_change
+
+        def hear(call):
+            lines = [call.get("settings", "").replace("\n", " ")]
+            lines += ["%d\t%s\t%s" % (frame["line"], frame["name"], frame["filename"])
+                      for frame in call["frames"][:FRAMES]]
+            log("\n".join(lines).encode("utf-8", "replace"),
+                call.get("device", -1), c_uint64(call.get("limit", 0)))
+
+        load("pytorch_record").Changes.of_process().hears.append(hear)
+    except Exception as error:
+        sys.stderr.write("fragsim record: the changes of PyTorch's settings are not "
+                         "recorded: %s: %s\n" % (type(error).__name__, error))
+
+
 def use():
     """Ends the process with a message if it cannot run on the policy: it must
     never run without it."""
+    if RECORD:
+        record()
+        if not DRY and "FRAGSIM_STARTED" not in os.environ:
+            return
     try:
         if DRY:
             sys.modules["fragsim_dry"].after()

@@ -1,6 +1,6 @@
 /* python.h - programs of Python in which a module of fragsim runs: `fragsim
- * run' and `fragsim dry'. The programs load it through real/torch/start/.
- * Private to sim/cli/verbs/.
+ * run', `fragsim dry' and `fragsim record'. The programs load it through
+ * real/torch/start/. Private to sim/cli/verbs/.
  */
 #ifndef FRAG_SIM_CLI_VERBS_PYTHON_H
 #define FRAG_SIM_CLI_VERBS_PYTHON_H

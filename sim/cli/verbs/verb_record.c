@@ -10,6 +10,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/program.h"
+#include "sim/cli/verbs/python.h"
 #include "traces/printable.h"
 #include "traces/record_log.h"
 #include "traces/trace.h"
@@ -202,18 +203,25 @@ static enum frag_err run_program(const struct record_values *v,
                                  struct frag_error *e)
 {
     const char *loaded = getenv("LD_PRELOAD");
-    char library[PATH_MAX], preload[2 * PATH_MAX];
-    const struct setting settings[] = {
-        {"LD_PRELOAD", preload}, {RECORD_FOLDER, r->folder}, {NULL, NULL}};
+    char library[PATH_MAX], preload[2 * PATH_MAX], *path = NULL;
     enum frag_err err;
 
     FRAG_TRY(find_library(library, e));
+    FRAG_TRY(python_start(&path, e));
     snprintf(preload, sizeof(preload), "%s%s%s", library,
              loaded && *loaded ? ":" : "", loaded ? loaded : "");
-    FRAG_TRY(make_folder(v->out, r, e));
-    err = program_run(&v->common.args, settings, NULL, status, e);
-    if (err != FRAG_OK)
-        rmdir(r->folder);
+    err = make_folder(v->out, r, e);
+    if (err == FRAG_OK) {
+        const struct setting settings[] = {{"LD_PRELOAD", preload},
+                                           {RECORD_FOLDER, r->folder},
+                                           {"PYTHONPATH", path},
+                                           {NULL, NULL}};
+
+        err = program_run(&v->common.args, settings, NULL, status, e);
+        if (err != FRAG_OK)
+            rmdir(r->folder);
+    }
+    free(path);
     return err;
 }
 
@@ -292,7 +300,11 @@ const struct verb verb_record = {
         "ways, for example by graphs, is only counted; the command prints the "
         "count at the end. The program may start other processes: each process "
         "that requests memory has its own trace. If there are several traces, "
-        "the number of the process is before the suffix: FILE.123.h5.\n\n"
+        "the number of the process is before the suffix: FILE.123.h5. The "
+        "calls "
+        "by which a Python program changes the settings or the limit of "
+        "PyTorch's allocator are changes of settings in the trace, with their "
+        "stacks.\n\n"
         "While the program runs, its calls are logged in a folder beside FILE. "
         "If the program is killed, the logs are complete up to that moment. If "
         "this command is killed, every other command can read the logs.\n\n"

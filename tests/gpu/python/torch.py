@@ -180,5 +180,10 @@ if not OLD:
 distributed = types.SimpleNamespace(
     is_available=lambda: True, is_initialized=lambda: False,
     get_rank=lambda: 1 // 0)
-_C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=_attach)
+_C = types.SimpleNamespace(
+    _cuda_attach_out_of_memory_observer=_attach,
+    _cuda_memoryStats=lambda device: {
+        "num_ooms": 0, "allocation": {"all": {"allocated": 0, "freed": 0}}},
+    _cuda_setMemoryFraction=lambda fraction, device: None,
+    _accelerator_setAllocatorSettings=lambda text: None)
 _state["complete"] = True

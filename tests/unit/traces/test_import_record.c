@@ -421,6 +421,8 @@ static void times_streams_pools_and_devices_are_kept(void **state)
               "graphs of a device share the memory that the driver holds for "
               "them|2 blocks are memory that the driver holds for CUDA graphs; "
               "its size was read after launches, uploads and trims"
+              "|2 changes of settings are those of PyTorch's allocator, whose "
+              "segments are among the requests"
               "|host memory: 1 ranges, 18 B in all, are the program's own: it "
               "registered them (cudaHostRegister); they count as pinned, in "
               "pool 0:1"
@@ -439,6 +441,59 @@ static void times_streams_pools_and_devices_are_kept(void **state)
     frag_trace_close(t);
 }
 
+/* The settings are those of all devices with requests, a limit is that of one;
+ * the calls between the parts of a text are no part of it. */
+static void changes_have_their_place_and_stack(void **state)
+{
+    static const struct record_call calls[] = {
+        {.kind = RECORD_ALLOC, .address = 1, .bytes = 5, .time = 10},
+        {.kind = RECORD_TEXT, .name = "a:1\n7\tf\tx"},
+        {.kind = RECORD_ALLOC,
+         .device = 2,
+         .address = 2,
+         .bytes = 5,
+         .time = 11},
+        {.kind = RECORD_TEXT, .name = ".py\n8\tg\ty.py"},
+        {.kind = RECORD_CHANGE, .device = RECORD_NO_DEVICE, .time = 12},
+        {.kind = RECORD_ALLOC, .address = 3, .bytes = 5, .time = 13},
+        {.kind = RECORD_CHANGE, .device = 2, .bytes = 19, .time = 14},
+        {.kind = RECORD_CHANGE, .bytes = UINT64_MAX, .time = 15},
+        CALLS_END};
+    unsigned char log[LOG_ROOM];
+    struct frag_error e = {""};
+    const struct frag_device_trace *d, *other;
+    const struct frag_frame *f;
+    struct frag_trace *t;
+
+    (void)state;
+    assert_int_equal(import_log(log, write_log(log, calls), &t, &e), FRAG_OK);
+    d = frag_trace_device(t, 0);
+    other = frag_trace_device(t, 2);
+    assert_int_equal(d->change_count, 2);
+    assert_int_equal(other->change_count, 2);
+    assert_int_equal(d->changes[0].event, 1);
+    assert_int_equal(d->changes[0].kind, FRAG_CHANGE_SETTINGS);
+    assert_string_equal(t->strings[d->changes[0].text], "a:1");
+    f = &t->frames[t->stack_first[d->changes[0].stack]];
+    assert_int_equal(t->stack_first[d->changes[0].stack + 1] -
+                         t->stack_first[d->changes[0].stack],
+                     2);
+    assert_int_equal(f[0].line, 7);
+    assert_string_equal(t->strings[f[0].function], "f");
+    assert_string_equal(t->strings[f[0].file], "x.py");
+    assert_int_equal(f[1].line, 8);
+    assert_string_equal(t->strings[f[1].function], "g");
+    assert_string_equal(t->strings[f[1].file], "y.py");
+    assert_int_equal(d->changes[1].event, 2);
+    assert_true(d->changes[1].limit == FRAG_UNLIMITED);
+    assert_int_equal(d->changes[1].stack, 0);
+    assert_int_equal(other->changes[0].event, 1);
+    assert_int_equal(other->changes[1].kind, FRAG_CHANGE_LIMIT);
+    assert_int_equal(other->changes[1].limit, 19);
+    assert_null(t->settings);
+    frag_trace_close(t);
+}
+
 static void calls_that_were_lost_are_no_gaps(void **state)
 {
     unsigned char log[LOG_ROOM];
@@ -449,7 +504,7 @@ static void calls_that_were_lost_are_no_gaps(void **state)
     (void)state;
     log[offsetof(struct record_header, lost)] = 1;
     assert_int_equal(import_log(log, size, &t, &e), FRAG_OK);
-    assert_int_equal(t->note_count, 9);
+    assert_int_equal(t->note_count, 10);
     assert_string_equal(
         t->notes[0],
         "1 calls are missing because the log could not grow (disk full?)");
@@ -497,7 +552,7 @@ static void what_is_wrong_is_said_with_its_place(void **state)
              "bytes, found version 2 with calls of 200 bytes; record again "
              "with this version of fragsim"},
         {RECORD_HEADER + LAST + 16,
-         "log:6400: expected the name of a call, found 200"},
+         "log:6656: expected the name of a call, found 200"},
         {RECORD_HEADER + 2 * 64,
          "log:4224: expected a known kind of call, found 200"},
         {RECORD_HEADER + 2 * 64 + 9,
@@ -571,9 +626,10 @@ static void a_call_has_a_name(void **state)
 
 int main(void)
 {
-    enum { ROWS = sizeof(rows) / sizeof(*rows), OTHERS = 5 };
+    enum { ROWS = sizeof(rows) / sizeof(*rows), OTHERS = 7 };
     struct CMUnitTest tests[ROWS + OTHERS] = {
         cmocka_unit_test(times_streams_pools_and_devices_are_kept),
+        cmocka_unit_test(changes_have_their_place_and_stack),
         cmocka_unit_test(calls_that_were_lost_are_no_gaps),
         cmocka_unit_test(the_log_cut_anywhere_is_whole_or_an_error),
         cmocka_unit_test(what_is_wrong_is_said_with_its_place),

@@ -124,6 +124,8 @@ static enum frag_err record_read(struct frag_source *source,
     if (err == FRAG_OK)
         err = read_all(&r, opts);
     if (err == FRAG_OK)
+        err = log_changes(&r);
+    if (err == FRAG_OK)
         err = log_notes(&r);
     if (err == FRAG_OK && !r.has_requests)
         err = frag_build_device(build, 0, e);

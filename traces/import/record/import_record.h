@@ -30,6 +30,11 @@ struct record_unread {
     uint64_t count;
 };
 
+struct log_change {
+    struct frag_setting_change x; /* but for the event */
+    int32_t device;               /* RECORD_NO_DEVICE: all */
+};
+
 extern const struct frag_importer frag_importer_record;
 
 enum {
@@ -67,7 +72,12 @@ struct log_reader {
     struct graph_block *graph; /* newest last */
     uint64_t graph_count, graph_room;
 
-    bool has_requests;
+    bool has_requests, is_used[ON_HOST + 1]; /* by requests */
+
+    char *text; /* of the next change, so far */
+    uint64_t text_length, text_room;
+    struct log_change *change;
+    uint64_t change_count, change_room;
 
     /* The first request that failed for lack of device memory, if the log has
      * the free bytes of the device; 0: none. */
@@ -88,6 +98,12 @@ enum frag_err log_add_call(struct log_reader *r,
 
 /* Counts a call of kind RECORD_UNREAD: the log only has its name. */
 enum frag_err log_unread(struct log_reader *r, const struct record_call *call);
+
+/* Keep a part of a text, and the change that has it. log_changes adds those of
+ * settings to all devices with requests, when the log was read. */
+enum frag_err log_text(struct log_reader *r, const struct record_call *call);
+enum frag_err log_change(struct log_reader *r, const struct record_call *call);
+enum frag_err log_changes(const struct log_reader *r);
 
 /* Fails with CORRUPT and the offset of the current call. */
 enum frag_err log_wrong(const struct log_reader *r, const char *expected,

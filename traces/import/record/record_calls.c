@@ -23,7 +23,7 @@ static enum frag_err put(struct log_reader *r, int32_t device,
                         entry->kind != FRAG_ENTRY_FREE_COMPLETED;
         return FRAG_OK;
     }
-    r->has_requests = true;
+    r->has_requests = r->is_used[device] = true;
     return frag_build_entry(
         r->build, device == ON_HOST ? FRAG_HOST_DEVICE : (uint32_t)device,
         entry, r->where, r->e);
@@ -575,6 +575,8 @@ static const struct kind {
     [RECORD_HOST_FREE] = {on_free, false},
     [RECORD_HOST_REGISTER] = {on_host, true},
     [RECORD_HOST_UNREGISTER] = {on_free, false},
+    [RECORD_TEXT] = {log_text, false},
+    [RECORD_CHANGE] = {log_change, false},
 };
 
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == RECORD_KIND_COUNT,
@@ -603,4 +605,6 @@ void log_fini(struct log_reader *r)
     free(r->physical);
     free(r->mapping);
     free(r->graph);
+    free(r->text);
+    free(r->change);
 }

@@ -110,6 +110,9 @@ enum frag_err log_notes(const struct log_reader *r)
          "allocated at launch"},
         {is_launched ? 0 : r->graph_bytes,
          "bytes is the sum of the missing requests of CUDA graphs"},
+        {r->change_count,
+         "changes of settings are those of PyTorch's allocator, whose segments "
+         "are among the requests"},
     };
 
     FRAG_TRY(

@@ -1,0 +1,1 @@
+../../traces/pytorch_record.py
