@@ -830,6 +830,31 @@ def check_ranks(interpreter, folder):
         assert others >> 20 in (1612, 1616, 2096, 2100), others
 
 
+CHANGES = """
+import torch
+held = [torch.empty(5 << 20, device="cuda")]
+torch.cuda.memory._set_allocator_settings("max_split_size_mb:64")
+held.append(torch.empty(50 << 20, device="cuda"))
+torch.cuda.set_per_process_memory_fraction(0.5)
+"""
+
+
+def check_recorder(interpreter, folder):
+    """The recorder of the driver's calls sees PyTorch change its settings."""
+    path = os.path.join(folder, "log.h5")
+    subprocess.run([FRAGSIM, "record", "-q", "-o", path, "--", FRAGSIM, "dry", "-q",
+                    "--", interpreter, "-c", CHANGES], env=ENV, check=True,
+                   stdout=subprocess.DEVNULL, timeout=300)
+    said = subprocess.run([FRAGSIM, "info", path, "--json", "-"], text=True, check=True,
+                          capture_output=True).stdout
+    device, = json.loads(said)["results"][0]["devices"]
+    rows = [(row["event"], row["settings"], row["limit_bytes"])
+            for row in device["settings_changes"]]
+    # The first tensor is a segment, and so is the second.
+    assert rows == [(1, "max_split_size_mb:64", None),
+                    (2, None, H200["total"] // 2)], rows
+
+
 def main():
     if not os.path.exists(os.path.join(BUILD, "dry", "libcuda.so.1")):
         print(f"check_dry: no stand-ins in {BUILD}; skipped")
@@ -844,6 +869,7 @@ def main():
             check_recordings(interpreter, folder)
             check_ranks(interpreter, folder)
             check_alone(interpreter)
+            check_recorder(interpreter, folder)
     else:
         print("FRAG_DRY_PYTHON is not set: PyTorch itself did not run")
     print("the stand-ins answer as the GPUs of the table")
