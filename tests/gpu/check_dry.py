@@ -665,6 +665,10 @@ def check_room(folder):
         assert words in done.stdout, done.stdout
     path = os.path.join(folder, "x.json")
     python(SERVER, "--gpu", "h100", "--json", path)
+    classes = {row["class"]: row["at_peak_bytes"] for row in
+               results(path)[0]["classes"]}
+    assert classes["not told"] == sum(classes.values()) == 43 * GIB, classes
+    assert "the process 43.514 GiB" in " ".join(done.stdout.split()), done.stdout
     fits = {row["gpu"]: row["fits"] for row in results(path)[0]["gpus"]}
     assert fits.pop("h100") == [True, True]
     assert set(map(str, fits.values())) == {"[None, None]"}, fits
