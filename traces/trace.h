@@ -325,6 +325,16 @@ struct frag_trace {
  * bytes has these words. */
 #define FRAG_BLOCKS_AS_REQUESTS "PyTorch records the sizes of pinned blocks"
 
+/* A change of settings that the caller found, for frag_read_options. */
+struct frag_found_change {
+    uint32_t device;
+    uint64_t after;   /* requests of the device after the change, failed ones
+                         included; it lies directly after the one before */
+    const char *text; /* as of frag_setting_change; NULL: a change of the limit
+                       */
+    frag_size limit;
+};
+
 struct frag_read_options {
     /* The memory limit of the recorded allocator in bytes; FRAG_UNLIMITED if it
      * had no limit, 0 if the limit is not known. The reader uses it to
@@ -338,6 +348,10 @@ struct frag_read_options {
     /* Threads that read: 1 for the caller's only; 0 for a second one where
      * there is a processor for it. The trace is the same. */
     size_t threads;
+    /* Changes that a snapshot does not tell, in their order: those of all
+     * devices. NULL: the reader of snapshots looks for some itself. */
+    const struct frag_found_change *found;
+    uint64_t found_count;
 };
 
 /* Reads any supported input: trace files, PyTorch snapshots, CSV and the other

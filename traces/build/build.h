@@ -173,9 +173,10 @@ enum frag_err frag_build_settings(struct frag_build *b,
 
 /* Adds a change of the settings or of the limit; its event is not used. It lies
  * before the last `after` calls of the device, which are requests, failed ones
- * included, and frees; UINT64_MAX: among the events by its time, at the start
- * if that is 0. `now`: the settings from then on, without their conf. Changes
- * come in their order. NOMEM. */
+ * included, and frees, and requests only for a change that was found;
+ * UINT64_MAX: among the events by its time, at the start if that is 0. `now`:
+ * the settings from then on, without their conf. Changes come in their order.
+ * NOMEM. */
 enum frag_err frag_build_change(struct frag_build *b, uint32_t device,
                                 const struct frag_setting_change *change,
                                 const struct frag_recorded_settings *now,

@@ -87,7 +87,8 @@ enum frag_err build_found(const struct frag_build *b, struct device_build *d)
     uint64_t from = 0, k = 0;
 
     if (!d->change_count || d->has_marks ||
-        d->changes[0].origin != FRAG_CHANGE_FOUND)
+        d->changes[0].origin != FRAG_CHANGE_FOUND ||
+        d->changed[0].after != UINT64_MAX)
         return FRAG_OK;
     if (!find_mapped(d, &m))
         return FRAG_NOMEM;

@@ -82,9 +82,15 @@ enum frag_err frag_build_change(struct frag_build *b, uint32_t device,
     return FRAG_OK;
 }
 
-/* Whether event i is a request or a call that frees a block. freed: of each
+/* The calls before an event, and of those the requests. */
+struct calls {
+    uint64_t all, requests;
+};
+
+/* Adds event i if it is a request or a call that frees a block. freed: of each
  * slot, whether its block was freed by such a call or never existed. */
-static bool is_call(const struct columns *c, uint64_t i, bool *freed)
+static void count_call(struct calls *calls, const struct columns *c, uint64_t i,
+                       bool *freed)
 {
     bool *slot = &freed[c->id[i]], was = *slot;
 
@@ -92,8 +98,9 @@ static bool is_call(const struct columns *c, uint64_t i, bool *freed)
         *slot = !c->addr[i];
     if (c->op[i] == FRAG_FREE_REQUESTED)
         *slot = true;
-    return c->op[i] == FRAG_ALLOC || c->op[i] == FRAG_FREE_REQUESTED ||
-           (c->op[i] == FRAG_FREE && !was);
+    calls->requests += c->op[i] == FRAG_ALLOC;
+    calls->all += c->op[i] == FRAG_ALLOC || c->op[i] == FRAG_FREE_REQUESTED ||
+                  (c->op[i] == FRAG_FREE && !was);
 }
 
 /* Whether event i comes before a change, `calls` calls being left from i on. A
@@ -110,7 +117,8 @@ static bool comes_before(const struct columns *c, uint64_t i, frag_time time,
 enum frag_err build_changes(struct device_build *d)
 {
     const struct columns *c = &d->events;
-    uint64_t calls = 0, at = 0;
+    struct calls all = {0, 0}, before = {0, 0};
+    uint64_t at = 0;
     bool *freed;
 
     if (d->has_marks || !d->change_count)
@@ -119,14 +127,18 @@ enum frag_err build_changes(struct device_build *d)
     if (!freed)
         return FRAG_NOMEM;
     for (uint64_t i = 0; i < c->count; i++)
-        calls += is_call(c, i, freed);
+        count_call(&all, c, i, freed);
     memset(freed, 0, (size_t)d->slots + 1);
     for (uint64_t i = 0; i < d->change_count; i++) {
         const frag_time time = d->changes[i].time;
         const uint64_t after = d->changed[i].after;
 
-        while (at < c->count && comes_before(c, at, time, after, calls))
-            calls -= is_call(c, at++, freed);
+        while (at < c->count &&
+               comes_before(c, at, time, after,
+                            d->changes[i].origin == FRAG_CHANGE_FOUND
+                                ? all.requests - before.requests
+                                : all.all - before.all))
+            count_call(&before, c, at++, freed);
         d->changes[i].event = at;
     }
     free(freed);

@@ -194,6 +194,7 @@ struct import {
     struct change_read {
         struct frag_setting_change x;
         uint64_t after, text; /* text: of the pickle */
+        const char *found;    /* the text, of a change that the caller found */
         uint32_t device;
     } * changes; /* passed to the builder when the settings are known */
     uint64_t change_count, change_room;
@@ -245,9 +246,9 @@ struct frag_recorded_settings settings_recorded(const struct torch_settings *s);
  * before, the program switched expandable_segments between the two. NOMEM. */
 enum frag_err changes_see(struct import *in, uint32_t device,
                           const struct frag_entry *entry, struct frag_error *e);
-/* Makes changes of these, with a note, unless the snapshot has changes or no
- * settings: each lies before the first segment of the new kind. Called before
- * settings_finish. NOMEM. */
+/* Makes changes of these, with a note, or of those that the caller found,
+ * unless the snapshot has changes or no settings: each lies before the first
+ * segment of the new kind. Called before settings_finish. NOMEM. */
 enum frag_err changes_find(struct import *in, struct frag_error *e);
 /* Passes the changes to the builder. NOMEM. */
 enum frag_err changes_finish(struct import *in, struct frag_error *e);

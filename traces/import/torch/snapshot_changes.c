@@ -94,8 +94,28 @@ enum frag_err changes_see(struct import *in, uint32_t device,
     return FRAG_OK;
 }
 
+static enum frag_err take_found(struct import *in, struct frag_error *e)
+{
+    if (!GROW(in->changes, in->change_room, in->opts->found_count))
+        return import_no_memory(in, e);
+    for (uint64_t i = 0; i < in->opts->found_count; i++) {
+        const struct frag_found_change *f = &in->opts->found[i];
+
+        in->changes[in->change_count++] = (struct change_read){
+            .x = {.kind = f->text ? FRAG_CHANGE_SETTINGS : FRAG_CHANGE_LIMIT,
+                  .limit = f->limit,
+                  .origin = FRAG_CHANGE_FOUND},
+            .after = f->after,
+            .found = f->text,
+            .device = f->device};
+    }
+    return FRAG_OK;
+}
+
 enum frag_err changes_find(struct import *in, struct frag_error *e)
 {
+    if (in->opts && in->opts->found && !in->change_count)
+        return take_found(in, e);
     if (in->change_count || !in->toggle_count || !in->conf || in->has_policy ||
         release_find(in) < POOLS_EXPAND)
         return FRAG_OK;
@@ -154,8 +174,9 @@ static char *told_text(struct import *in, const struct change_read *c)
 static enum frag_err take_text(struct import *in, struct change_read *c,
                                struct torch_settings *now)
 {
-    char *text =
-        c->x.origin == FRAG_CHANGE_FOUND ? found_text(in, c) : told_text(in, c);
+    char *text = c->found                           ? strdup(c->found)
+                 : c->x.origin == FRAG_CHANGE_FOUND ? found_text(in, c)
+                                                    : told_text(in, c);
     const bool done = text && torch_settings_change(text, now);
 
     if (done)
