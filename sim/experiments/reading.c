@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "sim/experiments/found.h"
 #include "sim/experiments/recording.h"
 #include "sim/experiments/release.h"
 #include "sim/validate/stats_file.h"
@@ -103,7 +104,8 @@ enum frag_err reading_open(const struct trace_reading *reading,
     FRAG_TRY(find_limit(reading, path, &options.limit, &note, e));
     FRAG_TRY(frag_trace_open(path, &options, &t, e));
     t->limit = options.limit;
-    err = keep_known(t, t, e);
+    err = found_changes(path, &options, &t, e);
+    FRAG_THEN(err, keep_known(t, t, e));
     if (err == FRAG_OK && *note.text)
         err = frag_trace_note(t, note.text, e);
     FRAG_THEN(err, note_unknown(t, e));

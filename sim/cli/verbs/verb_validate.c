@@ -290,7 +290,7 @@ static enum frag_err judge(struct validate_work *w, const struct setting *s,
     struct frag_validate spec = {
         .trace = t,
         .device = d,
-        .limit = s->limit,
+        .limit = t->limit,
         .total = s->total,
         .stats = s->stats,
     };
@@ -419,7 +419,10 @@ const struct verb verb_validate = {
         "nothing that the allocator decided could be compared: no address, no "
         "segment that was taken, no OOM, no counter. If the keys of the "
         "snapshot show a release of PyTorch that places "
-        "otherwise, the replay follows its rules, and a note says so.",
+        "otherwise, the replay follows its rules, and a note says so. A "
+        "snapshot of one device has the settings of its end: if the replay "
+        "differs, changes of settings are looked for with which it is exact; "
+        "a note says where each lies.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
     .size = sizeof(struct validate_values),
