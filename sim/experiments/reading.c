@@ -104,7 +104,7 @@ enum frag_err reading_open(const struct trace_reading *reading,
     FRAG_TRY(find_limit(reading, path, &options.limit, &note, e));
     FRAG_TRY(frag_trace_open(path, &options, &t, e));
     t->limit = options.limit;
-    err = found_changes(path, &options, &t, e);
+    err = reading->holds_alone ? FRAG_OK : found_changes(path, &options, &t, e);
     FRAG_THEN(err, keep_known(t, t, e));
     if (err == FRAG_OK && *note.text)
         err = frag_trace_note(t, note.text, e);

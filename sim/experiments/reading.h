@@ -19,6 +19,9 @@ struct trace_reading {
                           counters beside the trace (frag_stats_file_limit), and
                           not known without such a file */
     bool ignores_file; /* the file of counters is not read */
+    bool holds_alone;  /* the answer is about what is held and hangs on no
+                          settings: changes of settings that the recording does
+                          not tell are not looked for */
     struct frag_completion_options completion;
     const struct frag_edits *edits; /* borrowed; NULL: none */
     size_t threads;                 /* as in struct frag_read_options */

@@ -47,7 +47,8 @@ struct side {
 static enum frag_err open_side(struct diff *s, const char *path, const char *at,
                                struct side *out, struct frag_error *e)
 {
-    const struct trace_reading reading = {.kind = READING_RECORDED};
+    const struct trace_reading reading = {READING_RECORDED,
+                                          .holds_alone = true};
     struct progress progress = progress_start(&s->values->common);
 
     out->at = at;

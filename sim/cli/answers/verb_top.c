@@ -116,7 +116,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     struct top *s = user;
     const struct top_values *v = s->values;
     const struct inputs inputs = {
-        &v->common.args,  v->device,    {.kind = READING_RECORDED},
+        &v->common.args,  v->device,    {READING_RECORDED, .holds_alone = true},
         !v->common.quiet, &s->progress, &s->unread};
 
     s->out = out;

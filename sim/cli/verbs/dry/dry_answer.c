@@ -169,7 +169,7 @@ static enum frag_err open_trace(const struct dry_process *p,
                                 const struct common *common,
                                 struct frag_trace **out, struct frag_error *e)
 {
-    const struct trace_reading reading = {READING_RAW, .limit = 0};
+    const struct trace_reading reading = {READING_RAW, .holds_alone = true};
     struct progress progress = progress_start(common);
     const enum frag_err err = input_open(p->trace, &reading, &progress, out, e);
 
