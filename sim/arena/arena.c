@@ -56,7 +56,8 @@ static bool has_anchor(const struct arena *a, frag_size size)
 
     return a->opts.rule == FRAG_RULE_ANCHORED && i < a->opts.base_count &&
            a->opts.sizes[i] == size &&
-           !ranges_overlap(&a->segments, a->opts.bases[i], size);
+           !ranges_overlap(&a->segments, a->opts.bases[i], size) &&
+           !ranges_overlap(&a->reservations, a->opts.bases[i], size);
 }
 
 /* The driver's addresses; the segment uses exactly its own bytes. */
