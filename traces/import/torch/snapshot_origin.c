@@ -60,9 +60,20 @@ void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
         o->padded++;
 }
 
-/* roundup_power2_divisions makes blocks larger too. */
+/* roundup_power2_divisions makes blocks larger too, also after a change. */
 static bool has_divisions(const struct import *in)
 {
+    for (uint64_t i = 0; i < in->change_count; i++) {
+        const struct change_read *c = &in->changes[i];
+        size_t length = 0;
+        const char *text = c->x.kind == FRAG_CHANGE_SETTINGS &&
+                                   c->x.origin == FRAG_CHANGE_RECORDED
+                               ? pickle_text(in->pickle, c->text, &length)
+                               : "";
+
+        if (has(text, length, "roundup_power2_divisions"))
+            return true;
+    }
     for (unsigned i = 0; i < TORCH_DIVISIONS; i++)
         if (in->settings.divisions[i] > 1)
             return true;
