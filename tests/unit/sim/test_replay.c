@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -1273,6 +1274,91 @@ static void an_offline_policy_is_told_all_before_it_starts(void **state)
     frag_arena_close(mem);
 }
 
+/* What a policy is told, in order: a and f for a request and a free, the digit
+ * of a change of settings. */
+static char told[16];
+
+static void hear(char what)
+{
+    assert_true(strlen(told) + 1 < sizeof(told));
+    told[strlen(told)] = what;
+}
+
+static enum frag_err told_alloc(struct frag_heap *heap,
+                                const struct frag_request *req,
+                                struct frag_block *out)
+{
+    hear('a');
+    return toy_alloc(heap, req, out);
+}
+
+static void told_free(struct frag_heap *heap, const struct frag_block *block)
+{
+    hear('f');
+    toy_free(heap, block);
+}
+
+static enum frag_err told_set(struct frag_heap *heap,
+                              const struct frag_setting *setting)
+{
+    (void)heap;
+    hear(*setting->text);
+    return FRAG_OK;
+}
+
+/* A change that is never made stops the engine: the alarm ends the test. */
+static void a_change_of_settings_is_made_right_before_its_event(void **state)
+{
+    static const struct frag_policy listener = {.name = "listener",
+                                                .summary = "listens",
+                                                .source = "this test",
+                                                .quantum_of = toy_quantum,
+                                                .state_size =
+                                                    sizeof(struct toy),
+                                                .params = toy_params,
+                                                .fini = toy_fini,
+                                                .alloc = told_alloc,
+                                                .free = told_free,
+                                                .set = told_set};
+    static const uint8_t op[] = {FRAG_ALLOC, FRAG_FREE, FRAG_ALLOC, FRAG_FREE};
+    static const uint32_t id[COUNT(op)];
+    static const uint64_t bytes[] = {512, 0, 512, 0};
+    static const frag_stream stream[COUNT(op)];
+    static const frag_pool pool[COUNT(op)];
+    static const char *const texts[] = {"0", "1", "2", "3"};
+    static const struct frag_setting_change changes[] = {
+        {.event = 0, .text = 0},
+        {.event = 1, .text = 1},
+        {.event = 1, .text = 2},
+        {.event = 3, .text = 3}};
+    const struct frag_device_trace trace = {.slots = 1,
+                                            .count = COUNT(op),
+                                            .op = op,
+                                            .id = id,
+                                            .bytes = bytes,
+                                            .stream = stream,
+                                            .pool = pool,
+                                            .stream_count = 1,
+                                            .pool_count = 1,
+                                            .streams = raw_streams,
+                                            .pools = raw_pools,
+                                            .strings = texts,
+                                            .change_count = COUNT(changes),
+                                            .changes = changes};
+    struct frag_backend *mem = device(FRAG_UNLIMITED);
+    struct frag_replay spec = {
+        .trace = &trace, .policy = &listener, .mem = mem, .repeat = 1};
+    struct frag_run run;
+
+    (void)state;
+    alarm(10);
+    run = replay(&spec);
+    alarm(0);
+    assert_string_equal(told, "0a12fa3f");
+    frag_run_free(&run);
+    frag_arena_close(mem);
+}
+
 static void a_policy_whose_needs_the_device_lacks_is_refused(void **state)
 {
     static const struct frag_policy mapper = {.name = "mapper",
@@ -1379,6 +1465,7 @@ int main(void)
         cmocka_unit_test(a_cancelled_run_says_so_and_leaves_nothing),
         cmocka_unit_test(the_work_before_the_first_event_can_be_cancelled),
         cmocka_unit_test(an_offline_policy_is_told_all_before_it_starts),
+        cmocka_unit_test(a_change_of_settings_is_made_right_before_its_event),
         cmocka_unit_test(a_policy_whose_needs_the_device_lacks_is_refused),
         cmocka_unit_test(an_empty_trace_is_an_empty_run),
     };
