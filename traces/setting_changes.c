@@ -30,6 +30,41 @@ frag_size changes_limit(const struct frag_device_trace *d)
     return limit;
 }
 
+static void set(struct changes_now *now, const char *text)
+{
+    const char *expands = torch_value_of(text, "expandable_segments");
+
+    if (expands)
+        now->expandable = !strncmp(expands, "True", 4);
+    if (torch_value_of(text, "large_segment_size_mb"))
+        now->large_segment = torch_large_segment_of(text);
+    if (torch_value_of(text, TORCH_RESERVE_KEY))
+        now->reserve = torch_reserve_of(text);
+}
+
+struct changes_now changes_begin(const char *settings)
+{
+    struct changes_now now = {.limit = FRAG_UNLIMITED,
+                              .large_segment = TORCH_LARGE_SEGMENT};
+
+    set(&now, settings);
+    return now;
+}
+
+void changes_pass(const struct frag_device_trace *d, struct changes_now *now,
+                  uint64_t event)
+{
+    for (; now->next < d->change_count && d->changes[now->next].event <= event;
+         now->next++) {
+        const struct frag_setting_change *x = &d->changes[now->next];
+
+        if (x->kind == FRAG_CHANGE_LIMIT)
+            now->limit = x->limit;
+        else
+            set(now, d->strings[x->text]);
+    }
+}
+
 const char *change_text(const struct frag_device_trace *d,
                         const struct frag_setting_change *x,
                         char text[CHANGE_TEXT])

@@ -2,6 +2,7 @@
 #ifndef FRAG_TRACES_SETTING_CHANGES_H
 #define FRAG_TRACES_SETTING_CHANGES_H
 
+#include "traces/torch_sizes.h"
 #include "traces/trace.h"
 
 FRAG_BEGIN_DECLS
@@ -15,6 +16,22 @@ uint64_t changes_count(const struct frag_device_trace *d);
 
 /* The limit that they state at the start; 0: none does. */
 frag_size changes_limit(const struct frag_device_trace *d);
+
+/* What decides on segments at a moment: of the settings, and the limit. */
+struct changes_now {
+    uint64_t next;                /* the next change */
+    frag_size limit;              /* that a change set; FRAG_UNLIMITED: none */
+    frag_size large_segment;      /* large_segment_size, in bytes */
+    struct torch_reserve reserve; /* expandable_segments_reserve */
+    bool expandable;              /* expandable_segments */
+};
+
+/* At the start, with these settings, which may be NULL. */
+struct changes_now changes_begin(const char *settings);
+/* Makes the changes before an event, which must not descend from call to call.
+ */
+void changes_pass(const struct frag_device_trace *d, struct changes_now *now,
+                  uint64_t event);
 
 enum { CHANGE_TEXT = 240, CHANGES_WORDS = 64, CHANGES_MEANING = 160 };
 /* Writes what holds after a change: the settings, "defaults", or the limit.

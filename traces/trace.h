@@ -70,6 +70,24 @@ struct frag_recorded_action {
     uint32_t stream;       /* frag_stream */
 };
 
+/* The reserved bytes after an action, if `held` bytes were reserved before. */
+static inline frag_size frag_held_after(const struct frag_recorded_action *a,
+                                        frag_size held)
+{
+    switch ((enum frag_action)a->action) {
+    case FRAG_SEGMENT_ALLOC:
+    case FRAG_SEGMENT_MAP:
+        return held + a->size;
+    case FRAG_SEGMENT_FREE:
+    case FRAG_SEGMENT_UNMAP:
+        return held - a->size;
+    case FRAG_OOM_REPORTED:
+    case FRAG_ACTION_COUNT:
+        break;
+    }
+    return held;
+}
+
 /* PyTorch's states of a block. */
 enum frag_block_state {
     FRAG_INACTIVE,            /* free */

@@ -45,8 +45,6 @@ enum frag_address_rule {
  * total, and of a larger one the address space cannot hold some. */
 #define FRAG_TOTAL_MOST ((frag_size)4 << 40)
 
-#define FRAG_NO_BASE UINT64_MAX
-
 struct frag_arena_options {
     frag_size capacity; /* bytes that the device can provide, or
                            FRAG_UNLIMITED */
@@ -64,8 +62,7 @@ struct frag_arena_options {
     uint64_t base_count;
     /* The same for reservations: range_bases[i] is the address of the i-th
      * reservation of range_sizes[i] bytes that va_reserve makes; range_count
-     * elements, borrowed. A row of another size is left for a later call; the
-     * driver's rule also serves the call of a row with FRAG_NO_BASE. */
+     * elements, borrowed. A row of another size is left for a later call. */
     const frag_addr *range_bases;
     const frag_size *range_sizes;
     uint64_t range_count;

@@ -301,16 +301,17 @@ static bool is_held(const struct start *s, uint64_t i)
 /* Sets the reservation of an expandable segment. It ends where the next one
  * begins, at the latest: its true beginning may be lower than the recorded one.
  */
-static void set_reservation(const struct start *s, frag_size whole,
+static void set_reservation(const struct start *s, frag_size total,
                             struct frag_held_segment *g)
 {
-    frag_size known, size = whole;
+    frag_size known, size;
     uint64_t i = 0;
 
     while (is_held(s, i) && s->reservations[i].end <= g->addr)
         i++;
     if (!is_held(s, i))
         return;
+    size = frag_reservation_size(&s->reservations[i], total);
     g->reservation = s->reservations[i].addr;
     known = s->reservations[i].end - g->reservation;
     if (is_held(s, i + 1) &&
@@ -334,10 +335,7 @@ static enum frag_err set_reservations(struct run *r, struct start *s)
                                &s->reservation_count, r->error));
     for (uint64_t i = 0; i < recorded->start.segment_count; i++)
         if (s->segments[i].is_expandable)
-            set_reservation(
-                s,
-                frag_reservation_size(recorded, total, s->segments[i].is_small),
-                &s->segments[i]);
+            set_reservation(s, total, &s->segments[i]);
     return FRAG_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "policies/device/backend.h"
 #include "traces/grow.h"
+#include "traces/setting_changes.h"
 #include "traces/torch_sizes.h"
 
 struct listing {
@@ -15,14 +16,21 @@ struct listing {
     const struct frag_device_trace *device;
     const struct frag_recorded *recorded; /* of the device */
     frag_size total;                      /* of the device */
+    struct changes_now now;
+    frag_size held; /* before an action */
 };
 
-frag_size frag_reservation_size(const struct frag_recorded *r, frag_size total,
-                                bool is_small)
+frag_size frag_reservation_size(const struct frag_reservation *r,
+                                frag_size total)
 {
-    return torch_reservation_size(
-        torch_reserve_of(r->settings), total,
-        is_small ? TORCH_SMALL_SEGMENT : torch_large_segment_of(r->settings));
+    return torch_reservation_size(r->reserve, total, r->page);
+}
+
+/* Adds what the settings of now decide on a new reservation. */
+static void set_size(const struct listing *l, struct frag_reservation *r)
+{
+    r->page = r->is_small ? TORCH_SMALL_SEGMENT : l->now.large_segment;
+    r->reserve = l->now.reserve;
 }
 
 /* Whether the reservation is live, and has the stream and the pool. */
@@ -44,8 +52,7 @@ static bool can_hold(const struct listing *l, const struct frag_reservation *r,
     if (!is_of(r, part) || r->unseen)
         return is_of(r, part);
     return (part->addr >= r->addr || r->held) &&
-           end - low <=
-               frag_reservation_size(l->recorded, l->total, r->is_small);
+           end - low <= frag_reservation_size(r, l->total);
 }
 
 /* The live reservation that can hold the range. */
@@ -103,15 +110,17 @@ static bool add_held(struct listing *l, const struct frag_layout *start)
 {
     for (uint64_t i = 0; i < start->segment_count; i++) {
         const struct frag_recorded_segment *s = &start->segments[i];
-        const struct frag_reservation part = {.addr = s->addr,
-                                              .end = s->addr + s->size,
-                                              .mapped = s->size,
-                                              .stream = s->stream,
-                                              .pool = s->pool,
-                                              .is_small = s->is_small,
-                                              .held = true,
-                                              .dropped = UINT64_MAX};
+        struct frag_reservation part = {.addr = s->addr,
+                                        .end = s->addr + s->size,
+                                        .mapped = s->size,
+                                        .stream = s->stream,
+                                        .pool = s->pool,
+                                        .is_small = s->is_small,
+                                        .held = true,
+                                        .dropped = UINT64_MAX};
 
+        set_size(l, &part);
+        l->held += s->size;
         if (s->is_expandable && !add_mapped(l, &part))
             return false;
     }
@@ -119,26 +128,24 @@ static bool add_held(struct listing *l, const struct frag_layout *start)
 }
 
 /* Adds the addresses that a request reserved before a full device refused its
- * first page: none if it had some that were large enough. A request larger than
- * any reservation reserves anew in each attempt (torch_segments.c). Requests of
- * private pools use expandable segments since PyTorch 2.5, and are repeated
- * since 2.13 unless a graph captures them. */
+ * first page: none if it had some that were large enough, or if a limit refused
+ * the request. A request larger than any reservation reserves anew in each
+ * attempt (torch_segments.c). Requests of private pools use expandable segments
+ * since PyTorch 2.5, and are repeated since 2.13 unless a graph captures them.
+ */
 static bool add_failed(struct listing *l, const struct frag_recorded_action *a,
                        const struct frag_reservation *asked)
 {
-    const char *settings = l->recorded->settings;
-    const char *named = torch_value_of(settings, "torch_version");
-    const char *expands = torch_value_of(settings, "expandable_segments");
-    const frag_size page = asked->is_small ? TORCH_SMALL_SEGMENT
-                                           : torch_large_segment_of(settings);
-    const bool is_large =
-        a->size > frag_reservation_size(l->recorded, l->total, asked->is_small);
+    const char *named = torch_value_of(l->recorded->settings, "torch_version");
+    const frag_size page = asked->page;
+    const bool is_large = a->size > frag_reservation_size(asked, l->total);
     unsigned release = 99, count = 1;
 
     if (named)
         sscanf(named, "2.%u", &release);
-    if (!expands || *expands != 'T' || (asked->pool && release < 5) ||
-        (is_large && torch_reserve_of(settings).value > 0) ||
+    if (!l->now.expandable || (asked->pool && release < 5) ||
+        (is_large && asked->reserve.value > 0) ||
+        l->held + torch_segment_size(a->size, page) > l->now.limit ||
         frag_device_room(a->device_free) / page >= (a->size + page - 1) / page)
         return true;
     for (uint64_t i = 0; i < l->count; i++)
@@ -161,7 +168,7 @@ static bool add_actions(struct listing *l)
     for (uint64_t i = 0; i < d->recorded.action_count; i++) {
         const struct frag_recorded_action *a = &d->recorded.actions[i];
         const bool failed = a->action == FRAG_OOM_REPORTED;
-        const struct frag_reservation part = {
+        struct frag_reservation part = {
             .addr = a->addr,
             .end = a->addr + a->size,
             .mapped = failed ? 0 : a->size,
@@ -173,11 +180,14 @@ static bool add_actions(struct listing *l)
             .made = i,
             .dropped = UINT64_MAX};
 
+        changes_pass(d, &l->now, a->event);
+        set_size(l, &part);
         if ((a->action == FRAG_SEGMENT_MAP && !add_mapped(l, &part)) ||
             (failed && !add_failed(l, a, &part)))
             return false;
         if (a->action == FRAG_SEGMENT_UNMAP)
             remove_mapped(l, i, a);
+        l->held = frag_held_after(a, l->held);
     }
     return true;
 }
@@ -186,7 +196,10 @@ enum frag_err frag_reservations(const struct frag_device_trace *d,
                                 frag_size total, struct frag_reservation **out,
                                 uint64_t *count, struct frag_error *e)
 {
-    struct listing l = {.device = d, .recorded = &d->recorded, .total = total};
+    struct listing l = {.device = d,
+                        .recorded = &d->recorded,
+                        .total = total,
+                        .now = changes_begin(d->recorded.settings)};
 
     if (!add_held(&l, &d->recorded.start) || !add_actions(&l)) {
         free(l.rows);
@@ -197,25 +210,22 @@ enum frag_err frag_reservations(const struct frag_device_trace *d,
     return FRAG_OK;
 }
 
-frag_size frag_reservations_total(const struct frag_recorded *r,
-                                  const struct frag_reservation *rows,
+frag_size frag_reservations_total(const struct frag_reservation *rows,
                                   uint64_t count, frag_size total)
 {
-    const frag_size page = torch_large_segment_of(r->settings);
-
-    if (torch_reserve_of(r->settings).value > 0)
-        return total; /* the ranges do not depend on it alone */
+    for (uint64_t i = 0; i < count; i++)
+        if (rows[i].reserve.value > 0)
+            return total; /* the ranges do not depend on it alone */
     for (uint64_t i = 0; i < count; i++)
         for (uint64_t k = 0; k < count; k++) {
             const frag_size gap = rows[k].addr - rows[i].addr;
 
             if (rows[k].addr < rows[i].end || rows[k].made > rows[i].dropped ||
                 rows[i].made > rows[k].dropped || rows[i].unseen ||
-                rows[k].unseen ||
-                frag_reservation_size(r, total, rows[i].is_small) <= gap)
+                rows[k].unseen || frag_reservation_size(&rows[i], total) <= gap)
                 continue;
             /* Whole pages above 9/8 of the total have to fit in the gap. */
-            total = (gap - gap % page) / 9 * 8;
+            total = (gap - gap % rows[i].page) / 9 * 8;
         }
     return total;
 }

@@ -12,6 +12,7 @@
 #ifndef FRAG_SIM_REPLAY_RESERVATIONS_H
 #define FRAG_SIM_REPLAY_RESERVATIONS_H
 
+#include "traces/torch_sizes.h"
 #include "traces/trace.h"
 
 FRAG_BEGIN_DECLS
@@ -26,6 +27,8 @@ struct frag_reservation {
     bool unseen;         /* nothing of it was ever mapped; it has no address */
     uint64_t made;       /* the action that made it; 0 if held */
     uint64_t dropped;    /* the action that dropped it; UINT64_MAX: none did */
+    frag_size page;      /* in bytes */
+    struct torch_reserve reserve;
 };
 
 /* Lists the reservations in *out, which the caller frees: first the held ones
@@ -39,13 +42,12 @@ enum frag_err frag_reservations(const struct frag_device_trace *d,
 
 /* The largest size of a device, in bytes and at most `total`, with which no two
  * of the reservations overlap. */
-frag_size frag_reservations_total(const struct frag_recorded *r,
-                                  const struct frag_reservation *rows,
+frag_size frag_reservations_total(const struct frag_reservation *rows,
                                   uint64_t count, frag_size total);
 
 /* The bytes of a reservation on a device of `total` bytes. */
-frag_size frag_reservation_size(const struct frag_recorded *r, frag_size total,
-                                bool is_small);
+frag_size frag_reservation_size(const struct frag_reservation *r,
+                                frag_size total);
 
 FRAG_END_DECLS
 

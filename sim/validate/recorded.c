@@ -8,6 +8,8 @@
 #include "sim/replay/reservations.h"
 #include "traces/setting_changes.h"
 
+#define ABOVE_ALL ((frag_addr)1 << 48) /* recorded addresses */
+
 /* ---- the recorded base addresses of segments and reservations ---- */
 
 static enum frag_err list_segments(const struct frag_recorded *r,
@@ -31,15 +33,16 @@ static enum frag_err list_segments(const struct frag_recorded *r,
     return FRAG_OK;
 }
 
-/* The reservations that were made during the recording. */
+/* The reservations that were made during the recording. One of which nothing
+ * was ever mapped was above the others of its stream, which PyTorch uses first.
+ */
 static enum frag_err list_ranges(const struct frag_device_trace *d,
                                  struct frag_arena_options *arena,
                                  struct frag_error *e)
 {
-    const struct frag_recorded *r = &d->recorded;
     struct frag_reservation *rows = NULL;
     uint64_t count = 0;
-    frag_addr *bases;
+    frag_addr *bases, above = ABOVE_ALL;
     frag_size *sizes;
 
     arena->range_count = 0;
@@ -49,10 +52,11 @@ static enum frag_err list_ranges(const struct frag_device_trace *d,
     for (uint64_t i = 0; bases && sizes && i < count; i++) {
         if (rows[i].held)
             continue;
-        bases[arena->range_count] =
-            rows[i].unseen ? FRAG_NO_BASE : rows[i].addr;
-        sizes[arena->range_count++] =
-            frag_reservation_size(r, arena->total, rows[i].is_small);
+        sizes[arena->range_count] =
+            frag_reservation_size(&rows[i], arena->total);
+        bases[arena->range_count] = rows[i].unseen ? above : rows[i].addr;
+        above += rows[i].unseen ? sizes[arena->range_count] : 0;
+        arena->range_count++;
     }
     free(rows);
     return bases && sizes ? FRAG_OK
@@ -77,7 +81,7 @@ static enum frag_err fit_total(const struct frag_device_trace *d,
     uint64_t count = 0;
 
     FRAG_TRY(frag_reservations(d, *total, &rows, &count, e));
-    *total = frag_reservations_total(&d->recorded, rows, count, *total);
+    *total = frag_reservations_total(rows, count, *total);
     free(rows);
     return FRAG_OK;
 }

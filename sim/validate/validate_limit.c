@@ -26,9 +26,10 @@ struct scan {
     uint64_t event;   /* of the last returned segment; UINT64_MAX: none */
     frag_size retry;  /* the limit was at most this, because of the retries */
     frag_size full;   /* a full device had at most this, because of the OOMs */
-    bool pages;       /* expandable segments */
-    bool any_pages;   /* at some time */
-    uint64_t change;  /* the next change of settings */
+    frag_size page;   /* the largest of the expandable segments so far */
+    bool mixed;       /* they differ */
+    bool any_pages;   /* expandable segments at some time */
+    struct changes_now now;
 };
 
 static void lower(frag_size *bound, frag_size value)
@@ -40,8 +41,7 @@ static void lower(frag_size *bound, frag_size value)
 static void add_oom(struct scan *s, const struct frag_recorded_action *oom)
 {
     struct frag_recorded_limit *l = s->limit;
-    const frag_size large = torch_large_segment_of(s->settings);
-    const frag_size need = torch_segment_size(oom->size, large);
+    const frag_size need = torch_segment_size(oom->size, s->now.large_segment);
     /* The attempt that returns blocks of max_split_size or more may be the
      * last one, although it returned too few. */
     const frag_size held =
@@ -49,10 +49,13 @@ static void add_oom(struct scan *s, const struct frag_recorded_action *oom)
             ? s->before
             : s->held;
     const frag_size room = frag_device_room(oom->device_free) + s->held;
-    /* A limit is compared with a segment, a device has to have whole pages. */
-    const frag_size pages = s->pages && need > TORCH_SMALL_SEGMENT
-                                ? (oom->size + large - 1) / large * large
-                                : need;
+    /* A limit is compared with a segment, a device has to have whole pages: of
+     * which size, is not known if it has changed. */
+    const frag_size whole = frag_round_up(oom->size, s->page);
+    const frag_size pages = !s->now.expandable || need <= TORCH_SMALL_SEGMENT
+                                ? need
+                            : s->mixed ? oom->size + s->page - TORCH_MIN_BLOCK
+                                       : whole;
 
     lower(&l->most, held + need - 1);
     lower(&s->full, held + pages - 1);
@@ -78,7 +81,7 @@ static frag_size need_of(const struct scan *s,
     return torch_segment_size(
         torch_round_size(
             s->device->bytes[a->event] + torch_padding_of(s->settings), NULL),
-        torch_large_segment_of(s->settings));
+        s->now.large_segment);
 }
 
 /* A request that returned segments before it got memory had failed at first,
@@ -96,25 +99,6 @@ static void add_retry(struct scan *s, const struct frag_recorded_action *a)
         return;
     lower(&s->retry, s->before + need - 1);
     s->event = UINT64_MAX;
-}
-
-/* The changes of settings before an event. */
-static void see_changes(struct scan *s, uint64_t event)
-{
-    const struct frag_device_trace *d = s->device;
-
-    for (; s->change < d->change_count && d->changes[s->change].event <= event;
-         s->change++) {
-        const struct frag_setting_change *x = &d->changes[s->change];
-        const char *value =
-            x->kind == FRAG_CHANGE_SETTINGS
-                ? torch_value_of(d->strings[x->text], "expandable_segments")
-                : NULL;
-
-        if (value)
-            s->pages = !strncmp(value, "True", 4);
-        s->any_pages |= s->pages;
-    }
 }
 
 static void add_action(struct scan *s, const struct frag_recorded_action *a)
@@ -176,17 +160,20 @@ frag_recorded_limit(const struct frag_device_trace *d, const char *settings)
                      .limit = &l,
                      .event = UINT64_MAX,
                      .retry = FRAG_UNLIMITED,
-                     .full = FRAG_UNLIMITED};
+                     .full = FRAG_UNLIMITED,
+                     .now = changes_begin(settings)};
     const frag_size stated = changes_limit(d);
 
-    s.pages = strstr(s.settings, "expandable_segments:True") != NULL;
-    s.any_pages = s.pages;
-
+    s.page = s.now.large_segment;
     for (uint64_t i = 0; i < r->start.segment_count; i++)
         s.held += r->start.segments[i].size;
     l.least = s.held;
     for (uint64_t i = 0; i < r->action_count; i++) {
-        see_changes(&s, r->actions[i].event);
+        changes_pass(d, &s.now, r->actions[i].event);
+        s.any_pages |= s.now.expandable;
+        s.mixed |= s.page != s.now.large_segment;
+        if (s.page < s.now.large_segment)
+            s.page = s.now.large_segment;
         add_action(&s, &r->actions[i]);
     }
     settle(&l, &s);

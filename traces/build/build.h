@@ -162,6 +162,7 @@ struct frag_recorded_settings {
     frag_size pinned_returned; /* the host's allocator returns a block of so
                                   many bytes or more when it is freed: 1 +
                                   pinned_max_cached_size; 0: no block */
+    frag_size large_segment;   /* large_segment_size; 0: PyTorch's default */
     frag_size padding; /* bytes added to each request before it is rounded */
     bool expandable;   /* expandable_segments */
 };

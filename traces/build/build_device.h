@@ -238,25 +238,6 @@ bool build_keep_events(struct frag_trace *t, struct frag_device_trace *out,
 void build_columns_free(struct columns *c); /* c is then empty */
 void build_text_close(struct frag_build *b);
 
-/* Returns the reserved bytes after an action, if `held` bytes were reserved
- * before it. */
-static inline frag_size action_sign(const struct frag_recorded_action *a,
-                                    frag_size held)
-{
-    switch ((enum frag_action)a->action) {
-    case FRAG_SEGMENT_ALLOC:
-    case FRAG_SEGMENT_MAP:
-        return held + a->size;
-    case FRAG_SEGMENT_FREE:
-    case FRAG_SEGMENT_UNMAP:
-        return held - a->size;
-    case FRAG_OOM_REPORTED:
-    case FRAG_ACTION_COUNT:
-        break;
-    }
-    return held;
-}
-
 /* Returns whether the action returned device memory. */
 static inline bool returns_memory(const struct frag_recorded_action *a)
 {

@@ -128,8 +128,9 @@ static bool ends_early(const struct device_build *d)
 
 struct judge {
     const struct frag_recorded_settings *settings;
-    frag_size large_segment; /* and page of expandable segments */
-    bool is_full;            /* the limit is the memory of the device */
+    frag_size large_segment;
+    frag_size page;     /* the largest of expandable segments so far */
+    bool is_full;       /* the limit is the memory of the device */
     bool may_mix;       /* a pool may have ordinary and expandable segments */
     frag_size limit;    /* memory limit; FRAG_UNLIMITED if there is none */
     frag_size gc_start; /* with more reserved bytes than this, PyTorch collects
@@ -144,7 +145,7 @@ static frag_size held_before(const struct device_build *d)
     frag_size net = 0, end = 0, lowest = 0;
 
     for (uint64_t i = 0; i < d->action_count; i++) {
-        net = action_sign(&d->actions[i], net);
+        net = frag_held_after(&d->actions[i], net);
         if ((int64_t)net < (int64_t)lowest)
             lowest = net;
     }
@@ -162,7 +163,7 @@ static frag_size highest_held(const struct device_build *d)
     frag_size held = held_before(d), highest = held;
 
     for (uint64_t i = 0; i < d->action_count; i++) {
-        held = action_sign(&d->actions[i], held);
+        held = frag_held_after(&d->actions[i], held);
         if (held > highest)
             highest = held;
     }
@@ -203,8 +204,7 @@ static bool is_explained(const struct judge *j, frag_size need, frag_size held)
     if (!need)
         return false;
     if (j->is_full && j->settings->expandable && need > TORCH_SMALL_SEGMENT)
-        need =
-            (need + j->large_segment - 1) / j->large_segment * j->large_segment;
+        need = (need + j->page - 1) / j->page * j->page;
     return need > j->limit || held > j->limit - need || held > j->gc_start;
 }
 
@@ -222,23 +222,27 @@ static bool was_emptied(const struct device_build *d, uint64_t event,
                                         d->emptied[*next] <= time[event + 1]);
 }
 
-/* The host's allocator returns a block of `returned` bytes or more (0: none)
- * when the block is freed: such an action belongs to the free before it.
+/* The host's allocator returns a block of pinned_returned bytes or more (0:
+ * none) when the block is freed: such an action belongs to the free before it.
  * Returns the number of candidates that have no other action, which it drops.
  */
-static uint64_t place_returned(struct device_build *d, frag_size returned)
+static uint64_t place_returned(struct device_build *d,
+                               const struct frag_recorded_settings *now)
 {
-    const frag_size cached = returned - 1;
     struct frag_recorded_action *a = d->actions;
     const struct frag_recorded_action *end = a + d->action_count;
-    uint64_t kept = 0, dropped;
+    uint64_t kept = 0, change = 0, dropped;
 
     for (uint64_t i = 0; i < d->flush_count; i++) {
         struct flush f = d->flushes[i];
 
+        for (; change < d->change_count && d->changes[change].event < f.event;
+             change++)
+            now = &d->changed[change].now;
         while (a < end && a->event < f.event)
             a++;
-        for (; a < end && a->event == f.event && f.event && a->size > cached;
+        for (; a < end && a->event == f.event && f.event &&
+               a->size > now->pinned_returned - 1;
              a++, f.action++)
             a->event = f.event - 1;
         if (a < end && a->event == f.event)
@@ -495,7 +499,10 @@ static struct judge judge_of(const struct frag_recorded_settings *s,
 {
     const bool is_known = limit && limit != FRAG_UNLIMITED;
     struct judge j = {.settings = s,
-                      .large_segment = torch_large_segment_of(s->conf),
+                      .large_segment = s->large_segment ? s->large_segment
+                                                        : TORCH_LARGE_SEGMENT,
+                      .page = s->large_segment ? s->large_segment
+                                               : TORCH_LARGE_SEGMENT,
                       .is_full = !is_known && d->ooms,
                       .may_mix = d->change_count,
                       .limit = is_known ? limit : FRAG_UNLIMITED,
@@ -528,8 +535,13 @@ static struct judge judge_at(struct now *now, const struct device_build *d,
             now->limit = d->changes[now->change].limit;
         now->judge.settings = NULL;
     }
-    if (!now->judge.settings)
+    if (!now->judge.settings) {
+        const frag_size page = now->judge.page;
+
         now->judge = judge_of(now->settings, d, now->limit);
+        if (now->judge.page < page)
+            now->judge.page = page;
+    }
     return now->judge;
 }
 
@@ -547,7 +559,7 @@ static void judge_runs(struct parts *p, struct now *now, uint64_t *dropped,
         bool by_attempt;
 
         for (; action < first; action++)
-            held = action_sign(&d->actions[action], held);
+            held = frag_held_after(&d->actions[action], held);
         p->end = p->first;
         do
             f = &d->flushes[p->end++];
@@ -831,7 +843,7 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
     }
     d->ends_early = ends_early(d);
     if (d->device == FRAG_HOST_DEVICE)
-        returned = place_returned(d, b->settings.pinned_returned);
+        returned = place_returned(d, &b->settings);
     FRAG_TRY(judge_flushes(d, &now, &dropped, &explained));
     if (dropped || returned)
         drop_marked(d);

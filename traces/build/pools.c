@@ -121,7 +121,7 @@ static void date(struct regions *r, const struct device_build *d)
                 ? !region->expandable
                 : a->action == FRAG_SEGMENT_MAP && !region->mapped)
             region->from = a->event;
-        region->mapped = action_sign(a, region->mapped);
+        region->mapped = frag_held_after(a, region->mapped);
     }
 }
 

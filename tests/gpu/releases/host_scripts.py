@@ -11,7 +11,8 @@ itself since 2.14; the script adds to each alloc the bytes that it requested
 (`requested_size`), which PyTorch does not record. For earlier releases the
 script writes entries of the same form: the pointers that it got, and the
 completions and new blocks that host_memory_stats counts. Only the order of the
-blocks that empty_cache returns is then not observed. KIND is a row of KINDS.
+blocks that empty_cache returns is then not observed. KIND is a row of KINDS; in
+the kinds named changes, the scripts change the settings now and then.
 """
 import json
 import os
@@ -27,6 +28,8 @@ THRESHOLDS = ["pinned_max_round_threshold_mb:1", "pinned_max_round_threshold_mb:
 OTHERS = ["pinned_use_cuda_host_register:True",
           "pinned_use_cuda_host_register:True,pinned_num_register_threads:8",
           "max_split_size_mb:64,expandable_segments:True"]
+CHANGES = THRESHOLDS + OTHERS + ["", "pinned_max_round_threshold_mb:8",
+                                 "garbage_collection_threshold:0.5"]
 # name: (settings, since which release, streams, whether work ends late, program)
 KINDS = {
     "plain": ([""], 6, 0, False, "scripts"),
@@ -37,6 +40,8 @@ KINDS = {
     "late_thresholds": (THRESHOLDS, 13, 2, True, "scripts"),
     "reserve": (["pinned_reserve_segment_size_mb:64",
                  "pinned_reserve_segment_size_mb:3"], 10, 1, False, "scripts"),
+    "changes": (THRESHOLDS, 14, 0, False, "scripts"),
+    "late_changes": (THRESHOLDS, 14, 2, True, "scripts"),
     "threads": (["pinned_use_background_threads:True"], 14, 2, True, "scripts"),
     "graphs": ([""], 14, 1, False, "graphs"),
     "loader": ([""], 14, 1, False, "loader"),
@@ -183,6 +188,7 @@ class Script:
         self.repeats = rng.random()
         self.level = rng.randint(4, 40)
         self.live = []
+        self.changes = False  # whether the script changes the settings
 
     def draw(self):
         return self.rng.randint(*self.rng.choice(self.ranges))
@@ -198,7 +204,9 @@ class Script:
 
     def step(self):
         rng = self.rng
-        if self.streams and self.live and rng.random() < 0.25:
+        if self.changes and rng.random() < 0.05:
+            torch.cuda.memory._set_allocator_settings(rng.choice(CHANGES))
+        elif self.streams and self.live and rng.random() < 0.25:
             self.use()
         elif self.streams and rng.random() < 0.05:
             rng.choice(self.streams).synchronize()
@@ -217,11 +225,12 @@ def stream_uses(stream, row):
     row[1] = True
 
 
-def scripts(log, rng, streams, calls):
+def scripts(log, rng, streams, calls, changes):
     small = "reserve" in os.environ.get("PYTORCH_ALLOC_CONF", "")
     kept = []
     for _ in range(4):
         script = Script(log, rng, streams, small)
+        script.changes = changes
         for _ in range(calls // 4):
             script.step()
         while script.live and rng.random() < 0.99:
@@ -311,8 +320,12 @@ def run_chunk(path, kind, calls, seed):
     torch.cuda.init()
     log = Log()
     log.empty_cache()
+    changes = "changes" in kind
+    if changes:
+        pytorch_record.Changes.of_process().begin()
     streams = [torch.cuda.Stream() for _ in range(count)]
-    kept = globals()[program](log, random.Random(seed), streams, calls)
+    kept = globals()[program](log, random.Random(seed), streams, calls,
+                              *([changes] if program == "scripts" else []))
     log.dump(path)
     del kept
     sys.stdout.flush()
@@ -336,6 +349,9 @@ def main():
 
 if __name__ == "__main__":
     import torch
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..",
+                                    "traces"))
+    import pytorch_record
     if sys.argv[1] == "chunk":
         run_chunk(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
     main()

@@ -3,18 +3,20 @@
 snapshots that it takes of itself. Runs in the environment of a release of
 PyTorch, on the stand-ins for CUDA's libraries (LD_LIBRARY_PATH).
 
-usage: scripts.py FOLDER KIND CHUNKS SCRIPTS CALLS SEED
+usage: scripts.py FOLDER KIND FIRST CHUNKS SCRIPTS CALLS SEED
 
-A snapshot, FOLDER/N.pickle, holds SCRIPTS scripts of about CALLS calls each, in a
-process of its own under one value of the settings. FOLDER/N.json has the
+A snapshot, FOLDER/N.pickle (N is FIRST, FIRST+1...), holds SCRIPTS scripts of
+about CALLS calls each, in a process of its own under one value of the settings: a
+fork of this one, for which PyTorch is imported once. FOLDER/N.json has the
 counters of memory_stats, the limit of the process and the seed, and FOLDER/N.csv
 all requests, also those that were refused, if the kind has neither private pools
 nor blocks used on several streams. KIND is a row of KINDS.
 """
+import gc
 import json
 import os
+import pickle
 import random
-import subprocess
 import sys
 
 MIB = 1 << 20
@@ -60,9 +62,7 @@ KINDS = {
     "changes_limit": (BASIC + EXPANDABLE, 2, 0, True, ""),
     "changes_full": (BASIC + EXPANDABLE, 2, 0, False, ""),  # a small device
 }
-CHANGES = [text for text in BASIC + EXPANDABLE if "large" not in text] + \
-    ["expandable_segments:False"] * 4
-
+CHANGES = BASIC + EXPANDABLE + ["expandable_segments:False"] * 4
 
 # The first release, 2.N, that has what a kind uses.
 SINCE = {"no_split": 11, "throw": 12, "reserve": 15}
@@ -98,14 +98,14 @@ class Script:
         stream = self.captured or self.streams[at]
         ident = len(LOG)
         LOG.append(f"alloc,{ident},{size},{at}")
-        with torch.cuda.stream(stream):
-            try:
-                self.live.append((torch.empty(size, dtype=torch.uint8,
-                                              device="cuda"), ident))
-            except torch.OutOfMemoryError:
-                LOG.append(f"free,{ident},,")
-                if self.live and self.rng.random() < 0.7:
-                    self.free()
+        torch.cuda.set_stream(stream)
+        try:
+            self.live.append((torch.empty(size, dtype=torch.uint8,
+                                          device=DEVICE), ident))
+        except torch.OutOfMemoryError:
+            LOG.append(f"free,{ident},,")
+            if self.live and self.rng.random() < 0.7:
+                self.free()
 
     def free(self):
         at = self.rng.randrange(len(self.live))
@@ -214,20 +214,35 @@ def run_script(rng, streams, recorded, calls, pools, empties, changes):
     return script
 
 
-def write(path, counters, log):
-    """Writes the files of a snapshot."""
-    stats = torch.cuda.memory_stats()
-    torch.cuda.memory._dump_snapshot(path + ".pickle")
-    if log:
-        with open(path + ".csv", "w", encoding="ascii") as file:
-            file.write("\n".join(LOG) + "\n")
+def take(counters):
+    """The counters and the snapshot of now."""
+    return {"stats": torch.cuda.memory_stats(), **counters}, \
+        torch.cuda.memory._snapshot()
+
+
+def is_broken(snapshot):
+    """Whether cudaFree took a whole segment of which PyTorch meant to return the
+    first part, which a change allows: later pointers lead nowhere."""
+    held = {}
+    for entry in snapshot["device_traces"][0]:
+        if entry["action"] == "segment_alloc":
+            held[entry["addr"]] = entry["size"]
+        elif entry["action"] == "segment_free" and \
+                held.pop(entry["addr"], 0) != entry["size"]:
+            return True
+    return False
+
+
+def write(path, taken):
+    texts = json.dumps(taken[0]), pickle.dumps(taken[1])  # may end the process
     with open(path + ".json", "w", encoding="ascii") as file:
-        json.dump({"stats": stats, **counters}, file)
+        file.write(texts[0])
+    with open(path + ".pickle", "wb") as file:
+        file.write(texts[1])
 
 
-def run_chunk(folder, name, kind, seed):
-    settings, stream_count, recorded, limited, pool_kind = KINDS[kind]
-    scripts, calls = int(os.environ["SCRIPTS"]), int(os.environ["CALLS"])
+def run_chunk(path, kind, scripts, calls, seed):
+    _, stream_count, recorded, limited, pool_kind = KINDS[kind]
     total = torch.cuda.get_device_properties(0).total_memory
     streams = [torch.cuda.default_stream()] + \
         [torch.cuda.Stream() for _ in range(stream_count - 1)]
@@ -243,13 +258,12 @@ def run_chunk(folder, name, kind, seed):
     torch.cuda.memory._record_memory_history(context=None, max_entries=8000000)
     if changes:
         pytorch_record.Changes.of_process().begin()
-    path = os.path.join(folder, name)
     counters = {"total_memory": total, "seed": seed, "conf": conf,
                 "torch": torch.__version__}
     if kind not in SMALL or limit < 1:
         counters["cap"] = 0 if limit == 1 else int(limit * total)
     pools = Pools(pool_kind, rng)
-    kept = []
+    kept, taken = [], None
     try:
         for counters["scripts"] in range(1, scripts + 1):
             kept.append(run_script(rng, streams, recorded, calls, pools,
@@ -258,42 +272,55 @@ def run_chunk(folder, name, kind, seed):
             if len(kept) > 2:
                 kept.pop(0).clear()
             if changes:
-                write(path, counters, False)
+                last, taken = taken, take(counters)
+                if is_broken(taken[1]):
+                    return last and write(path, last)
         if kind in SMALL:  # an OOM shows how much the device has
             LOG.extend([f"alloc,0,{2 * total},0", "free,0,,"])
-            torch.empty(2 * total, dtype=torch.uint8, device="cuda")
+            torch.cuda.set_stream(streams[0])
+            torch.empty(2 * total, dtype=torch.uint8, device=DEVICE)
     except torch.OutOfMemoryError:
         pass
     except RuntimeError as error:  # deleted pools can break PyTorch's own state
-        # After a change PyTorch can pass a part of a segment to cudaFree: what was
-        # written before is kept.
+        # After a change PyTorch can pass a part of a segment to cudaFree: the
+        # scripts before are kept.
         if "INTERNAL ASSERT" in str(error) or changes:
-            os._exit(0)
+            return taken and write(path, taken)
         raise
+    last, taken = taken, take(counters)
+    write(path, last if changes and is_broken(taken[1]) else taken)
     # Which of several segments with a reserve is used depends on addresses.
-    write(path, counters, not pool_kind and not recorded and not changes and
-          kind != "reserve")
-    os._exit(0)  # the stand-ins would complain of what is still held
+    if not pool_kind and not recorded and not changes and kind != "reserve":
+        with open(path + ".csv", "w", encoding="ascii") as file:
+            file.write("\n".join(LOG) + "\n")
+    return None
 
 
 def main():
-    folder, kind, chunks, scripts, calls, seed = sys.argv[1:]
+    folder, kind, first, chunks, scripts, calls, seed = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
-    os.environ.update(SCRIPTS=scripts, CALLS=calls, FRAGSIM_DRY_LEAKS="1")
-    for chunk in range(int(chunks)):
+    os.environ["FRAGSIM_DRY_LEAKS"] = "1"
+    settings = KINDS[kind][0]
+    gc.disable()  # it would copy all pages of PyTorch's objects in each fork
+    for chunk in range(int(first), int(first) + int(chunks)):
         own = int(seed) * 1000003 + chunk
-        settings = KINDS[kind][0]
         for name in "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF":
             os.environ[name] = settings[own % len(settings)]
-        subprocess.run([sys.executable, "-W", "ignore", __file__, "chunk", folder,
-                        f"{chunk}", kind, f"{own}"], check=False)
+        if not os.fork():
+            try:
+                run_chunk(os.path.join(folder, f"{chunk}"), kind, int(scripts),
+                          int(calls), own)
+            finally:
+                os._exit(0)  # the stand-ins would complain of what is held
+        os.wait()
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "chunk":
-        import torch
-        sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..",
-                                        "..", "traces"))
-        import pytorch_record
-        run_chunk(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
+    import torch
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..",
+                                    "traces"))
+    import pytorch_record
+    DEVICE = torch.device("cuda", 0)
+    if int(torch.__version__.split(".")[1]) < 11:  # releases without the key
+        CHANGES = [text for text in CHANGES if "large" not in text]
     main()

@@ -289,10 +289,10 @@ static void settings_decide_what_an_attempt_explains(void **state)
         struct frag_recorded_settings settings;
         struct row row;
     } cases[] = {
-        {{.conf = "large_segment_size_mb:32"},
+        {{.large_segment = 32 * FRAG_MIB},
          {"mA:2048 aA rA cA uA:2048 mA:2048 aA:1536", 34815,
           "(m) a0 f0 (u) (m) a0"}},
-        {{.conf = "large_segment_size_mb:32"},
+        {{.large_segment = 32 * FRAG_MIB},
          {"mA:2048 aA rA cA uA:2048 mA:2048 aA:1536", 34816,
           "(m) a0 f0 (u) E (m) a0"}},
         {{.expandable = true, .max_split = 20 * FRAG_MIB},

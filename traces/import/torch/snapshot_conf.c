@@ -245,6 +245,8 @@ static bool read_conf(const char *conf, struct torch_settings *s, char **rest)
     *rest = malloc(strlen(conf) + 2);
     if (text && *rest) {
         drop_white_space(text);
+        if (torch_value_of(text, "large_segment_size_mb"))
+            s->large_segment = torch_large_segment_of(text);
         read_items(s, text, *rest);
         free(text);
         return true;

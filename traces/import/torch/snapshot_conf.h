@@ -15,6 +15,8 @@ struct torch_settings {
     uint64_t pinned_round, pinned_cached; /* pinned_max_round_threshold and
                                              pinned_max_cached_size in bytes;
                                              UINT64_MAX: no limit */
+    uint64_t large_segment; /* large_segment_size in bytes, of a conf string,
+                               which keeps the item too; 0: not set */
     bool expandable;
     bool capture_reuse;                  /* graph_capture_record_stream_reuse */
     uint64_t divisions[TORCH_DIVISIONS]; /* by octave; 0: none */

@@ -81,6 +81,7 @@ struct frag_recorded_settings settings_recorded(const struct torch_settings *s)
                                          .max_split = s->max_split,
                                          .pinned_returned =
                                              s->pinned_cached + 1,
+                                         .large_segment = s->large_segment,
                                          .expandable = s->expandable};
 
     memcpy(out.divisions, s->divisions, sizeof(out.divisions));
@@ -90,14 +91,16 @@ struct frag_recorded_settings settings_recorded(const struct torch_settings *s)
 static enum frag_err feed_settings(struct import *in, const char *conf_text,
                                    struct frag_error *e)
 {
-    const struct torch_settings *s = &in->settings;
-    struct frag_recorded_settings out = settings_recorded(s);
+    struct torch_settings *s = &in->settings;
+    struct frag_recorded_settings out;
     bool rebuilt = false;
     char *conf = torch_settings_conf(s, conf_text, &rebuilt);
     enum frag_err err;
 
     if (!conf)
         return import_no_memory(in, e);
+    s->large_segment = torch_large_segment_of(conf);
+    out = settings_recorded(s);
     out.conf = conf;
     out.padding = torch_padding_of(conf);
     err = frag_build_settings(in->build, &out, e);
