@@ -22,6 +22,8 @@ struct frag_gpu {
     int bus;                 /* bits of the memory bus */
     int is_unified;          /* 1: device and host share the memory */
     const char *memory_source, *context_source; /* of total and of context */
+    uint64_t beside; /* bytes by which a context is larger beside other GPUs
+                        that the process sees */
 };
 
 /* The ids, for texts. */

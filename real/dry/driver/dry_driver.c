@@ -163,10 +163,6 @@ __attribute__((destructor)) static void at_end(void)
 
 /* ---- start ---- */
 
-/* Bytes by which a context is larger beside other GPUs: 620.9 MiB on four
- * H200s, 526.8 MiB on one. */
-enum { SEVERAL = 94 << 20 };
-
 /* Selects the GPU of the table, or memory with contents. */
 static void start_model(void)
 {
@@ -218,7 +214,7 @@ void dry_start(void)
     if (dry.gpu_count < 1 || dry.gpu_count > MOST_DEVICES)
         abort();
     if (dry.context && dry.gpu_count > 1)
-        dry.context += SEVERAL;
+        dry.context += model->beside;
     dry.room = frag_device_room(dry.capacity);
     if (dry_setting("FRAGSIM_DRY_ENDLESS", 0) &&
         dry.room < ENDLESS / (size_t)dry.gpu_count)
