@@ -19,6 +19,9 @@ WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.in
 # Operators that write all of their first argument, whatever it held.
 OVERWRITE = ("aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_",
              "aten::random_", "aten::exponential_", "aten::bernoulli_")
+# Operators that need no more of their first argument than its size and type.
+LIKE = ("aten::new_ones", "aten::new_zeros", "aten::new_full", "aten::ones_like",
+        "aten::zeros_like", "aten::full_like")
 # Operators that ask the device how many elements their result has; the first of their
 # results has so many.
 COUNTED = ("aten::nonzero", "aten::_unique2", "aten::unique_consecutive",
@@ -58,7 +61,8 @@ class Operator:
             told.alias_info is not None for told in schema.returns)
         self.is_empty = self.name.startswith(("aten::empty", "aten::new_empty"))
         self.is_random = torch.Tag.nondeterministic_seeded in func.tags
-        self.overwrites = self.name in OVERWRITE or any(
+        self.is_like = self.name in LIKE
+        self.overwrites = self.is_like or self.name in OVERWRITE or any(
             told.kwarg_only for told in schema.arguments if told.alias_info is not None)
         self.reads = self.name in COUNTED + MASKED + ITEMS + ("aten::equal",)
 
@@ -211,8 +215,8 @@ class Evaluation:
         for i, seen in enumerate(note.inputs):
             key = seen.version if seen.version is not None else i
             if key not in storages:
-                storages[key], was = self.base(note, i) if i in note.written \
-                    else self.storage(seen)
+                storages[key], was = self.base(note, i) if note.operator.is_like \
+                    or i in note.written else self.storage(seen)
                 drawn = drawn or was
                 if seen.version in writes:
                     storages[key] = storages[key].clone()

@@ -181,6 +181,8 @@ class Values(TorchDispatchMode):
         note = Note(self.count, func, operator)
         note.args = [self.see(arg, note.inputs) for arg in args]
         note.kwargs = {k: self.see(v, note.inputs) for k, v in kwargs.items()}
+        if operator.is_like:
+            note.inputs = [seen._replace(version=None) for seen in note.inputs]
         if operator.is_random:
             note.random = self.random_of(args, kwargs)
         return note
@@ -278,7 +280,8 @@ class Values(TorchDispatchMode):
     def copied(self, tensor):
         """The values of a tensor that was copied from the host just now."""
         size = tensor.numel() * tensor.element_size()
-        if 0 < tensor.numel() <= MOST and tensor.is_contiguous():
+        if type(tensor) in PLAIN and 0 < tensor.numel() <= MOST \
+                and tensor.is_contiguous():
             self.know(tensor, [(tensor.data_ptr(), self.native(tensor.data_ptr(), size))])
 
     def know(self, tensor, parts):

@@ -66,6 +66,7 @@ with torch.inference_mode():
     inner += 1
     say(inner.tolist(), (inner > 2).nonzero().flatten().tolist())
 say(torch.ones_like(unknown, dtype=torch.long).sum().item())
+say(torch.empty(3, dtype=torch.int, device=d).new_ones(3).tolist())
 numbers = torch.arange(600000, device=d)
 say(numbers[(torch.arange(600000) % 3 == 0).to(d)].shape)
 before = torch.get_rng_state()
@@ -236,7 +237,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path, found, answer = dry(folder, PROGRAM, "cuda")
         wanted = lines([PYTHON, path, "cpu"])
-        assert found == wanted and len(wanted) == 13, (found, wanted)
+        assert found == wanted and len(wanted) == 14, (found, wanted)
         reads = reads_of(answer)
         assert "overwritten.tolist()" in reads["exact"] and "lengths" in reads["exact"] \
             and "others.tolist()" in reads["read"] and "drawn" not in reads, reads
@@ -248,7 +249,7 @@ def main():
             and "False" in without[1], (with_values, without)
     if "all" in sys.argv:
         assert all(judge_programs())
-    print("check_dry_values: 13 lines as on the CPU")
+    print("check_dry_values: 14 lines as on the CPU")
     return 0
 
 
