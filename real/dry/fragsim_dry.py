@@ -210,8 +210,9 @@ def _load(name):
 
 
 def _write_at_end():
-    """At the end of the interpreter, by os._exit, and by the signal with which
-    torchrun ends the other ranks after the death of one."""
+    """At the end of the interpreter, by os._exit, by the signal with which
+    torchrun ends the other ranks after the death of one, and before a process of the
+    program kills this one."""
     atexit.register(_write_last)
     leave = os._exit
 
@@ -231,7 +232,11 @@ def _write_at_end():
     _kept.append(on_death)
     _loaded[0].frag_dry_on_death(on_death)
     if FOLDER:
-        threading.Thread(target=_write_now_and_then, daemon=True).start()
+        _start_writer()
+        os.register_at_fork(after_in_child=_start_writer)
+        kill = os.kill
+        os.kill = lambda process, number: (_ask(process, number),
+                                           kill(process, number))[1]
     os._exit = leave_after
     if threading.current_thread() is threading.main_thread() \
             and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
@@ -474,27 +479,60 @@ def _write_last():
             pass
 
 
+def _start_writer():
+    """A fork has none of the threads, but the locks as they were."""
+    global _ends, _writing
+    _ends, _writing = threading.Event(), threading.Lock()
+    threading.Thread(target=_write_now_and_then, daemon=True).start()
+
+
 def _write_now_and_then():
-    """What a process that is killed leaves; a twentieth of the time at most."""
-    took = 0.25
-    while not _ends.wait(20 * took):
-        begin = time.time()
-        with _writing:
-            if _is_used() and not _ends.is_set():
-                _write_files()
-        took = max(0.25, time.time() - begin)
+    """What a process that is killed leaves; a twentieth of the time at most, and at
+    once if _ask asks for it."""
+    asked, took, end = _asked(os.getpid()), 0.25, time.time()
+    while not _ends.wait(0.25):
+        if os.path.exists(asked):
+            _write()
+        elif time.time() - end > 20 * took:
+            begin = time.time()
+            with _writing:
+                if _is_used() and not _ends.is_set():
+                    _write_files()
+            end = time.time()
+            took = max(0.25, end - begin)
+
+
+def _asked(process):
+    return os.path.join(FOLDER, "%d.asked" % process)
+
+
+def _ask(process, number):
+    """A process of the program kills another one, as servers end their workers: that
+    one writes its files first, within a minute."""
+    lives = os.path.join(FOLDER, "%d.live" % process)
+    if number != signal.SIGKILL or process == os.getpid() \
+            or not os.path.exists(lives):
+        return
+    open(_asked(process), "w", encoding="utf-8").close()
+    end = time.time() + 60
+    while time.time() < end and os.path.exists("/proc/%d/exe" % process):
+        with open(lives, encoding="utf-8") as file:
+            if re.search("^(ended|fault)", file.read(), re.M):
+                return
+        time.sleep(0.25)
 
 
 def _write():
     """Writes the files of this process, once."""
-    if not _is_used() or os.getpid() in _written:
+    if not _is_used():
         return
     _ends.set()
     if _writing.acquire(timeout=60):
-        _written.add(os.getpid())
-        _write_files()
+        if os.getpid() not in _written:
+            _written.add(os.getpid())
+            _write_files()
+            _loaded[0].frag_dry_live_end()
         _writing.release()
-        _loaded[0].frag_dry_live_end()
 
 
 def _is_used():

@@ -562,6 +562,11 @@ def check_deaths(folder):
         f"{taken + 'os.kill(os.getpid(), 9)'!r}]); "
     done = python(killed + taken, "--gpu", "t4", code=6)
     assert "no verdict" in done.stdout and " died; " + had in done.stdout, done
+    killed = "import subprocess, torch; one = subprocess.Popen([%r, '-c', %r], stdout=-1)" \
+        "; one.stdout.read(1); one.kill(); one.wait()" \
+        % (sys.executable, taken + "print(1, flush=True); time.sleep(60)")
+    done = python(killed, "--gpu", "t4")  # its files are written before it ends
+    assert done.stdout.startswith("needs 1 GiB"), done.stdout
     done = python(taken + "time.sleep(7); b = torch.empty(30 << 30); "
                   "os.kill(os.getpid(), 9)", "--gpu", "t4", code=128 + 9)
     assert "needs at least 1 GiB" in done.stdout and "no verdict" in done.stdout \
