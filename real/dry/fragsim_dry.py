@@ -118,6 +118,21 @@ def before(spec):
     rest.remove(first)
     for path in [first] + rest:
         _loaded.append(ctypes.CDLL(path, ctypes.RTLD_GLOBAL))
+    _replace_copies(glob.glob(os.path.join(own, "libcudart.so.*"))[0])
+
+
+def _replace_copies(runtime):
+    """Packages bring copies of the runtime under other names. Their own libraries find
+    the functions of the stand-in first, and a program that opens a copy by its path, as
+    vLLM does, gets the stand-in."""
+    load = ctypes.CDLL.__init__
+
+    def load_stand_in(library, name, *args, **kwargs):
+        if re.match(r"libcudart[.-].*so", os.path.basename(os.fsdecode(name or ""))):
+            name = runtime
+        load(library, name, *args, **kwargs)
+
+    ctypes.CDLL.__init__ = load_stand_in
 
 
 def after():

@@ -151,8 +151,11 @@ static enum frag_err add_device(struct dry_answer *a,
     };
     if (!out->outside)
         out->outside = a->gpu->context;
-    if (used > out->outside + out->counted_reserved) /* after the last trace */
-        out->counted_reserved = used - out->outside;
+    if (dry_note_name(p, "ended")) { /* others may have freed some before */
+        if (used > out->outside + out->traced_reserved)
+            out->outside = used - out->traced_reserved;
+    } else if (used > out->outside + out->counted_reserved)
+        out->counted_reserved = used - out->outside; /* after the last trace */
     FRAG_TRY(find_needs(a, d, out, e));
     for (size_t w = 0; w < DRY_WAYS; w++)
         dry_bounds_of(out, w);

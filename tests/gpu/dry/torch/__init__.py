@@ -55,7 +55,9 @@ def backward(size):
 
 def library(size):
     """Memory that a library takes from the device itself."""
-    _runtime.cudaMalloc(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(size))
+    at = ctypes.c_uint64()
+    _runtime.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(size))
+    return ctypes.c_void_p(at.value)
 
 
 def room():
