@@ -172,6 +172,24 @@ DRY_EXPORT int nvmlDeviceGetPciInfo_v3(handle device, struct pci *out)
     return 0;
 }
 
+/* NVLink connects all GPUs of a machine that has these. */
+DRY_EXPORT int nvmlDeviceGetP2PStatus(handle device, handle other, int way,
+                                      int *status)
+{
+    enum { NVLINK = 2, OK = 0, UNSUPPORTED = 5 };
+    static const char *const linked[] = {"h200", "h100",    "h20",
+                                         "b200", "a100-80", "a100-40"};
+    const char *id = frag_dry_gpu()->id;
+
+    (void)device;
+    (void)other;
+    *status = way == NVLINK || !strncmp(id, "rtx", 3) ? UNSUPPORTED : OK;
+    for (size_t i = 0; i < sizeof(linked) / sizeof(*linked); i++)
+        if (!strcmp(id, linked[i]))
+            *status = OK;
+    return 0;
+}
+
 DRY_EXPORT int nvmlDeviceGetName(handle device, char *name, unsigned room)
 {
     return cuDeviceGetName(name, (int)room, (int)device - 1);
