@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""starts.py OUTPUT.csv [RUN...]: what vLLM 0.19.0 will get on an H100, predicted without
+"""starts.py OUTPUT.csv [RUN...], or starts.py --compare: what vLLM 0.19.0 will get on an H100, predicted without
 a GPU, for the runs of the public table of llm-d-planner (pull request 205): the same
 models and flags. Each run is an engine with dummy weights under `fragsim dry`; the row
 has what the server said, what it holds outside of PyTorch, and the time and the host
@@ -239,7 +239,34 @@ def start(model, flags, folder):
             "why": said.get("failure") or ""}
 
 
+def rows_of(name):
+    with open(os.path.join(HERE, name), encoding="utf-8", newline="") as file:
+        return {row["run"]: row for row in csv.DictReader(file)}
+
+
+def compare():
+    """The errors of each part in percent: the mean of their sizes, and the worst."""
+    ours, real = rows_of("starts.csv"), rows_of("starts_real.csv")
+    seen = ("llama-3.1-8b", "llama-3.1-8b tp2")  # before they were predicted
+    for label, gpus in (("one GPU", False), ("two GPUs", True)):
+        runs = [run for run in real if (" tp" in run) == gpus and run not in seen]
+        print(f"{label}, {len(runs)} starts: error in %, mean of the sizes and worst")
+        for part in ("weights_gib", "activation_gib", "cache_gib", "tokens", "graphs_gib"):
+            errors = {run: 100 * (float(ours[run][part]) / float(real[run][part]) - 1)
+                      for run in runs}
+            worst = max(errors, key=lambda run: abs(errors[run]))
+            text = f"  {part:15} {sum(map(abs, errors.values())) / len(runs):6.2f}  " \
+                f"{errors[worst]:+7.2f} ({worst})"
+            planned = [abs(100 * (float(row["planner_" + part]) / float(row[part]) - 1))
+                       for row in map(real.get, runs) if "planner_" + part in row]
+            if planned:
+                text += f"; llm-d-planner {sum(planned) / len(runs):.2f}, {max(planned):.2f}"
+            print(text)
+
+
 def main():
+    if sys.argv[1] == "--compare":
+        return compare()
     output, wanted = sys.argv[1], sys.argv[2:]
     rows = {}
     if os.path.exists(output):
@@ -259,6 +286,7 @@ def main():
             table = csv.DictWriter(file, FIELDS, lineterminator="\n")
             table.writeheader()
             table.writerows(rows.values())
+    return None
 
 
 if __name__ == "__main__":
