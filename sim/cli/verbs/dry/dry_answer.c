@@ -10,6 +10,7 @@
 #include "traces/facts.h"
 #include "traces/grow.h"
 #include "traces/steps/complete.h"
+#include "traces/torch_sizes.h"
 
 /* ---- one device ---- */
 
@@ -192,8 +193,10 @@ static enum frag_err find_ways(struct dry_answer *a, const struct frag_trace *t,
     a->settings = strdup(t->settings ? t->settings : "");
     if (!a->settings)
         return frag_no_memory(e, "the settings");
-    a->ways[0] = *a->settings ? (struct dry_way){a->settings, a->settings}
-                              : (struct dry_way){"default", NULL};
+    a->ways[0] = torch_is_followed(a->settings)
+                     ? (struct dry_way){TORCH_FOLLOWED, a->settings}
+                 : *a->settings ? (struct dry_way){a->settings, a->settings}
+                                : (struct dry_way){"default", NULL};
     a->ways[1] = is_expandable ? (struct dry_way){"the default", NULL}
                                : (struct dry_way){expandable, expandable};
     return FRAG_OK;
