@@ -159,7 +159,8 @@ def check_sent(found):
     """What ranks send each other, and MiB of the device: of NCCL's kernels and a
     communicator, its first collective, the first send, receive and broadcast."""
     every = [7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0]
-    for rank, (gathered, received, told, later, held) in enumerate(found):
+    for rank, (gathered, received, told, later, held, notes) in enumerate(found):
+        assert "size\t1\tNCCL with NVLink multicast" in notes, notes
         assert gathered == every and later == [0] * 4, found
         assert received == [7 + (rank + 2) % 3, 0, 0, 0], found
         assert told == [8, 0, 0, 0], found

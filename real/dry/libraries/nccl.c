@@ -152,10 +152,26 @@ static void hold_comm(struct comm *c)
     hold(c, made_size(c));
 }
 
+/* NVLink multicast was off where NCCL was measured. Source of the 1.5 GiB: the
+ * difference between logs of vLLM 0.19 on two H100s, and this stand-in. */
+static void note_multicast(const struct comm *c)
+{
+    const char *on = getenv("NCCL_NVLS_ENABLE");
+
+    if (c->size > 1 && frag_dry_gpu()->major >= 9 && reaches_peers() &&
+        !frag_dry_gpu()->is_unified && (!on || strcmp(on, "0") != 0))
+        frag_dry_note(DRY_SIZE,
+                      "NCCL with NVLink multicast, in its first collective: up "
+                      "to 1.5 GiB between GPUs of one NVSwitch; "
+                      "NCCL_NVLS_ENABLE=0 needs none");
+}
+
 static void collect(struct comm *c)
 {
-    if (!c->collects)
+    if (!c->collects) {
         hold(c, comm_size(c) - made_size(c));
+        note_multicast(c);
+    }
     c->collects = true;
 }
 

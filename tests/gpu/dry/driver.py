@@ -521,7 +521,17 @@ def send_rank(nccl, unique, rank):
     found.append(read(at + 1536, 4))
     assert nccl.ncclAllReduce(places[0], places[0], count, 2, 0, comm, None) == 0
     assert nccl.ncclBroadcast(places[0], places[3], count, 2, 1, comm, None) == 0
-    return found + [read(at + 1536, 4), held]
+    return found + [read(at + 1536, 4), held, notes()]
+
+
+def notes():
+    """The notes of this process."""
+    path = os.path.join(os.environ["FRAG_BUILD_DIR"], "notes-%d" % os.getpid())
+    assert load("libcuda.so.1").frag_dry_notes_write(path.encode()) == 0
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    os.remove(path)
+    return text
 
 
 def sent():
