@@ -66,6 +66,7 @@ struct finding {
     struct steps steps;
     struct list list;
     uint64_t work; /* left */
+    bool is_full;  /* the device refused memory, so no limit did */
     struct frag_error *e;
     enum frag_err err;
 };
@@ -353,7 +354,7 @@ static void guess_limits(const struct finding *f, uint64_t place,
         else
             lacks = true;
     }
-    if (!lacks)
+    if (!lacks || f->is_full)
         return;
     guess(g, KEY_GC, f->end.value[KEY_GC], 0);
     guess(g, KEY_GC, "", 0);
@@ -536,6 +537,7 @@ static bool search(struct finding *f)
 
     if (v.verdict != FRAG_VERDICT_DIFFERS)
         return false;
+    f->is_full = v.limit.source == FRAG_LIMIT_DEVICE;
     while (place != UINT64_MAX)
         if (!explain(f,
                      v.limit.source == FRAG_LIMIT_INFERRED ? v.limit.limit : 0,

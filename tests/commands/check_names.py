@@ -364,8 +364,10 @@ def check_held(name, text):
         return run(name, "top", "settings.pickle", *more)
 
     assert form(text.encode())[:20] in held("--by", "stack")
-    said = json.loads(held("--json", "-"))
+    said = json.loads(held("--json", "-", "--by", "site"))
     assert said["results"][0]["groups"][0]["site"]["function"] == text, said
+    said = json.loads(held("--json", "-"))  # one line holds all
+    assert said["results"][0]["groups"][0]["caller"]["function"] == text, said
     assert len(held("--folded", "-").splitlines()) == 1
     held("--filter", name)
     run(name, "top", "settings.pickle", "--by", name, codes=(2,))

@@ -198,7 +198,9 @@ static void json_frames(struct frag_json *j, const struct frag_trace *t,
 static void json_group(struct frag_json *j, const struct holders *h,
                        const struct holder *g, frag_size sum)
 {
-    const struct frag_frame *site = site_of(h->trace, g->stack);
+    const bool by_caller = h->by == HOLDERS_BY_CALLER;
+    const struct frag_frame *site = by_caller ? site_caller(h->trace, g->stack)
+                                              : site_of(h->trace, g->stack);
 
     frag_json_new_object(j, 4, NULL);
     JSON_ROW(j, holder, g, TEXT("name", name), NUMBER("held_bytes", bytes),
@@ -209,8 +211,8 @@ static void json_group(struct frag_json *j, const struct holders *h,
              NUMBER("newest_event", newest));
     frag_json_count(j, "oldest_steps", holders_age_steps(h, g->oldest));
     frag_json_real(j, "oldest_seconds", holders_age_seconds(h, g->oldest));
-    if (h->by == HOLDERS_BY_SITE && site)
-        json_frame(j, "site", h->trace, site);
+    if ((by_caller || h->by == HOLDERS_BY_SITE) && site)
+        json_frame(j, by_caller ? "caller" : "site", h->trace, site);
     if (h->by == HOLDERS_BY_STACK)
         json_frames(j, h->trace, g->stack);
     frag_json_end(j);

@@ -86,6 +86,14 @@ bool dry_may_fit(const struct dry_answer *a, const struct frag_gpu *g,
     return true;
 }
 
+bool dry_has(const struct dry_answer *a, const char *kind)
+{
+    for (size_t i = 0; i < a->process_count; i++)
+        if (dry_note_name(&a->processes[i], kind))
+            return true;
+    return false;
+}
+
 bool dry_tells(const struct dry_answer *a, const struct frag_gpu *g)
 {
     return !strcmp(g->id, a->gpu->id) || !dry_has(a, "room");

@@ -4,14 +4,6 @@
 
 #include "sim/cli/verbs/dry/dry_answer.h"
 
-bool dry_has(const struct dry_answer *a, const char *kind)
-{
-    for (size_t i = 0; i < a->process_count; i++)
-        if (dry_note_name(&a->processes[i], kind))
-            return true;
-    return false;
-}
-
 static frag_size from(const struct dry_device *d, size_t way)
 {
     const struct frag_capacity_span *need = &d->ways[way].need;
