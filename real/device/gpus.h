@@ -4,6 +4,8 @@
 #ifndef FRAG_REAL_DEVICE_GPUS_H
 #define FRAG_REAL_DEVICE_GPUS_H
 
+#include <string.h>
+
 #include "traces/base.h"
 
 struct frag_gpu {
@@ -38,6 +40,13 @@ extern const struct frag_gpu frag_gpus[];
 
 /* The GPU of that id, in upper or lower case; NULL if there is none. */
 const struct frag_gpu *frag_gpu_find(const char *id);
+
+/* Whether GPUs of the model reach each other's memory, as GeForce cards do not.
+ */
+static inline bool frag_gpu_reaches_peers(const struct frag_gpu *g)
+{
+    return strncmp(g->id, "rtx", 3) != 0;
+}
 
 /* Bytes that one process can allocate of it: the total less its context and
  * what the driver keeps. */

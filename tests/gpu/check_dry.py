@@ -700,6 +700,10 @@ def check_room(folder):
          "1.707", "GiB", "fits"],
         ["t4", "14.56", "GiB", "done", "20", "GiB", "20", "GiB", "150", "MiB", "0",
          "B", "does", "not", "fit"]], rows
+    done = python("import torch; b = torch.empty(20 << 30)\nraise SystemExit(3)",
+                  "--gpu", "l4,t4", code=1)
+    assert done.stdout.splitlines()[1].split()[-7:] == [
+        "-", "-", "260", "MiB", "-", "not", "known"], done.stdout
     python("import torch; b = torch.empty(20 << 30)", "--gpu", "t4,t4", code=1)
     done = dry("--gpu", "h100,h300", "--", "true", code=2)
     assert "h300" in done.stderr, done.stderr

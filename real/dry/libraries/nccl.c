@@ -107,11 +107,9 @@ enum {
     RECEIVES = 320,
 };
 
-/* Whether GPUs of the model reach each other's memory, as GeForce cards do
- * not. */
 static bool reaches_peers(void)
 {
-    return strncmp(frag_dry_gpu()->id, "rtx", 3) != 0;
+    return frag_gpu_reaches_peers(frag_dry_gpu());
 }
 
 static void hold(struct comm *c, int64_t mib)

@@ -183,7 +183,9 @@ DRY_EXPORT int nvmlDeviceGetP2PStatus(handle device, handle other, int way,
 
     (void)device;
     (void)other;
-    *status = way == NVLINK || !strncmp(id, "rtx", 3) ? UNSUPPORTED : OK;
+    *status = way != NVLINK && frag_gpu_reaches_peers(frag_dry_gpu())
+                  ? OK
+                  : UNSUPPORTED;
     for (size_t i = 0; i < sizeof(linked) / sizeof(*linked); i++)
         if (!strcmp(id, linked[i]))
             *status = OK;

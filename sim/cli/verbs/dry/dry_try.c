@@ -324,11 +324,12 @@ static void put_row(struct table *t, const struct frag_gpu *judged,
                    fits(row, judged) ? "fits" : "does not fit");
 }
 
+/* What stays free of the GPU of the row; UNLIMITED if that is not known. */
 static frag_size left_of(const struct dry_row *row)
 {
     const struct dry_answer *a = &row->answer;
 
-    return is_whole(row) ? dry_left(a, dry_largest(a)) : 0;
+    return is_whole(row) ? dry_left(a, dry_largest(a)) : FRAG_UNLIMITED;
 }
 
 static frag_size others_of(const struct dry_row *row)
@@ -359,7 +360,7 @@ static void put_gpu(struct table *t, const struct dry_row *row)
     table_size_or(t, need_of(row), "-");
     table_size_or(t, reserved_of(row), "-");
     table_size_or(t, others_of(row), "-");
-    table_size(t, left_of(row));
+    table_size_or(t, left_of(row), "-");
     if (told && a->server.cache != FRAG_UNLIMITED)
         table_size(t, a->server.cache);
     else
@@ -428,7 +429,7 @@ static void json_row(struct frag_json *j, const struct dry_row *row)
     frag_json_count(j, "need_bytes", need_of(row));
     frag_json_count(j, "peak_reserved_bytes", reserved_of(row));
     frag_json_count(j, "others_bytes", others_of(row));
-    frag_json_number(j, "left_bytes", left_of(row));
+    frag_json_count(j, "left_bytes", left_of(row));
     dry_put_server(a, j);
     frag_json_bool(j, "asks_free_memory", dry_has(a, "room"));
     frag_json_bool(j, "fits", fits(row, a->gpu));
